@@ -1,0 +1,5 @@
+"""`python -m remuda`."""
+
+from remuda.cli import main
+
+main()

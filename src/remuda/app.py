@@ -1,0 +1,289 @@
+"""
+The composition root: objects → adapters → loops, and everything one process is.
+
+Nothing else builds adapters or knows more than one job. `App.run` lives until it is told to stop, reloads its files
+when they change, and leaves machines running for the next start.
+"""
+
+import asyncio
+import contextlib
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from prometheus_client import CollectorRegistry
+
+from remuda.catalog import load
+from remuda.control.routes import Route
+from remuda.control.server import SOCKET, ControlServer
+from remuda.datadir import DataDir
+from remuda.errors import BadInput, RemudaError
+from remuda.ledger.record import Ledger, Notebook
+from remuda.ledger.retention import Retention, forget, make_room
+from remuda.ledger.store import FILE, InlineStore, ReadOnlyStore, SqliteStore
+from remuda.loop.clock import Clock
+from remuda.loop.health import Health, HealthServer, Pulse, health_page, liveness, metrics_page, readiness
+from remuda.loop.logs import Log
+from remuda.loop.loop import Loop, Pace, Tools
+from remuda.loop.metrics import LoopMetrics
+from remuda.loop.routes import LoopRoutes, paused_loops
+from remuda.loop.steps import Reach, pass_by
+from remuda.loop.supervise import run_loops
+from remuda.machines.process.driver import ProcessMachines
+from remuda.model.plans import Plan
+from remuda.pools.controller import PoolsJob
+from remuda.pools.decide.world import Memory, Policy, PoolAction, Snapshot
+from remuda.pools.kinds import POOL_KINDS
+from remuda.pools.meters import PoolMeters
+from remuda.pools.overrides import overrides
+from remuda.pools.policy import EXACT_SOURCES, Setup, compile_objects
+from remuda.pools.ports import Provider
+from remuda.pools.routes import PoolRoutes
+from remuda.providers.process import ProcessProvider
+from remuda.sources.queue import rows
+from remuda.sources.queue.output import JobFiles
+from remuda.sources.queue.queue import Queue, Terms
+from remuda.sources.queue.routes import QueueRoutes
+
+PORTS = "ports.json"
+_LOOK_AT_FILES_S = 1.0
+_HOUSEKEEPING_S = 60.0
+
+
+class Options(Struct, frozen=True):
+    """What `remuda up` is told beside its files."""
+
+    files: tuple[str, ...]
+    data_dir: Path
+    health_port: int = 8000
+    live_port: int = 8001
+    address: str = "127.0.0.1"
+    retention: Retention = Retention()
+    #: a quota on the store; none by default
+    most_bytes: int | None = None
+    pace: Pace = Pace()
+
+
+class Ports(Struct, frozen=True):
+    """`ports.json`: what was chosen where 0 was asked for."""
+
+    health: int
+    live: int
+
+
+def read_setup(files: tuple[str, ...]) -> Setup:
+    """Load and compile the files; `BadInput` with every problem, a line each."""
+    loaded = load(files)
+    if loaded.problems:
+        raise BadInput("\n".join(str(problem) for problem in loaded.problems))
+    return compile_objects(loaded.objects, EXACT_SOURCES)
+
+
+async def dry_run(options: Options, clock: Clock, rng: random.Random, log: Log) -> Plan[PoolAction]:
+    """One cycle without its last step: observe the world as it is, decide, change nothing."""
+    setup = read_setup(options.files)
+    path = options.data_dir.absolute()
+    store = ReadOnlyStore(path / FILE) if (path / FILE).exists() else InlineStore()
+    machines = ProcessMachines(path / "machines", path / SOCKET, clock, lambda: None)
+    registry = CollectorRegistry()
+    queue = Queue(store, JobFiles(path / "jobs"), clock, lambda: None)
+    job = PoolsJob(
+        {"queue": queue},
+        {"process": ProcessProvider(machines)},
+        lambda: store.read(overrides),
+        clock,
+        PoolMeters(registry),
+    )
+    job.setups = setup.pools
+    queue.serve(_terms(setup))
+    try:
+        await machines.adopt(sweep=False)
+        remembered: Ledger[Snapshot, Memory, Policy, PoolAction] = Ledger(store, job.name, POOL_KINDS)
+        notebook: Notebook[Snapshot, Memory, Policy, PoolAction] = Notebook(remembered.memory(), starts=False)
+        return await Loop(job, notebook, setup.policy, Tools(clock, rng, log, LoopMetrics(registry))).cycle()
+    finally:
+        machines.close()
+        store.close()
+
+
+def _terms(setup: Setup) -> dict[str, Terms]:
+    return {
+        name: Terms(pool.job_class, pool.max_uses, pool.job_timeout)
+        for name, pool in setup.pools.items()
+        if pool.source == "queue"
+    }
+
+
+class App:
+    """Everything in one process: store, queue, machines, the pools loop, control and health."""
+
+    def __init__(
+        self, options: Options, clock: Clock, rng: random.Random, log: Log, reach: Reach = pass_by
+    ) -> None:
+        """Hold the data directory and build everything. Nothing is started and nothing outside it is changed yet."""
+        self.options = options
+        self._clock = clock
+        self._log = log
+        self._setup = read_setup(options.files)
+        self._stamps = _stamps(options.files)
+        self.home = DataDir(options.data_dir)
+        path = self.home.path
+        self.store = SqliteStore(path / FILE, most_bytes=options.most_bytes, make_room=make_room)
+        self.files = JobFiles(path / "jobs")
+        self.queue = Queue(self.store, self.files, clock, self._wake, reach)
+        self._machines = ProcessMachines(path / "machines", path / SOCKET, clock, self._wake)
+        providers: dict[str, Provider] = {"process": ProcessProvider(self._machines)}
+        registry = CollectorRegistry()
+        self.job = PoolsJob(
+            {"queue": self.queue}, providers, lambda: self.store.read(overrides), clock, PoolMeters(registry)
+        )
+        ledger: Ledger[Snapshot, Memory, Policy, PoolAction] = Ledger(self.store, self.job.name, POOL_KINDS)
+        tools = Tools(clock, rng, log, LoopMetrics(registry), reach)
+        self.loop = Loop(self.job, ledger, self._setup.policy, tools, options.pace)
+        self.loops: list[Loop[Any, Any, Any, Any]] = [self.loop]
+        self._pulse = Pulse(clock)
+        self._pages: tuple[dict[str, Callable[[], tuple[int, str, bytes]]], ...] = (
+            {"/ready": health_page(self.readiness), "/metrics": metrics_page(registry)},
+            {"/live": health_page(lambda: liveness(list(self.loops), self._pulse, clock))},
+        )
+        self._control = ControlServer(path / SOCKET, self._routes(providers), self.store, log)
+        self._reloading = asyncio.Lock()
+        self._refused: str | None = None
+
+    def _routes(self, providers: dict[str, Provider]) -> tuple[Route, ...]:
+        clock = self._clock
+        return (
+            *QueueRoutes(self.queue, self.files, self._classes).routes(),
+            *PoolRoutes(self.job, providers, self.store, clock, self._wake).routes(),
+            *LoopRoutes(self.loops, self.store, clock).routes(),
+        )
+
+    def _classes(self) -> set[str]:
+        return {setup.job_class for setup in self._setup.pools.values()}
+
+    def _wake(self) -> None:
+        self.loop.wake()
+
+    def readiness(self) -> Health:
+        """What `/ready` answers."""
+        details: dict[str, Any] = {"pools": len(self._setup.pools), "data_dir": str(self.home.path)}
+        if self._refused is not None:
+            details["refused_reload"] = self._refused
+        return readiness(list(self.loops), details)
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Run until `stop` is set. Machines stay: the next start finds them."""
+        self._apply(self._setup)
+        for loop in self.loops:
+            if loop.name in self.store.read(paused_loops):
+                loop.pause()
+        for problem in await self._machines.adopt():
+            self._log.warning("not a machine of ours", detail=problem)
+        await self._control.start()
+        servers = [
+            HealthServer(self.options.address, port, pages)
+            for port, pages in zip(
+                (self.options.health_port, self.options.live_port), self._pages, strict=True
+            )
+        ]
+        ports = Ports(servers[0].port, servers[1].port)
+        _write_file(self.home.path / PORTS, msgspec.json.encode(ports))
+        self._log.info(
+            "remuda is up",
+            pid=os.getpid(),
+            data_dir=str(self.home.path),
+            health=ports.health,
+            live=ports.live,
+        )
+        try:
+            async with asyncio.TaskGroup() as group:
+                chores = [
+                    group.create_task(self._pulse.run(), name="pulse"),
+                    group.create_task(self._keep_house(), name="housekeeping"),
+                    group.create_task(self._look_at_files(), name="files"),
+                ]
+                await run_loops(self.loops, stop, self._log)
+                for chore in chores:
+                    chore.cancel()
+        finally:
+            for server in servers:
+                server.close()
+            await self._control.stop()
+            self._machines.close()
+            self.close()
+            self._log.info("remuda is down; machines that run wait for the next start")
+
+    def close(self) -> None:
+        """Let go of the store and the data directory."""
+        self.store.close()
+        self.home.release()
+
+    async def reload(self) -> bool:
+        """Read the files again and follow them, all or nothing. False when they were refused."""
+        async with self._reloading:
+            self._stamps = _stamps(self.options.files)
+            try:
+                setup = await asyncio.to_thread(read_setup, self.options.files)
+            except RemudaError as error:
+                self._refused = str(error)
+                self._log.error(
+                    "reload refused; the old configuration stays", problems=str(error).splitlines()
+                )
+                return False
+            self._refused = None
+            self._apply(setup)
+            self._log.info("reloaded", pools=len(setup.pools))
+            return True
+
+    def _apply(self, setup: Setup) -> None:
+        """Between two cycles, because nothing awaits here: the loop sees all of it or nothing."""
+        self._setup = setup
+        self.job.setups = setup.pools
+        self.queue.serve(_terms(setup))
+        self.loop.follow(setup.policy)
+
+    async def _look_at_files(self) -> None:
+        while True:
+            await asyncio.sleep(_LOOK_AT_FILES_S)
+            if _stamps(self.options.files) != self._stamps:
+                await self.reload()
+
+    async def _keep_house(self) -> None:
+        keep = self.options.retention
+        while True:
+            await asyncio.sleep(_HOUSEKEEPING_S)
+            try:
+                await self._forget(keep)
+            except RemudaError as error:
+                self._log.error("housekeeping failed", error=str(error))
+
+    async def _forget(self, keep: Retention) -> None:
+        now = self._clock.now()
+        gone = 1
+        while gone:
+            gone = await self.store.write(lambda db: forget(db, keep, now), durable=False)
+        while jobs := await self.store.write(lambda db: rows.forget_ended(db, now - keep.age)):
+            for number in jobs:
+                await asyncio.to_thread(self.files.forget, number)
+
+
+def _stamps(files: tuple[str, ...]) -> tuple[tuple[str, int, int], ...]:
+    """What changes when a file or a directory of files changes."""
+    stamps = []
+    for name in files:
+        path = Path(name)
+        for item in sorted(path.iterdir()) if path.is_dir() else [path]:
+            with contextlib.suppress(OSError):
+                stat = item.stat()
+                stamps.append((str(item), stat.st_mtime_ns, stat.st_size))
+    return tuple(stamps)
+
+
+def _write_file(path: Path, data: bytes) -> None:
+    draft = path.with_suffix(".new")
+    draft.write_bytes(data)
+    draft.replace(path)

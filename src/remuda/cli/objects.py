@@ -1,0 +1,70 @@
+"""`remuda validate`, `explain` and `schema`: what files may say."""
+
+import click
+
+from remuda.catalog import KINDS, load
+from remuda.control.command import Command, Session, pass_session
+from remuda.errors import BadInput
+from remuda.objects.explain import explain as explain_path
+from remuda.objects.explain import words
+from remuda.objects.kinds import find_kind
+from remuda.objects.schema import schema_of
+from remuda.output.show import Report, Table
+
+
+@click.command(cls=Command)
+@click.argument("files", nargs=-1, required=True)
+@pass_session
+def validate(session: Session, files: tuple[str, ...]) -> None:
+    """
+    Check files and report every problem at once.
+
+    FILES are YAML or JSON files, directories of them, or - for standard input. Nothing is started or changed.
+    """
+    loaded = load(files)
+    if loaded.problems and session.form == "table":
+        raise BadInput("\n".join(str(problem) for problem in loaded.problems))
+    table = Table(
+        ("KIND", "NAME", "WHERE"),
+        tuple((item.kind, item.name, f"{item.file}:{item.line}") for item in loaded.objects),
+    )
+    problems = [
+        {"file": p.file, "line": p.line, "column": p.column, "path": p.path, "message": p.message}
+        for p in loaded.problems
+    ]
+    found = [
+        {"kind": item.kind, "name": item.name, "file": item.file, "line": item.line}
+        for item in loaded.objects
+    ]
+    count = len(loaded.objects)
+    lines = () if session.quiet else (f"{count} object{'s' * (count != 1)}, no problems",)
+    session.show(Report({"objects": found, "problems": problems}, (table,), lines))
+    if problems:
+        raise click.exceptions.Exit(2)
+
+
+@click.command(cls=Command)
+@click.argument("what", metavar="KIND[.FIELD]")
+@click.option("--recursive", is_flag=True, help="All fields below, by name.")
+@pass_session
+def explain(session: Session, what: str, recursive: bool) -> None:
+    """
+    The fields of a kind of object, as kubectl explain.
+
+    For example: remuda explain RunnerPool.spec.schedules
+    """
+    found = explain_path(KINDS, what)
+    session.show(Report(found, lines=(words(found, recursive=recursive).rstrip(),)))
+
+
+@click.command(cls=Command)
+@click.argument("kind")
+@pass_session
+def schema(session: Session, kind: str) -> None:
+    """
+    The JSON Schema of a kind of object, for editors.
+
+    It comes from the same types that files are read with.
+    """
+    session.form = "yaml" if session.form == "yaml" else "json"
+    session.show(Report(schema_of(find_kind(KINDS, kind))))

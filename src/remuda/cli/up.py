@@ -1,0 +1,154 @@
+"""`remuda up`: everything in one process."""
+
+import asyncio
+import random
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from remuda.control.command import Command, Session, pass_session
+from remuda.errors import BadInput
+
+if TYPE_CHECKING:
+    from remuda.app import Options
+    from remuda.loop.clock import SystemClock
+
+
+@click.command(cls=Command)
+@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.option(
+    "--health-port",
+    type=click.IntRange(0, 65535),
+    default=8000,
+    show_default=True,
+    help="GET /ready and /metrics; 0 for any free port.",
+)
+@click.option(
+    "--live-port",
+    type=click.IntRange(0, 65535),
+    default=8001,
+    show_default=True,
+    help="GET /live; 0 for any free port.",
+)
+@click.option("--address", default="127.0.0.1", show_default=True, help="Where health and metrics listen.")
+@click.option(
+    "--interval",
+    type=click.FloatRange(0.05, 3600),
+    default=1.0,
+    show_default=True,
+    help="Seconds between cycles when nothing wakes the loop.",
+)
+@click.option(
+    "--keep",
+    default="7d",
+    show_default=True,
+    metavar="DURATION",
+    help="How long history and ended jobs are kept.",
+)
+@click.option(
+    "--keep-size", default="256Mi", show_default=True, metavar="SIZE", help="The most history that is kept."
+)
+@click.option("--dry-run", is_flag=True, help="Observe and decide, but change nothing.")
+@pass_session
+def up(
+    session: Session,
+    files: tuple[str, ...],
+    health_port: int,
+    live_port: int,
+    address: str,
+    interval: float,
+    keep: str,
+    keep_size: str,
+    dry_run: bool,
+) -> None:
+    """
+    Run everything in one process until stopped.
+
+    FILE… are the objects to keep: YAML or JSON files, or directories of them. They are read again on SIGHUP and when
+    they change; files with a problem are refused and the old ones stay.
+
+    On a terminal there is a live view; in a pipe, JSON lines on stderr. Ctrl-C stops Remuda and leaves its machines
+    running for the next start; machines without work end by themselves after ten minutes.
+    """
+    from remuda.app import App, Options
+    from remuda.ledger.retention import Retention
+    from remuda.loop.clock import SystemClock
+    from remuda.loop.logs import Log, take_over_logging, to_stream
+    from remuda.loop.loop import Pace
+    from remuda.model.quantities import Quantity
+    from remuda.model.times import Duration
+
+    try:
+        retention = Retention(Duration.parse(keep), Quantity.parse(keep_size).bytes)
+    except ValueError as error:
+        raise BadInput(str(error)) from None
+    options = Options(
+        files=files,
+        data_dir=session.data_dir,
+        health_port=health_port,
+        live_port=live_port,
+        address=address,
+        retention=retention,
+        pace=Pace(interval=interval),
+    )
+    clock = SystemClock()
+    if dry_run:
+        _show_plan(session, options, clock)
+        return
+
+    watches = sys.stdout.isatty() and not session.quiet and session.form == "table"
+    write = _to_file(session.data_dir) if watches else to_stream()
+    log = Log(clock, write)
+    take_over_logging(log)
+
+    async def main(stop: asyncio.Event) -> None:
+        app = App(options, clock, random.Random(), log)
+        asyncio.get_running_loop().add_signal_handler(
+            signal.SIGHUP, lambda: asyncio.ensure_future(app.reload())
+        )
+        if not watches:
+            await app.run(stop)
+            return
+        from remuda.pools.live import watch
+
+        async with asyncio.TaskGroup() as group:
+            view = group.create_task(watch(session.remuda, clock, stop))
+            await app.run(stop)
+            stop.set()
+            await view
+        click.echo("stopped; machines stay for the next `remuda up`, those without a job for ten minutes")
+
+    asyncio.run(_until_stopped(main))
+
+
+def _show_plan(session: Session, options: "Options", clock: "SystemClock") -> None:
+    """What one cycle would do."""
+    from remuda.app import dry_run
+    from remuda.loop.logs import Log
+    from remuda.output.show import Report, Table
+    from remuda.output.words import sentence
+
+    plan = asyncio.run(dry_run(options, clock, random.Random(), Log(clock, lambda _: None)))
+    acts = tuple((type(item).__name__.lower(), item.target, sentence(item.reason)) for item in plan.actions)
+    lines = tuple(sentence(reason) for reason in plan.reasons)
+    table = Table(("ACTION", "TARGET", "WHY"), acts, title="would do", note="nothing to do")
+    session.show(Report(plan, (table,), lines))
+
+
+async def _until_stopped(main: Callable[[asyncio.Event], Awaitable[None]]) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await main(stop)
+
+
+def _to_file(data_dir: Path) -> Callable[[str], object]:
+    """While the view has the terminal, log lines go to a file."""
+    data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path = data_dir / "remuda.log"
+    file = path.open("w", encoding="utf-8", buffering=1)
+    return file.write

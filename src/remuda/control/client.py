@@ -1,0 +1,144 @@
+"""
+Asks a running Remuda, or answers from the store when none runs.
+
+Only the standard library, and imported late: a command should not pay for a web framework.
+"""
+
+import http.client
+import json
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import quote, urlencode, urlsplit
+
+import msgspec
+
+from remuda.control.routes import Call, Route, match
+from remuda.errors import BadInput, NotFound, Unavailable
+from remuda.ledger.store import FILE, explained, reading
+
+T = TypeVar("T")
+_SOCKET = "control.sock"
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: str, timeout: float) -> None:
+        super().__init__("remuda", timeout=timeout)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+class Remuda:
+    """The Remuda of a data directory, or the one at a URL."""
+
+    def __init__(self, data_dir: Path, server: str | None, views: Callable[[], tuple[Route, ...]]) -> None:
+        self._data_dir = data_dir
+        self._server = server
+        self._views = views
+
+    def get(self, path: str, kind: type[T], **query: object) -> T:
+        """Read something: from the running process, else from the store."""
+        asked = {name: str(value) for name, value in query.items() if value is not None}
+        try:
+            body = self._request("GET", path + (f"?{urlencode(asked)}" if asked else ""), None)
+        except _NothingRuns:
+            if self._server is not None:
+                raise
+            body = msgspec.json.encode(self._from_store(path, asked), enc_hook=str)
+        return msgspec.json.decode(body, type=kind)
+
+    def post(self, path: str, body: object, kind: type[T]) -> T:
+        """Change something; only a running process can."""
+        return msgspec.json.decode(self._request("POST", path, msgspec.json.encode(body)), type=kind)
+
+    def stream(self, path: str) -> Iterator[bytes]:
+        """Read bytes as they come."""
+        connection = self._connect(timeout=None)
+        try:
+            response = self._ask(connection, "GET", path, None)
+            while piece := response.read1(65536):
+                yield piece
+        except (OSError, http.client.HTTPException) as error:
+            raise Unavailable(f"the connection to remuda was lost: {error}") from error
+        finally:
+            connection.close()
+
+    def is_running(self) -> bool:
+        """True when a process answers."""
+        try:
+            self._request("GET", "/v1/loops", None)
+        except (Unavailable, BadInput):
+            return False
+        return True
+
+    def _from_store(self, path: str, query: dict[str, str]) -> Any:
+        route, names = match(self._views(), "GET", path)
+        if route.view is None:
+            raise _NothingRuns(self._data_dir)
+        store = self._data_dir / FILE
+        with reading(store) as db, explained(store):
+            return route.view(db, Call(names, query))
+
+    def _request(self, method: str, path: str, body: bytes | None) -> bytes:
+        connection = self._connect(timeout=60)
+        try:
+            return self._ask(connection, method, path, body).read()
+        except TimeoutError as error:
+            raise Unavailable("remuda did not answer within 60 s") from error
+        except (OSError, http.client.HTTPException) as error:
+            raise Unavailable(f"the connection to remuda was lost: {error}") from error
+        finally:
+            connection.close()
+
+    def _ask(
+        self, connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None
+    ) -> http.client.HTTPResponse:
+        connection.request(method, path, body, {"Content-Type": "application/json"} if body else {})
+        response = connection.getresponse()
+        if response.status < 400:
+            return response
+        told = _told(response.read(), response.status)
+        if response.status == 404:
+            raise NotFound(told)
+        raise BadInput(told) if response.status < 500 else Unavailable(told)
+
+    def _connect(self, timeout: float | None) -> http.client.HTTPConnection:
+        address = self._server or f"unix:{self._data_dir / _SOCKET}"
+        parts = urlsplit(address)
+        connection: http.client.HTTPConnection
+        if parts.scheme == "unix":
+            connection = _UnixConnection(address.removeprefix("unix:").removeprefix("//"), timeout or 3600.0)
+        elif parts.scheme in ("http", "https") and parts.hostname:
+            kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+            connection = kind(parts.hostname, parts.port, timeout=timeout)
+        else:
+            raise BadInput(f"--server {address!r} is no address: write unix:PATH or http://HOST:PORT")
+        try:
+            connection.connect()
+        except (FileNotFoundError, ConnectionRefusedError):
+            raise _NothingRuns(self._data_dir if self._server is None else address) from None
+        except OSError as error:
+            raise Unavailable(f"cannot reach remuda at {address}: {error}") from error
+        return connection
+
+
+class _NothingRuns(Unavailable):
+    def __init__(self, where: Path | str) -> None:
+        super().__init__(f"no remuda runs with {where}: start one with `remuda up FILE…`")
+
+
+def path_of(*parts: object) -> str:
+    """A path from its parts, each safe whatever it holds."""
+    return "/" + "/".join(quote(str(part), safe="") for part in parts)
+
+
+def _told(body: bytes, status: int) -> str:
+    try:
+        return str(json.loads(body)["error"])
+    except (ValueError, KeyError, TypeError):
+        return f"remuda answered {status}"

@@ -1,0 +1,162 @@
+"""
+What every command shares: where Remuda is, how answers are shown, and how errors end.
+
+Every command takes `-o`, `--quiet`, `--data-dir` and `--server`, before or after its own words; the session that
+comes out of them is in the context.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from remuda.control.routes import Route
+from remuda.datadir import VARIABLE, default_data_dir
+from remuda.errors import BadInput
+from remuda.model.times import Instant, parse_instant
+from remuda.output.show import FORMATS, Report, show
+
+if TYPE_CHECKING:  # not for --help
+    from remuda.control.client import Remuda
+    from remuda.objects.load import Loaded, Objects
+
+
+class Session:
+    """What a command runs with."""
+
+    def __init__(
+        self, views: Callable[[], tuple[Route, ...]], load: Callable[[Iterable[str]], "Loaded"]
+    ) -> None:
+        """`views` can be read without a running process; `load` reads files with every kind there is."""
+        self._views = views
+        self._load = load
+        self.form = "table"
+        self.quiet = False
+        self.server: str | None = None
+        self.data_dir = default_data_dir(dict(os.environ))
+
+    @property
+    def remuda(self) -> "Remuda":
+        """The Remuda that is asked: a running one, else the store."""
+        from remuda.control.client import Remuda  # noqa: PLC0415 - not for --help
+
+        return Remuda(self.data_dir, self.server, self._views)
+
+    def load(self, files: Iterable[str]) -> "Objects":
+        """The objects of files; `BadInput` with every problem, a line each."""
+        loaded = self._load(files)
+        if loaded.problems:
+            raise BadInput("\n".join(str(problem) for problem in loaded.problems))
+        return loaded.objects
+
+    def show(self, report: Report) -> None:
+        """Print a report as it was asked for."""
+        show(report, self.form, quiet=self.quiet)
+
+    def say(self, text: str) -> None:
+        """Say something to a person, unless they want quiet or a program reads."""
+        if not self.quiet and self.form == "table":
+            click.echo(text)
+
+    def now(self) -> Instant:
+        """The instant at which the command runs."""
+        return time.time_ns() // 1_000_000
+
+    def instant(self, text: str | None, default: Instant) -> Instant:
+        """A time that a person wrote."""
+        if text is None:
+            return default
+        try:
+            return parse_instant(text, self.now())
+        except ValueError as error:
+            raise BadInput(str(error)) from None
+
+
+def _set(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+    def callback(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+        given = context.get_parameter_source(str(parameter.name)) is click.core.ParameterSource.COMMANDLINE
+        if given and isinstance(context.obj, Session):
+            setattr(context.obj, name, value)
+
+    return callback
+
+
+def shared_options() -> list[click.Option]:
+    """The options of every command."""
+    return [
+        click.Option(
+            ["-o", "--output", "form"],
+            type=click.Choice(FORMATS),
+            expose_value=False,
+            callback=_set("form"),
+            help="How to print: a table for a person, the others for a program.",
+        ),
+        click.Option(
+            ["-q", "--quiet"],
+            is_flag=True,
+            expose_value=False,
+            callback=_set("quiet"),
+            help="Print only what was asked for.",
+        ),
+        click.Option(
+            ["--data-dir"],
+            type=click.Path(path_type=Path, file_okay=False),
+            expose_value=False,
+            callback=_set("data_dir"),
+            help=f"The data directory. Default: ${VARIABLE}, else the platform's.",
+        ),
+        click.Option(
+            ["--server"],
+            expose_value=False,
+            callback=_set("server"),
+            metavar="URL",
+            help="Ask the Remuda at unix:PATH or http://HOST:PORT instead.",
+        ),
+    ]
+
+
+class Command(click.Command):
+    """A command with the shared options."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs["params"] = [*(kwargs.get("params") or []), *shared_options()]
+        super().__init__(*args, **kwargs)
+
+
+class Group(click.Group):
+    """A group whose commands have the shared options; unknown commands name the nearest one."""
+
+    command_class = Command
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs["params"] = [*(kwargs.get("params") or []), *shared_options()]
+        super().__init__(*args, **kwargs)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, with a suggestion."""
+        name = args[0] if args else ""
+        if name and not name.startswith("-") and self.get_command(ctx, name) is None:
+            import difflib  # noqa: PLC0415 - only for a mistake
+
+            near = difflib.get_close_matches(name, self.list_commands(ctx), 1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            ctx.fail(f"No such command {name!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
+
+pass_session = click.make_pass_decorator(Session)
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask before something that cannot be undone; without a terminal `--yes` is needed."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise BadInput(f"{question} Say --yes to do it without being asked.")
+    click.confirm(question, abort=True)

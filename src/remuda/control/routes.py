@@ -1,0 +1,75 @@
+"""Routes as data: what is asked, what is answered, and who does it."""
+
+import re
+import sqlite3
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+
+from remuda.errors import BadInput, NotFound
+
+
+class Call(Struct, frozen=True):
+    """One request: the names in its path, its query, and its body, already of the route's type."""
+
+    names: dict[str, str]
+    query: dict[str, str]
+    body: Any = None
+
+    def number(self, name: str) -> int:
+        """A whole number from the path."""
+        text = self.names[name]
+        if not re.fullmatch(r"[0-9]{1,18}", text):
+            raise BadInput(f"{name} wants a whole number, found {text!r}")
+        return int(text)
+
+    def instant(self, name: str, default: int) -> int:
+        """An instant in milliseconds from the query."""
+        text = self.query.get(name, str(default))
+        if not re.fullmatch(r"[0-9]{1,15}", text):
+            raise BadInput(f"{name} wants milliseconds since 1970, found {text!r}")
+        return int(text)
+
+
+Answer: TypeAlias = Any
+View: TypeAlias = Callable[[sqlite3.Connection, Call], Answer]
+Handler: TypeAlias = Callable[[Call], Awaitable[Answer | AsyncIterator[bytes]]]
+
+
+class Route(Struct, frozen=True):
+    """
+    One thing that can be asked.
+
+    Exactly one of `view` (reads the store, changes nothing, works also when nothing runs) and `handler`.
+    """
+
+    method: str
+    path: str
+    summary: str
+    answer: Any
+    view: View | None = None
+    handler: Handler | None = None
+    body: Any = None
+    query: dict[str, str] = {}
+    #: the answer is a stream of bytes
+    streams: bool = False
+
+
+def match(routes: tuple[Route, ...], method: str, path: str) -> tuple[Route, dict[str, str]]:
+    """The route of a path and the names in it; `NotFound` when there is none."""
+    for route in routes:
+        if route.method == method:
+            found = _pattern(route.path).fullmatch(path)
+            if found:
+                return route, found.groupdict()
+    raise NotFound(f"there is no {method} {path}")
+
+
+_patterns: dict[str, re.Pattern[str]] = {}
+
+
+def _pattern(path: str) -> re.Pattern[str]:
+    if path not in _patterns:
+        _patterns[path] = re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", path))
+    return _patterns[path]

@@ -1,0 +1,6 @@
+"""
+What happened and why, in one SQLite file that the running process alone writes.
+
+`store` holds the file and its single writer, `schema` its versions, `record` what a loop writes each cycle, `history`
+what `why` and `replay` read, `retention` what is forgotten.
+"""

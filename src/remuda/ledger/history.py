@@ -1,0 +1,148 @@
+"""What `why` and `replay` read: recorded cycles, and the story of one subject."""
+
+import sqlite3
+from collections.abc import Iterator
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from remuda.ledger.record import Kinds, unpack
+from remuda.model.plans import Action, Outcome, Plan, Reason
+from remuda.model.times import Instant
+
+S = TypeVar("S")
+M = TypeVar("M")
+P = TypeVar("P")
+A = TypeVar("A", bound=Action)
+
+
+class Cycle(Struct, Generic[S, M, P, A], frozen=True):
+    """One recorded step: what was seen, remembered and set, and what was decided."""
+
+    id: int
+    first_at: Instant
+    last_at: Instant
+    count: int
+    snapshot: S
+    memory: M
+    policy: P
+    plan: Plan[A]
+
+
+class Line(Struct, frozen=True):
+    """A line of a subject's story: a reason that was new then."""
+
+    at: Instant
+    cycle: int
+    reason: Reason
+
+
+class Done(Struct, frozen=True):
+    """An operation on a target and how it ended, if it did."""
+
+    id: int
+    target: str
+    kind: str
+    started_at: Instant
+    reason: Reason
+    outcome: Outcome | None = None
+
+
+_CYCLE = "SELECT id, first_at, last_at, count, snapshot, memory, policy, plan FROM cycles"
+
+
+def cycle_at(
+    db: sqlite3.Connection, loop: str, at: Instant, kinds: Kinds[S, M, P, A]
+) -> Cycle[S, M, P, A] | None:
+    """The cycle in force at an instant: the last one that began by then."""
+    row = db.execute(
+        f"{_CYCLE} WHERE loop = ? AND first_at <= ? ORDER BY first_at DESC, id DESC LIMIT 1", (loop, at)
+    ).fetchone()
+    return _cycle(db, row, kinds) if row else None
+
+
+def cycles_between(
+    db: sqlite3.Connection, loop: str, since: Instant, until: Instant, kinds: Kinds[S, M, P, A]
+) -> Iterator[Cycle[S, M, P, A]]:
+    """Recorded cycles that were in force in the span, oldest first, read one by one."""
+    rows = db.execute(
+        f"{_CYCLE} WHERE loop = ? AND last_at >= ? AND first_at <= ? ORDER BY first_at, id",
+        (loop, since, until),
+    )
+    for row in rows:
+        yield _cycle(db, row, kinds)
+
+
+def _cycle(db: sqlite3.Connection, row: tuple[Any, ...], kinds: Kinds[S, M, P, A]) -> Cycle[S, M, P, A]:
+    number, first_at, last_at, count, snapshot, memory, policy, plan = row
+    (data,) = db.execute("SELECT data FROM policies WHERE digest = ?", (policy,)).fetchone()
+    return Cycle(
+        number,
+        first_at,
+        last_at,
+        count,
+        unpack(snapshot, kinds.snapshot),
+        unpack(memory, kinds.memory),
+        unpack(data, kinds.policy),
+        unpack(plan, kinds.plan),
+    )
+
+
+def oldest(db: sqlite3.Connection, loop: str) -> Instant | None:
+    """When the recorded history begins."""
+    at: Instant | None = db.execute("SELECT min(first_at) FROM cycles WHERE loop = ?", (loop,)).fetchone()[0]
+    return at
+
+
+def story(db: sqlite3.Connection, subject: str, until: Instant, most: int = 20) -> tuple[Line, ...]:
+    """The last lines of a subject's story up to an instant, oldest first."""
+    rows = db.execute(
+        "SELECT at, cycle, reason FROM stories WHERE subject = ? AND at <= ? ORDER BY id DESC LIMIT ?",
+        (subject, until, most),
+    ).fetchall()
+    return tuple(
+        Line(at, cycle, msgspec.msgpack.decode(reason, type=Reason)) for at, cycle, reason in reversed(rows)
+    )
+
+
+def newest(db: sqlite3.Connection, most: int) -> tuple[Line, ...]:
+    """The last lines of all stories, oldest first."""
+    rows = db.execute("SELECT at, cycle, reason FROM stories ORDER BY id DESC LIMIT ?", (most,)).fetchall()
+    return _lines(rows)
+
+
+def _lines(rows: list[tuple[Instant, int, bytes]]) -> tuple[Line, ...]:
+    return tuple(
+        Line(at, cycle, msgspec.msgpack.decode(reason, type=Reason)) for at, cycle, reason in reversed(rows)
+    )
+
+
+def operations_on(db: sqlite3.Connection, target: str, until: Instant, most: int = 20) -> tuple[Done, ...]:
+    """The last operations on a target up to an instant, oldest first."""
+    rows = db.execute(
+        "SELECT id, target, started_at, action, outcome FROM operations"
+        " WHERE target = ? AND started_at <= ? ORDER BY id DESC LIMIT ?",
+        (target, until, most),
+    ).fetchall()
+    return tuple(_done(*row) for row in reversed(rows))
+
+
+def operation(db: sqlite3.Connection, number: int) -> Done | None:
+    """One operation by its id."""
+    row = db.execute(
+        "SELECT id, target, started_at, action, outcome FROM operations WHERE id = ?", (number,)
+    ).fetchone()
+    return _done(*row) if row else None
+
+
+def _done(number: int, target: str, started_at: Instant, action: bytes, outcome: bytes | None) -> Done:
+    read: dict[str, Any] = msgspec.msgpack.decode(action)
+    return Done(
+        number,
+        target,
+        read["type"],
+        started_at,
+        msgspec.convert(read["reason"], Reason),
+        msgspec.msgpack.decode(outcome, type=Outcome) if outcome else None,
+    )

@@ -1,0 +1,232 @@
+"""
+What a loop writes: the cycle it went through, the operations it starts, and how they ended.
+
+A cycle is one transaction: the snapshot, the memory and policy it was judged with, the plan, the memory after it, and
+the plan's operations. While nothing changes, the last row is extended instead. A crash after the transaction finds
+the operations unfinished and carries them out again; a crash before it finds nothing and decides anew.
+"""
+
+import hashlib
+import sqlite3
+import zlib
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from remuda.ledger.store import Store
+from remuda.model.plans import Action, Operation, Outcome, Plan, Reason
+from remuda.model.times import Instant
+
+S = TypeVar("S")
+M = TypeVar("M")
+P = TypeVar("P")
+A = TypeVar("A", bound=Action)
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Kinds(Struct, Generic[S, M, P, A], frozen=True):
+    """The types of one job's records, so that the ledger can read back what it wrote."""
+
+    snapshot: type[S]
+    memory: type[M]
+    policy: type[P]
+    plan: type[Plan[A]]
+    operation: type[Operation[A]]
+
+
+def pack(value: object) -> bytes:
+    """The stored form: msgpack, compressed."""
+    return zlib.compress(_encode(value), 1)
+
+
+def unpack(data: bytes, kind: Any) -> Any:
+    """Read a stored value; unknown fields of a newer writer are skipped, missing ones get their defaults."""
+    return msgspec.msgpack.decode(zlib.decompress(data), type=kind)
+
+
+def digest(data: bytes) -> bytes:
+    """Short and collision-free in practice; for equality only."""
+    return hashlib.blake2b(data, digest_size=16).digest()
+
+
+class Ledger(Generic[S, M, P, A]):
+    """The record of one loop, in the store."""
+
+    def __init__(self, store: Store, loop: str, kinds: Kinds[S, M, P, A]) -> None:
+        self._store = store
+        self._loop = loop
+        self._kinds = kinds
+        self._last: tuple[bytes, ...] = ()
+        self._row: int | None = None
+        self._policy: tuple[Any, bytes, bytes] | None = None
+        self._codes: dict[str, str] = store.read(self._load_codes)
+
+    def memory(self) -> M:
+        """What the loop remembered last, or its empty memory."""
+        row = self._store.read(
+            lambda db: db.execute("SELECT data FROM memories WHERE loop = ?", (self._loop,)).fetchone()
+        )
+        read: M = unpack(row[0], self._kinds.memory) if row else self._kinds.memory()
+        return read
+
+    def operations(self) -> tuple[Operation[A], ...]:
+        """What is under way, and what ended since the last plan that saw it, in the order it was started."""
+        rows = self._store.read(
+            lambda db: db.execute(
+                "SELECT id, action, outcome FROM operations WHERE loop = ? AND seen = 0 ORDER BY id",
+                (self._loop,),
+            ).fetchall()
+        )
+        return tuple(self._operation(*row) for row in rows)
+
+    def _operation(self, number: int, action: bytes, outcome: bytes | None) -> Operation[A]:
+        body = {
+            "id": number,
+            "action": msgspec.Raw(action),
+            "outcome": msgspec.Raw(outcome) if outcome else None,
+        }
+        read: Operation[A] = msgspec.msgpack.decode(_encode(body), type=self._kinds.operation)
+        return read
+
+    async def record(
+        self,
+        seen: S,
+        memory: M,
+        policy: P,
+        now: Instant,
+        plan: Plan[A],
+        after: M,
+        saw: tuple[Operation[A], ...],
+    ) -> tuple[Operation[A], ...]:
+        """Write the cycle and return the operations to start. An action whose target is busy is left out."""
+        if self._policy is None or self._policy[0] is not policy:
+            data = _encode(policy)
+            self._policy = (policy, digest(data), zlib.compress(data, 1))
+        encoded = (_encode(seen), _encode(memory), self._policy[1], _encode(plan))
+        prints = tuple(digest(part) for part in encoded)
+        ended = [operation.id for operation in saw if operation.outcome is not None]
+        if prints == self._last and self._row is not None and not plan.actions and not ended:
+            row = self._row
+            await self._store.write(
+                lambda db: db.execute(
+                    "UPDATE cycles SET last_at = ?, count = count + 1 WHERE id = ?", (now, row)
+                ),
+                durable=False,
+            )
+            return ()
+        blobs = (zlib.compress(encoded[0], 1), zlib.compress(encoded[1], 1), zlib.compress(encoded[3], 1))
+        news = [reason for reason in plan.reasons if self._codes.get(reason.subject) != reason.code]
+        news += [action.reason for action in plan.actions]
+
+        def change(db: sqlite3.Connection) -> tuple[int, tuple[Operation[A], ...]]:
+            return self._write_cycle(db, blobs, now, plan, after, ended, news)
+
+        row, started = await self._store.write(change, durable=False)
+        self._row, self._last = row, prints
+        self._codes.update({reason.subject: reason.code for reason in plan.reasons})
+        return started
+
+    def _write_cycle(
+        self,
+        db: sqlite3.Connection,
+        blobs: tuple[bytes, bytes, bytes],
+        now: Instant,
+        plan: Plan[A],
+        after: M,
+        ended: list[int],
+        news: list[Reason],
+    ) -> tuple[int, tuple[Operation[A], ...]]:
+        assert self._policy is not None
+        snapshot, memory, packed_plan = blobs
+        db.execute("INSERT OR IGNORE INTO policies VALUES (?, ?)", (self._policy[1], self._policy[2]))
+        cycle = db.execute(
+            "INSERT INTO cycles (loop, first_at, last_at, count, snapshot, memory, policy, plan)"
+            " VALUES (?, ?, ?, 1, ?, ?, ?, ?)",
+            (self._loop, now, now, snapshot, memory, self._policy[1], packed_plan),
+        ).lastrowid
+        assert cycle is not None
+        db.execute("INSERT OR REPLACE INTO memories VALUES (?, ?)", (self._loop, pack(after)))
+        db.executemany("UPDATE operations SET seen = 1 WHERE id = ?", [(number,) for number in ended])
+        db.executemany(
+            "INSERT INTO stories (subject, at, cycle, code, reason) VALUES (?, ?, ?, ?, ?)",
+            [(reason.subject, now, cycle, reason.code, _encode(reason)) for reason in news],
+        )
+        started: list[Operation[A]] = []
+        for action in plan.actions:
+            number = db.execute(
+                "INSERT OR IGNORE INTO operations (loop, target, action, cycle, started_at) VALUES (?, ?, ?, ?, ?)"
+                " RETURNING id",
+                (self._loop, action.target, _encode(action), cycle, now),
+            ).fetchone()
+            if number is not None:
+                started.append(Operation(number[0], action))
+        return cycle, tuple(started)
+
+    async def finish(self, operation: Operation[A], outcome: Outcome) -> None:
+        """Keep how an operation ended; the next plan sees it."""
+        await self._store.write(
+            lambda db: db.execute(
+                "UPDATE operations SET outcome = ? WHERE id = ? AND outcome IS NULL",
+                (_encode(outcome), operation.id),
+            ),
+            durable=False,
+        )
+
+    def _load_codes(self, db: sqlite3.Connection) -> dict[str, str]:
+        rows = db.execute(
+            "SELECT subject, code FROM stories WHERE subject LIKE 'pool/%' GROUP BY subject HAVING max(id)"
+        )
+        return dict(rows.fetchall())
+
+
+class Notebook(Generic[S, M, P, A]):
+    """The record of one loop, in memory alone: for dry runs and simulations. It keeps only what the next cycle needs."""
+
+    def __init__(self, memory: M, *, starts: bool = True) -> None:
+        """Without `starts` no operation is ever handed out: a dry run."""
+        self._memory = memory
+        self._starts = starts
+        self._open: dict[int, Operation[A]] = {}
+        self._next = 1
+
+    def memory(self) -> M:
+        """The memory it was given."""
+        return self._memory
+
+    def operations(self) -> tuple[Operation[A], ...]:
+        """What is under way or not yet seen."""
+        return tuple(self._open.values())
+
+    async def record(
+        self,
+        seen: S,
+        memory: M,
+        policy: P,
+        now: Instant,
+        plan: Plan[A],
+        after: M,
+        saw: tuple[Operation[A], ...],
+    ) -> tuple[Operation[A], ...]:
+        """Number the plan's actions and forget what was seen."""
+        del seen, memory, policy, now
+        self._memory = after
+        for operation in saw:
+            if operation.outcome is not None:
+                self._open.pop(operation.id, None)
+        if not self._starts:
+            return ()
+        busy = {operation.action.target for operation in self._open.values() if operation.outcome is None}
+        started = []
+        for action in plan.actions:
+            if action.target not in busy:
+                operation = Operation(self._next, action)
+                self._next += 1
+                self._open[operation.id] = operation
+                started.append(operation)
+        return tuple(started)
+
+    async def finish(self, operation: Operation[A], outcome: Outcome) -> None:
+        """Keep how it ended until a plan saw it."""
+        self._open[operation.id] = Operation(operation.id, operation.action, outcome)

@@ -1,0 +1,289 @@
+"""
+The store: one SQLite file, one thread that writes it, many readers.
+
+Writes that arrive together are committed together (group commit): the price of durability is one flush a batch, not
+one a write. Each write has a savepoint of its own, so one that fails does not harm its neighbours.
+"""
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, Protocol, TypeVar
+
+from remuda.errors import BadInput, Unavailable
+from remuda.ledger.schema import check, migrate
+
+T = TypeVar("T")
+Write = Callable[[sqlite3.Connection], T]
+
+FILE = "remuda.db"
+_BATCH = 512
+_PAGE = 4_096
+
+
+class Store(Protocol):
+    """Where writes go. `write` returns once the write is committed; a failed one changed nothing."""
+
+    async def write(self, change: Write[T], *, durable: bool = True) -> T:
+        """
+        Run `change` in a transaction of its own and return what it returns.
+
+        `durable` writes survive a power cut; the others survive the end of this process, however it ends.
+        """
+        ...
+
+    def read(self, question: Write[T]) -> T:
+        """Answer a question from committed data, at once."""
+        ...
+
+
+class _Task:
+    __slots__ = ("change", "durable", "future")
+
+    def __init__(self, change: Write[Any], *, durable: bool) -> None:
+        self.change = change
+        self.durable = durable
+        self.future: Future[Any] = Future()
+
+
+class SqliteStore:
+    """The store in a file. Open it once per process; `close` waits for what was asked before."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        most_bytes: int | None = None,
+        make_room: Callable[[sqlite3.Connection], int] | None = None,
+    ) -> None:
+        """`most_bytes` is a quota; `make_room` gives up history when the disk or the quota is full."""
+        self.path = path
+        self._make_room = make_room
+        self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
+        self._readers = threading.local()
+        self._open_readers: list[sqlite3.Connection] = []
+        self._is_full_sync = True
+        self._connection = _open_for_writing(path, most_bytes)
+        self._thread = threading.Thread(target=self._work, name="store", daemon=True)
+        self._thread.start()
+
+    async def write(self, change: Write[T], *, durable: bool = True) -> T:
+        """Run `change` in the writer thread; cancelling the caller does not undo it."""
+        task = _Task(change, durable=durable)
+        self._tasks.put(task)
+        result: T = await asyncio.wrap_future(task.future)
+        return result
+
+    def read(self, question: Write[T]) -> T:
+        """Answer from a read-only connection of the calling thread."""
+        connection: sqlite3.Connection | None = getattr(self._readers, "connection", None)
+        if connection is None:
+            connection = _connect(f"{self.path.as_uri()}?mode=ro")
+            self._readers.connection = connection
+            self._open_readers.append(connection)
+        return question(connection)
+
+    def close(self) -> None:
+        """Commit what was asked for and let go of the file."""
+        self._tasks.put(None)
+        self._thread.join()
+        for reader in self._open_readers:
+            reader.close()
+        self._connection.close()
+
+    def _work(self) -> None:
+        while True:
+            task = self._tasks.get()
+            batch: list[_Task] = []
+            while task is not None:
+                batch.append(task)
+                if len(batch) == _BATCH:
+                    break
+                try:
+                    task = self._tasks.get_nowait()
+                except Empty:
+                    break
+            if batch:
+                self._commit(batch)
+            if task is None:
+                return
+
+    def _commit(self, batch: list[_Task]) -> None:
+        try:
+            answers = self._try_commit(batch)
+        except sqlite3.Error as error:
+            if not _is_full(error) or not self._gave_room():
+                self._fail(batch, error)
+                return
+            try:
+                answers = self._try_commit(batch)
+            except sqlite3.Error as again:
+                self._fail(batch, again)
+                return
+        for task, (answer, problem) in zip(batch, answers, strict=True):
+            if problem is None:
+                task.future.set_result(answer)
+            else:
+                task.future.set_exception(problem)
+
+    def _try_commit(self, batch: list[_Task]) -> list[tuple[Any, Exception | None]]:
+        connection = self._connection
+        wants_full_sync = any(task.durable for task in batch)
+        if wants_full_sync != self._is_full_sync:
+            connection.execute(f"PRAGMA synchronous = {'FULL' if wants_full_sync else 'NORMAL'}")
+            self._is_full_sync = wants_full_sync
+        answers: list[tuple[Any, Exception | None]] = []
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            for task in batch:
+                connection.execute("SAVEPOINT one")
+                try:
+                    answers.append((task.change(connection), None))
+                except sqlite3.Error as error:
+                    if _is_full(error) or not connection.in_transaction:
+                        raise
+                    connection.execute("ROLLBACK TO one")
+                    answers.append((None, error))
+                except Exception as error:  # noqa: BLE001 - belongs to whoever asked
+                    connection.execute("ROLLBACK TO one")
+                    answers.append((None, error))
+                connection.execute("RELEASE one")
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+        return answers
+
+    def _gave_room(self) -> bool:
+        if self._make_room is None:
+            return False
+        try:
+            with self._connection:
+                self._connection.execute("BEGIN IMMEDIATE")
+                return self._make_room(self._connection) > 0
+        except sqlite3.Error:
+            return False
+
+    def _fail(self, batch: list[_Task], error: sqlite3.Error) -> None:
+        if _is_full(error):
+            told: Exception = Unavailable(
+                f"{self.path} cannot grow: its disk or quota is full; free some space"
+            )
+        else:
+            told = Unavailable(f"writing {self.path}: {error}")
+        for task in batch:
+            if not task.future.done():
+                task.future.set_exception(told)
+
+
+class InlineStore:
+    """A store in memory that writes at once in the calling thread: for simulations and dry runs."""
+
+    def __init__(self) -> None:
+        self._connection = _connect(":memory:")
+        migrate(self._connection, "memory")
+
+    async def write(self, change: Write[T], *, durable: bool = True) -> T:
+        """Run `change` now."""
+        del durable
+        with self._connection:
+            self._connection.execute("BEGIN IMMEDIATE")
+            return change(self._connection)
+
+    def read(self, question: Write[T]) -> T:
+        """Answer from the same connection."""
+        return question(self._connection)
+
+    def close(self) -> None:
+        """Forget everything."""
+        self._connection.close()
+
+
+class ReadOnlyStore:
+    """A store that someone else may be writing: for dry runs."""
+
+    def __init__(self, path: Path) -> None:
+        with explained(path):
+            self._connection = _connect(f"{path.as_uri()}?mode=ro")
+            check(self._connection, str(path))
+
+    async def write(self, change: Write[T], *, durable: bool = True) -> T:
+        """Refuse."""
+        del change, durable
+        raise Unavailable("nothing is written in a dry run")
+
+    def read(self, question: Write[T]) -> T:
+        """Answer from committed data."""
+        return question(self._connection)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[sqlite3.Connection]:
+    """A read-only connection to a store that may or may not be in use; `BadInput` when there is none."""
+    if not path.exists():
+        raise BadInput(f"there is no store at {path}: nothing has run with this data directory yet")
+    connection = _connect(f"{path.as_uri()}?mode=ro")
+    try:
+        with explained(path):
+            check(connection, str(path))
+        yield connection
+    finally:
+        connection.close()
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn SQLite's words about a broken file into ours, which say what to do."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise BadInput(f"{path} cannot be opened: {error}; check that you may read and write it") from error
+    except sqlite3.DatabaseError as error:
+        raise BadInput(
+            f"{path} is damaged ({error}). Nothing was changed. To start afresh move it away: its job queue and "
+            "history are lost then, machines that run are found again"
+        ) from error
+
+
+def _open_for_writing(path: Path, most_bytes: int | None) -> sqlite3.Connection:
+    with explained(path):
+        connection = _connect(f"{path.as_uri()}?mode=rwc")
+        try:
+            # Not for an existing file: it takes effect only before the first table.
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA cache_size = -4096")
+            problem: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+            if problem != "ok":
+                raise sqlite3.DatabaseError(problem)
+            migrate(connection, str(path))
+            if most_bytes is not None:
+                connection.execute(f"PRAGMA max_page_count = {max(1, most_bytes // _PAGE)}")
+        except BaseException:
+            connection.close()
+            raise
+    path.chmod(0o600)
+    return connection
+
+
+def _connect(address: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        address, uri=True, timeout=10, isolation_level=None, check_same_thread=False, cached_statements=256
+    )
+    connection.execute("PRAGMA busy_timeout = 10000")
+    return connection
+
+
+def _is_full(error: sqlite3.Error) -> bool:
+    return getattr(error, "sqlite_errorname", "") == "SQLITE_FULL"

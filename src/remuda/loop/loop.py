@@ -1,0 +1,299 @@
+"""
+One supervised loop: observe, decide, record, act, at an interval or when something wakes it.
+
+Wakes coalesce: however many arrive during a cycle, one more cycle follows. An error is told, waited out with jittered
+back-off and tried again; a broken invariant stops this loop alone. `act` runs beside the cycle and is never waited for.
+"""
+
+import asyncio
+import random
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+from msgspec import Struct
+
+from remuda.errors import InvariantError
+from remuda.loop.clock import Clock
+from remuda.loop.job import Job, Recorder
+from remuda.loop.logs import Log
+from remuda.loop.metrics import LoopMetrics
+from remuda.loop.steps import Reach, pass_by
+from remuda.model.plans import Action, Operation, Outcome, Plan
+from remuda.model.times import Instant, write_instant
+
+S = TypeVar("S")
+M = TypeVar("M")
+P = TypeVar("P")
+A = TypeVar("A", bound=Action)
+
+
+class Pace(Struct, frozen=True):
+    """How fast a loop runs, in seconds."""
+
+    interval: float = 1.0
+    #: least time between the starts of two cycles, however often it is woken
+    gap: float = 0.05
+    #: the interval is stretched or shrunk by up to this part, so that loops do not march in step
+    jitter: float = 0.1
+    first_backoff: float = 1.0
+    longest_backoff: float = 60.0
+    observe_timeout: float = 30.0
+    act_timeout: float = 600.0
+    #: operations carried out at the same time
+    parallel: int = 32
+    #: a cycle that takes longer than this is stuck
+    stuck_after: float = 60.0
+    #: how long a stop waits for operations under way; what is left is carried out at the next start
+    stop_grace: float = 10.0
+
+
+class Phase(StrEnum):
+    """What a loop is doing."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    PAUSED = "paused"
+    FAILING = "failing"
+    BROKEN = "broken"
+    STOPPED = "stopped"
+
+
+@dataclass(slots=True)
+class Standing:
+    """How a loop fares, for readiness, liveness and people."""
+
+    phase: Phase = Phase.STARTING
+    cycles: int = 0
+    errors_in_a_row: int = 0
+    last_error: str | None = None
+    last_success_at: Instant | None = None
+    #: monotonic second at which the cycle under way began
+    in_cycle_since: float | None = None
+    paused: bool = False
+
+
+class Tools(Struct, frozen=True):
+    """What every loop of a process is handed."""
+
+    clock: Clock
+    rng: random.Random
+    log: Log
+    metrics: LoopMetrics
+    #: called with the name of each step that a crash could follow
+    reach: Reach = pass_by
+
+
+class Loop(Generic[S, M, P, A]):
+    """Runs one job until it is told to stop."""
+
+    def __init__(
+        self,
+        job: Job[S, M, P, A],
+        recorder: Recorder[S, M, P, A],
+        policy: P,
+        tools: Tools,
+        pace: Pace | None = None,
+    ) -> None:
+        self.job = job
+        self.name = job.name
+        self.standing = Standing()
+        self.policy = policy
+        self.pace = pace or Pace()
+        self._recorder = recorder
+        self._tools = tools
+        self._memory = recorder.memory()
+        self._woken = asyncio.Event()
+        self._slots = asyncio.Semaphore(self.pace.parallel)
+        self._under_way: set[asyncio.Task[None]] = set()
+        self._quiet_since = float("-inf")
+        self._last_told: object = None
+        self._meters = tools.metrics.of(self.name)
+
+    @property
+    def stuck_after(self) -> float:
+        """Seconds after which a cycle is stuck."""
+        return self.pace.stuck_after
+
+    def wake(self) -> None:
+        """Ask for a cycle soon."""
+        self._woken.set()
+
+    def follow(self, policy: P) -> None:
+        """Judge by another policy from the next cycle on."""
+        self.policy = policy
+        self.wake()
+
+    def pause(self) -> None:
+        """Run no cycle until resumed; operations under way go on."""
+        self.standing.paused = True
+        self.wake()
+
+    def resume(self) -> None:
+        """Run cycles again, the first one at once."""
+        self.standing.paused = False
+        self.wake()
+
+    async def run(self) -> None:
+        """Run until cancelled. Never raises anything but cancellation."""
+        try:
+            async with asyncio.TaskGroup() as acts:
+                for operation in self._recorder.operations():
+                    if operation.outcome is None:
+                        self._start(operation, acts)
+                try:
+                    await self._run_cycles(acts)
+                finally:
+                    await self._wind_down()
+        finally:
+            if self.standing.phase is not Phase.BROKEN:
+                self.standing.phase = Phase.STOPPED
+
+    async def _run_cycles(self, acts: asyncio.TaskGroup) -> None:
+        clock, pace, standing = self._tools.clock, self.pace, self.standing
+        due = clock.monotonic()
+        while True:
+            began = clock.monotonic()
+            self._woken.clear()
+            if standing.paused:
+                standing.phase = Phase.PAUSED
+                await self._woken.wait()
+                continue
+            wait = pace.interval
+            standing.in_cycle_since = began
+            self._meters.lag.set(max(0.0, began - due))
+            try:
+                await self.cycle(acts)
+            except InvariantError as error:
+                standing.phase, standing.last_error = Phase.BROKEN, str(error)
+                self._tools.log.error("loop is broken and stays stopped", loop=self.name, error=str(error))
+                self._meters.errors.inc()
+                return
+            except Exception as error:  # noqa: BLE001 - the loop outlives whatever the world does
+                wait = self._note_error(error)
+            else:
+                standing.phase = Phase.RUNNING
+                standing.errors_in_a_row, standing.last_error = 0, None
+                standing.last_success_at = clock.now()
+                self._meters.last_success.set(standing.last_success_at / 1_000)
+            finally:
+                standing.in_cycle_since = None
+            standing.cycles += 1
+            took = clock.monotonic() - began
+            self._meters.duration.observe(took)
+            if took > pace.interval:
+                self._meters.overruns.inc()
+            due = began + max(wait * (1 + self._tools.rng.uniform(-pace.jitter, pace.jitter)), 0)
+            await self._sleep_until(began, due, wakeable=not standing.errors_in_a_row)
+
+    async def _sleep_until(self, began: float, due: float, *, wakeable: bool) -> None:
+        """Wait for the next cycle's time or, unless it is backing off, for a wake; never less than the gap."""
+        clock = self._tools.clock
+        if wakeable:
+            try:
+                async with asyncio.timeout(max(0.0, due - clock.monotonic())):
+                    await self._woken.wait()
+            except TimeoutError:
+                pass
+            due = began + self.pace.gap
+        left = due - clock.monotonic()
+        if left > 0:
+            await asyncio.sleep(left)
+
+    async def cycle(self, acts: asyncio.TaskGroup | None = None) -> Plan[A]:
+        """Go through the three steps once. Without a task group nothing is started."""
+        reach = self._tools.reach
+        saw = self._recorder.operations()
+        async with asyncio.timeout(self.pace.observe_timeout):
+            seen = await self.job.observe(saw)
+        now = self._tools.clock.now()
+        policy, before = self.policy, self._memory
+        plan, after = self.job.decide(seen, before, policy, now)
+        await reach("loop.decided")
+        started = await self._recorder.record(seen, before, policy, now, plan, after, saw)
+        self._memory = after
+        await reach("loop.recorded")
+        self._meters.actions.observe(len(plan.actions))
+        self._tell(seen, plan, now)
+        if acts is not None:
+            for operation in started:
+                self._start(operation, acts)
+        return plan
+
+    def _start(self, operation: Operation[A], acts: asyncio.TaskGroup) -> None:
+        task = acts.create_task(self._carry_out(operation), name=f"{self.name} {operation.id}")
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+
+    async def _carry_out(self, operation: Operation[A]) -> None:
+        async with self._slots:
+            now = self._tools.clock.now
+            await self._tools.reach("loop.acting")
+            try:
+                async with asyncio.timeout(self.pace.act_timeout):
+                    outcome = await self.job.act(operation)
+            except TimeoutError:
+                outcome = Outcome("failed", now(), f"not done after {self.pace.act_timeout:g} s")
+            except Exception as error:  # noqa: BLE001 - a failed action is an outcome that the next plan sees
+                outcome = Outcome("failed", now(), f"{type(error).__name__}: {error}")
+            await self._tools.reach("loop.acted")
+            if outcome.status != "done":
+                self._tools.log.warning(
+                    "operation did not happen",
+                    loop=self.name,
+                    operation=operation.id,
+                    target=operation.action.target,
+                    reason=operation.action.reason.code,
+                    outcome=outcome.status,
+                    detail=outcome.detail,
+                )
+            await self._keep_outcome(operation, outcome)
+        self.wake()
+
+    async def _keep_outcome(self, operation: Operation[A], outcome: Outcome) -> None:
+        """An outcome must not be lost to a full disk: try until it is kept."""
+        wait = self.pace.first_backoff
+        while True:
+            try:
+                await self._recorder.finish(operation, outcome)
+            except Exception as error:  # noqa: BLE001 - told and tried again
+                self._tools.log.error("cannot keep an outcome yet", loop=self.name, error=str(error))
+                await asyncio.sleep(wait)
+                wait = min(wait * 2, self.pace.longest_backoff)
+            else:
+                return
+
+    async def _wind_down(self) -> None:
+        if self._under_way:
+            await asyncio.wait(self._under_way, timeout=self.pace.stop_grace)
+        for task in self._under_way:
+            task.cancel()
+
+    def _note_error(self, error: Exception) -> float:
+        standing, pace = self.standing, self.pace
+        text = (
+            str(error) or "timed out"
+            if isinstance(error, TimeoutError)
+            else f"{type(error).__name__}: {error}"
+        )
+        standing.phase, standing.last_error = Phase.FAILING, text
+        standing.errors_in_a_row += 1
+        self._meters.errors.inc()
+        wait: float = min(
+            pace.first_backoff * 2.0 ** min(standing.errors_in_a_row - 1, 16), pace.longest_backoff
+        )
+        self._tools.log.error(
+            "cycle failed", loop=self.name, error=text, in_a_row=standing.errors_in_a_row, next_try_s=wait
+        )
+        return wait
+
+    def _tell(self, seen: S, plan: Plan[A], now: Instant) -> None:
+        """A line for a cycle that changed something, else one a minute."""
+        numbers = self.job.report(seen, plan)
+        at = self._tools.clock.monotonic()
+        if numbers == self._last_told and not plan.actions and at - self._quiet_since < 60:
+            return
+        self._last_told, self._quiet_since = numbers, at
+        self._tools.log.info(
+            "cycle", loop=self.name, at=write_instant(now), actions=len(plan.actions), **numbers
+        )

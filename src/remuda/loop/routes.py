@@ -1,0 +1,85 @@
+"""The loops' part of the control API: how they fare, and pausing them."""
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from remuda.control.routes import Call, Route
+from remuda.errors import NotFound
+from remuda.ledger.store import Store
+from remuda.loop.clock import Clock
+from remuda.loop.health import Health, readiness
+from remuda.loop.loop import Loop
+
+_PAUSED = "paused-loop/"
+
+
+class LoopChanged(Struct, frozen=True):
+    """Whether the loop is paused now."""
+
+    loop: str
+    paused: bool
+
+
+def paused_loops(db: sqlite3.Connection) -> set[str]:
+    """Loops that an operator paused; they stay so over a restart."""
+    rows = db.execute("SELECT name FROM settings WHERE name LIKE 'paused-loop/%'").fetchall()
+    return {name.removeprefix(_PAUSED) for (name,) in rows}
+
+
+class LoopRoutes:
+    """Tells of loops and pauses them, durably."""
+
+    def __init__(self, loops: Sequence[Loop[Any, Any, Any, Any]], store: Store, clock: Clock) -> None:
+        self._loops = {loop.name: loop for loop in loops}
+        self._store = store
+        self._clock = clock
+
+    def routes(self) -> tuple[Route, ...]:
+        """All of them."""
+        return (
+            Route("GET", "/v1/loops", "How the loops fare.", Health, handler=self.tell),
+            Route(
+                "POST",
+                "/v1/loops/{loop}/pause",
+                "Run no cycle until resumed.",
+                LoopChanged,
+                handler=self.pause,
+            ),
+            Route("POST", "/v1/loops/{loop}/resume", "Run cycles again.", LoopChanged, handler=self.resume),
+        )
+
+    async def tell(self, call: Call) -> Health:
+        """As `/ready` does."""
+        del call
+        return readiness(list(self._loops.values()), {})
+
+    async def pause(self, call: Call) -> LoopChanged:
+        """Pause a loop."""
+        loop, now = self._find(call), self._clock.now()
+        await self._store.write(
+            lambda db: db.execute(
+                "INSERT OR REPLACE INTO settings VALUES (?, x'', ?)", (_PAUSED + loop.name, now)
+            )
+        )
+        loop.pause()
+        return LoopChanged(loop.name, paused=True)
+
+    async def resume(self, call: Call) -> LoopChanged:
+        """Resume a loop."""
+        loop = self._find(call)
+        await self._store.write(
+            lambda db: db.execute("DELETE FROM settings WHERE name = ?", (_PAUSED + loop.name,))
+        )
+        loop.resume()
+        return LoopChanged(loop.name, paused=False)
+
+    def _find(self, call: Call) -> Loop[Any, Any, Any, Any]:
+        found = self._loops.get(call.names["loop"])
+        if found is None:
+            raise NotFound(
+                f"there is no loop {call.names['loop']}; there is: {', '.join(sorted(self._loops))}"
+            )
+        return found

@@ -1,0 +1,148 @@
+"""
+Control groups (cgroup v2) for machines, where the host permits them.
+
+A group makes limits hold for all processes of a machine together, and makes ending them certain. Without one,
+memory and processes are limited per process and per user, and the processor is not limited at all.
+"""
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from remuda.machines.process.records import write_text
+from remuda.machines.process.spec import Limits
+
+CONTROLLERS = ("memory", "cpu", "pids")
+CPU_PERIOD_US = 100_000
+EMPTY_WITHIN_S = 5.0
+
+
+class Cgroups(Struct, frozen=True):
+    """Where groups can be made (None: nowhere) and which controllers work there."""
+
+    parent: Path | None = None
+    controllers: frozenset[str] = frozenset()
+
+    def create(self, name: str, limits: Limits) -> str | None:
+        """Make a machine's group, or find it again; None where it is not permitted. No two machines share a name."""
+        if self.parent is None:
+            return None
+        group = self.parent / f"remuda-{name}"
+        try:
+            group.mkdir(exist_ok=True)
+            for file, value in _settings(limits).items():
+                if value is not None and (group / file).exists():
+                    write_text(str(group / file), value)
+        except OSError:
+            with contextlib.suppress(OSError):
+                group.rmdir()
+            return None
+        return str(group)
+
+    def rlimits(self, limits: Limits) -> dict[str, int]:
+        """What the shim must limit itself, because no controller does."""
+        wanted = {
+            "AS": None if "memory" in self.controllers else limits.memory,
+            "NPROC": None if "pids" in self.controllers else limits.processes,
+            "NOFILE": limits.open_files,
+            "FSIZE": limits.file_size,
+        }
+        return {name: value for name, value in wanted.items() if value is not None}
+
+    def enforcement(self) -> Mapping[str, str]:
+        """How each limit is enforced on this host, in words for a person."""
+        return {
+            "memory": "cgroup" if "memory" in self.controllers else "rlimit, each process for itself",
+            "cpu": "cgroup"
+            if "cpu" in self.controllers
+            else "not enforced: no cgroup v2 cpu controller is delegated",
+            "processes": "cgroup"
+            if "pids" in self.controllers
+            else "rlimit, all processes of the user together",
+            "open_files": "rlimit",
+            "file_size": "rlimit",
+        }
+
+
+def find_cgroups(about: Path = Path("/proc/self")) -> Cgroups:
+    """
+    See where this process may make groups, by making one.
+
+    Its own group comes first. A group with processes of its own cannot pass controllers on, so the group above
+    is better when it can (systemd's `DelegateSubgroup=` makes it so).
+    """
+    own = find_own_group(about)
+    found = Cgroups()
+    for parent in (own, own.parent) if own else ():
+        if not (parent / "cgroup.procs").exists():
+            continue
+        for controller in CONTROLLERS:
+            with contextlib.suppress(OSError):
+                write_text(str(parent / "cgroup.subtree_control"), f"+{controller}")
+        probe = parent / f"remuda-probe-{os.getpid()}"
+        try:
+            probe.mkdir(exist_ok=True)
+            enabled = frozenset((probe / "cgroup.controllers").read_text().split()) & frozenset(CONTROLLERS)
+        except OSError:
+            continue
+        finally:
+            with contextlib.suppress(OSError):
+                probe.rmdir()
+        if found.parent is None or len(enabled) > len(found.controllers):
+            found = Cgroups(parent, enabled)
+    return found
+
+
+def find_own_group(about: Path) -> Path | None:
+    """The directory of the cgroup v2 group this process is in; None where there is none to be seen."""
+    try:
+        lines = (about / "cgroup").read_text().splitlines()
+        mounts = [line.split() for line in (about / "mountinfo").read_text().splitlines()]
+    except OSError:
+        return None
+    own = next((line[3:] for line in lines if line.startswith("0::/")), None)
+    if own is None or "/.." in own:
+        return None
+    for mount in mounts:
+        root, point = mount[3], mount[4]
+        if mount[mount.index("-") + 1] == "cgroup2" and f"{own}/".startswith(f"{root.rstrip('/')}/"):
+            return Path(point) / own[len(root.rstrip("/")) :].lstrip("/")
+    return None
+
+
+def remove_group(group: Path) -> None:
+    """Kill everything in the group, also in groups that a job made inside it, and remove it; harmless when gone."""
+    deadline = time.monotonic() + EMPTY_WITHIN_S
+    while group.exists():
+        _kill(group)
+        for directory, _, _ in os.walk(group, topdown=False):
+            with contextlib.suppress(OSError):
+                Path(directory).rmdir()
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"control group {group} still has processes that cannot be killed")
+        if group.exists():
+            time.sleep(0.005)
+
+
+def _kill(group: Path) -> None:
+    try:
+        write_text(str(group / "cgroup.kill"), "1")
+    except OSError:  # before Linux 5.14
+        with contextlib.suppress(OSError):
+            for pid in (group / "cgroup.procs").read_text().split():
+                os.kill(int(pid), signal.SIGKILL)
+
+
+def _settings(limits: Limits) -> dict[str, str | None]:
+    cpu = limits.cpu_millis
+    return {
+        "memory.max": None if limits.memory is None else str(limits.memory),
+        "memory.oom.group": None if limits.memory is None else "1",
+        "cpu.max": None if cpu is None else f"{max(1_000, cpu * CPU_PERIOD_US // 1000)} {CPU_PERIOD_US}",
+        "pids.max": None if limits.processes is None else str(limits.processes),
+    }

@@ -1,0 +1,426 @@
+"""
+Process machines on this host: made, adopted, watched and removed.
+
+A machine is a directory and the shim that holds it. The directory says what was wanted and how it ended, the lock in
+it says whether the shim lives: nothing that must survive is only in memory, and whoever starts next takes over.
+A signal goes only to a process whose pid, start time and boot were verified, so a stranger is never touched.
+"""
+
+import asyncio
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+from weakref import WeakValueDictionary
+
+import msgspec
+
+from remuda.errors import BadInput, Unavailable
+from remuda.machines.process import shim
+from remuda.machines.process.cgroups import Cgroups, find_cgroups, remove_group
+from remuda.machines.process.leftovers import kill_leftovers
+from remuda.machines.process.pidfd import open_pidfd, send
+from remuda.machines.process.records import boot, read_json, remove_tree, start_time, take_lock, write_json
+from remuda.machines.process.spec import MachineFile, ProcessMachine, ProcessSpec
+from remuda.model.machines import Ended
+from remuda.model.times import Instant
+
+FIRST_LOOK_S = 0.02
+LAST_LOOK_S = 0.5
+CONSOLE_BYTES = 256 * 1024
+_NEW, _GONE = ".new-", ".gone-"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+
+class Clock(Protocol):
+    """Tells the time."""
+
+    def now(self) -> Instant:
+        """Milliseconds since 1970."""
+        ...
+
+
+class _Held:
+    """One machine in memory: its fixed facts, what was last seen, and the handle of its shim."""
+
+    __slots__ = ("directory", "file", "gone", "pidfd", "view")
+
+    def __init__(self, directory: Path, file: MachineFile) -> None:
+        self.directory, self.file = directory, file
+        self.view = ProcessMachine(file.name, file.pool, file.template, file.created_at)
+        self.pidfd: int | None = None
+        self.gone = asyncio.Event()
+
+    def read(self, name: str) -> dict[str, Any] | None:
+        """One of the small files of its directory."""
+        return read_json(str(self.directory / name))
+
+    def is_locked(self) -> bool:
+        """True while a shim holds it."""
+        path = str(self.directory / "lock")
+        lock = take_lock(path)
+        if lock is None:
+            return os.path.exists(path)  # noqa: PTH110
+        os.close(lock)
+        return False
+
+    def is_shim(self, pid: int) -> bool:
+        """True when the process with this pid is the shim that said so, not a later process."""
+        who = self.read("shim.json") or {}
+        return (
+            who.get("pid") == pid
+            and who.get("boot") == boot()
+            and who.get("start") == start_time(pid) is not None
+        )
+
+
+class ProcessMachines:
+    """
+    The driver of process machines under one directory.
+
+    `adopt` comes first. `wake` is called, in the event loop, when a machine became ready or ended. One driver at a
+    time may use a directory; machines live on when it is closed or killed.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        socket: Path,
+        clock: Clock,
+        wake: Callable[[], None],
+        *,
+        cgroups: Cgroups | None = None,
+        grace_s: float = 10.0,
+    ) -> None:
+        self._root, self._socket, self._clock, self._wake = root.absolute(), socket.absolute(), clock, wake
+        self._grace_s = grace_s
+        self.cgroups = find_cgroups() if cgroups is None else cgroups
+        self._machines: dict[str, _Held] = {}
+        self._listed: tuple[ProcessMachine, ...] | None = None
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._timer: asyncio.TimerHandle | None = None
+        self._pause_s = FIRST_LOOK_S
+
+    async def adopt(self, *, sweep: bool = True) -> tuple[str, ...]:
+        """
+        Take over the machines of an earlier run, and sweep what it had half made or half removed.
+
+        Returns one sentence for everything found that is not a machine of ours; it is left alone. Without `sweep`
+        nothing is changed on the disk: another process may be using the directory.
+        """
+        self._root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        problems = []
+        for directory in sorted(self._root.iterdir()):
+            if directory.name.startswith((_NEW, _GONE)):
+                if not sweep:
+                    continue
+                try:
+                    await asyncio.to_thread(remove_tree, str(directory))
+                except OSError as problem:
+                    problems.append(f"{directory} is left over from a machine: {problem}")
+                continue
+            file = _read_file(directory)
+            if file is None:
+                problems.append(f"{directory} is no machine of Remuda (no readable machine.json): left alone")
+            else:
+                self._machines[file.name] = machine = _Held(directory, file)
+                self._see(machine, ready_at=_ready_at(machine))
+                self._look(machine)
+        self._listed = None
+        self._look_again(soon=True)
+        return tuple(problems)
+
+    async def list(self) -> tuple[ProcessMachine, ...]:
+        """All machines by name, also those that have ended and are not deleted yet."""
+        if self._listed is None:
+            self._listed = tuple(self._machines[name].view for name in sorted(self._machines))
+        return self._listed
+
+    async def create(self, spec: ProcessSpec) -> None:
+        """
+        Make the machine and start its shim; does nothing when that was done before.
+
+        Raises `Unavailable` when the host refuses, or when another machine of that name is there.
+        """
+        for text in (spec.name, spec.id):
+            if not _NAME.fullmatch(text):
+                raise BadInput(
+                    f"{text!r} cannot name a machine: use letters, digits, dots, dashes and underscores"
+                )
+        async with self._turn(spec.name):
+            try:
+                machine = self._machines.get(spec.name)
+                if machine is None:
+                    file = await asyncio.to_thread(self._make_directory, spec)
+                    self._machines[spec.name] = machine = _Held(self._root / spec.name, file)
+                    self._listed = None
+                elif machine.file.id != spec.id:
+                    raise Unavailable(
+                        f"making machine {spec.name}: another one of that name is not deleted yet"
+                    )
+                if machine.view.pid is None and machine.view.ended is None and not self._look(machine):
+                    pid = await asyncio.to_thread(_start_shim, machine.directory)
+                    self._hold(machine, pid, open_pidfd(pid))
+            except OSError as problem:
+                raise Unavailable(f"making machine {spec.name}: {problem}") from problem
+            self._look_again(soon=True)
+
+    async def delete(self, name: str, created_at: Instant) -> bool:
+        """
+        End the machine, everything it started, and its directory; True also when all that is gone already.
+
+        False, and nothing done, when the name now belongs to a machine made at another time or not by us. Raises
+        `Unavailable` when something would not end: then the machine stays listed, and this may be called again.
+        """
+        async with self._turn(name):
+            machine, directory = self._machines.get(name), self._root / name
+            if machine is None:
+                return not directory.exists()
+            file = _read_file(directory)
+            if machine.file.created_at != created_at or (file is not None and file.created_at != created_at):
+                return False
+            await self._stop(machine)
+            try:
+                gone = await asyncio.to_thread(self._clear, machine)
+                del self._machines[name]
+                self._listed = None
+                await asyncio.to_thread(remove_tree, str(gone))
+            except OSError as problem:
+                raise Unavailable(f"deleting machine {name}: {problem}") from problem
+            return True
+
+    async def console(self, name: str) -> bytes:
+        """The end of what the machine's shim wrote; at most 256 KiB."""
+        machine = self._machines.get(name)
+        if machine is None:
+            raise BadInput(f"there is no machine {name}")
+        try:
+            with (machine.directory / "console.log").open("rb") as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - CONSOLE_BYTES))
+                return file.read(CONSOLE_BYTES)
+        except FileNotFoundError:
+            return b""
+
+    def close(self) -> None:
+        """Stop watching. The machines go on."""
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
+        for machine in self._machines.values():
+            self._release(machine)
+
+    def _turn(self, name: str) -> asyncio.Lock:
+        return self._turns.setdefault(name, asyncio.Lock())
+
+    def _make_directory(self, spec: ProcessSpec) -> MachineFile:
+        group = f"{spec.id}-{zlib.crc32(os.fsencode(self._root)):08x}"
+        file = MachineFile(
+            **msgspec.structs.asdict(spec),
+            created_at=self._clock.now(),
+            socket=str(self._socket),
+            cgroup=self.cgroups.create(group, spec.limits),
+            rlimits=self.cgroups.rlimits(spec.limits),
+        )
+        new = self._root / f"{_NEW}{spec.name}"
+        if new.exists():
+            remove_tree(str(new))
+        new.mkdir(mode=0o700)
+        (new / "lock").touch(mode=0o600)
+        write_json(str(new / "machine.json"), msgspec.to_builtins(file), sync=True)
+        new.rename(self._root / spec.name)
+        return file
+
+    def _look(self, machine: _Held) -> bool:
+        """See how a machine is whose shim is not watched; True when a shim holds it."""
+        pid = (machine.read("shim.json") or {}).get("pid")
+        if machine.is_locked():
+            if isinstance(pid, int) and pid != machine.view.pid:
+                pidfd = open_pidfd(pid)
+                if machine.is_shim(pid):
+                    self._hold(machine, pid, pidfd)
+                elif pidfd is not None:
+                    os.close(pidfd)
+            return True
+        status = _reap(machine.view.pid)
+        if (
+            pid is not None
+            or status is not None
+            or machine.read("end.json")
+            or not machine.directory.exists()
+        ):
+            self._over(machine, status)
+        return False
+
+    def _hold(self, machine: _Held, pid: int, pidfd: int | None) -> None:
+        self._release(machine)
+        self._see(machine, pid=pid)
+        machine.pidfd = pidfd
+        if pidfd is not None:
+            asyncio.get_running_loop().add_reader(pidfd, self._exited, machine)
+
+    def _release(self, machine: _Held) -> None:
+        if machine.pidfd is not None:
+            asyncio.get_running_loop().remove_reader(machine.pidfd)
+            os.close(machine.pidfd)
+            machine.pidfd = None
+
+    def _exited(self, machine: _Held) -> None:
+        self._release(machine)
+        status = _reap(machine.view.pid)
+        if machine.is_locked():  # by a shim that an earlier run started, and that was faster than ours
+            self._see(machine, pid=None)
+            self._look_again(soon=True)
+        else:
+            self._over(machine, status)
+
+    def _over(self, machine: _Held, status: int | None) -> None:
+        self._see(machine, pid=None, ready_at=_ready_at(machine), ended=_ended(machine, status))
+        machine.gone.set()
+        self._wake()
+
+    def _see(self, machine: _Held, **changes: Any) -> None:
+        machine.view = msgspec.structs.replace(machine.view, **changes)
+        self._listed = None
+
+    def _look_again(self, *, soon: bool) -> None:
+        loop = asyncio.get_running_loop()
+        self._pause_s = FIRST_LOOK_S if soon else min(LAST_LOOK_S, self._pause_s * 1.5)
+        if self._timer and self._timer.when() > loop.time() + self._pause_s:
+            self._timer.cancel()
+            self._timer = None
+        if self._timer is None:
+            self._timer = loop.call_later(self._pause_s, self._look_at_all)
+
+    def _look_at_all(self) -> None:
+        """Look at machines that are not ready yet, or whose end no descriptor will tell; rarely there are any."""
+        self._timer = None
+        waiting = False
+        for machine in tuple(self._machines.values()):
+            if machine.view.ended is None and machine.view.ready_at is None:
+                ready_at = _ready_at(machine)
+                if ready_at is not None:
+                    self._see(machine, ready_at=ready_at)
+                    self._wake()
+            if machine.view.ended is None and machine.pidfd is None:
+                self._look(machine)
+            if machine.view.ended is None and (machine.pidfd is None or machine.view.ready_at is None):
+                waiting = True
+        if waiting:
+            self._look_again(soon=False)
+
+    async def _stop(self, machine: _Held) -> None:
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            deadline = asyncio.get_running_loop().time() + self._grace_s
+            while machine.view.ended is None:
+                if machine.pidfd is None and not self._look(machine):
+                    return
+                if machine.view.pid is not None:
+                    break
+                if asyncio.get_running_loop().time() > deadline:
+                    raise Unavailable(
+                        f"deleting machine {machine.file.name}: its lock is held, but not by its shim"
+                    )
+                await asyncio.sleep(FIRST_LOOK_S)
+            if machine.view.ended is not None:
+                return
+            self._signal(machine, number)
+            self._look_again(soon=True)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(machine.gone.wait(), self._grace_s)
+        if machine.view.ended is None:
+            raise Unavailable(
+                f"deleting machine {machine.file.name}: its shim, {machine.view.pid}, cannot be killed"
+            )
+
+    def _signal(self, machine: _Held, number: int) -> None:
+        if machine.pidfd is not None and sys.platform == "linux":
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(machine.pidfd, number)
+        elif (pid := machine.view.pid) is not None:
+            send(number, pid, lambda: machine.is_locked() and machine.is_shim(pid))
+
+    def _clear(self, machine: _Held) -> Path:
+        """End what a dead shim left behind, and take the directory out of the list; returns where it is now."""
+        gone = self._root / f"{_GONE}{machine.file.name}-{machine.file.created_at}"
+        path = str(machine.directory / "lock")
+        lock = take_lock(path)  # a shim that starts this late finds it held, then gone
+        try:
+            if lock is None and os.path.exists(path):  # noqa: PTH110
+                raise BlockingIOError("a shim has just taken its lock")
+            if not (machine.directory / "end.json").exists():
+                alive = kill_leftovers(machine.file.id, machine.directory)
+                if alive:
+                    raise TimeoutError(f"{alive} processes that its shim left behind cannot be killed")
+            if machine.file.cgroup:
+                remove_group(Path(machine.file.cgroup))
+            with contextlib.suppress(FileNotFoundError):
+                machine.directory.rename(gone)
+        finally:
+            if lock is not None:
+                os.close(lock)
+        return gone
+
+
+def _start_shim(directory: Path) -> int:
+    """Start the shim; it is told only where commands are and which language is spoken."""
+    told = {key: os.environ[key] for key in ("PATH", "LANG") if key in os.environ}
+    with (directory / "console.log").open("ab") as console:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-X", "utf8", shim.__file__, str(directory)],
+            stdin=subprocess.DEVNULL,
+            stdout=console,
+            stderr=console,
+            start_new_session=True,
+            close_fds=True,
+            cwd="/",
+            env=told,
+        )
+    process.returncode = 0  # it outlives this object, and is waited for when its descriptor says it ended
+    return process.pid
+
+
+def _read_file(directory: Path) -> MachineFile | None:
+    try:
+        file = msgspec.json.decode((directory / "machine.json").read_bytes(), type=MachineFile)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+    return file if file.name == directory.name else None
+
+
+def _ready_at(machine: _Held) -> Instant | None:
+    at = (machine.read("ready.json") or {}).get("at")
+    return at if isinstance(at, int) else None
+
+
+def _reap(pid: int | None) -> int | None:
+    """The exit status of a child of ours that has ended."""
+    if pid is None:
+        return None
+    try:
+        done, status = os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        return None
+    return os.waitstatus_to_exitcode(status) if done else None
+
+
+def _ended(machine: _Held, status: int | None) -> Ended:
+    end = machine.read("end.json")
+    if end is not None:
+        return Ended(str(end.get("code", "crashed")), str(end.get("detail", "")))
+    if not machine.directory.exists():
+        return Ended("lost", f"{machine.directory} was deleted")
+    who = machine.read("shim.json")
+    if who is not None and who.get("boot") != boot():
+        return Ended("lost", "the host was restarted")
+    if status is None:
+        return Ended("crashed", "its shim is gone and left no word")
+    return Ended(
+        "crashed",
+        f"its shim was killed by signal {-status}" if status < 0 else f"its shim exited with {status}",
+    )

@@ -1,0 +1,277 @@
+"""
+Starting a job's main process, and ending everything it started.
+
+Part of the shim: the standard library only, and little of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import resource
+import signal
+import sys
+import time
+
+from remuda.machines.process.records import remove_tree, write_text
+
+TYPE_CHECKING = False  # importing typing would cost every start of a shim some milliseconds
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NoReturn
+
+    Prctl = Callable[[int, int, int, int, int], int]
+
+UNKILLABLE_S = 10.0  # a process in uninterruptible sleep must not hold the result of a job for ever
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+PRIVATE_DIRECTORY = 0o40700
+#: what the shim does not leave to the system; PIPE and XFSZ are ignored by every Python
+SHIM_SIGNALS = (signal.SIGTERM, signal.SIGCHLD, signal.SIGHUP, signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ)
+
+
+class StartError(Exception):
+    """The job could not be started, with the exit code a shell would give and a sentence."""
+
+    def __init__(self, exit_code: int, detail: str) -> None:
+        super().__init__(detail)
+        self.exit_code, self.detail = exit_code, detail
+
+
+def load_prctl() -> Prctl | None:
+    """The function that sets Linux's process options; None where there is none."""
+    if sys.platform != "linux":
+        return None
+    try:
+        import ctypes  # noqa: PLC0415 - takes a third of the shim's start, and only jobs need it
+
+        return ctypes.CDLL(None).prctl
+    except (ImportError, OSError, AttributeError):
+        return None
+
+
+def become_reaper(prctl: Prctl | None) -> bool:
+    """Inherit all processes below this one whose parents end; False where that is not possible."""
+    return prctl is not None and prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+
+
+def prepare_work(directory: str, *, is_lost: bool) -> None:
+    """Give the next job an empty work directory, in a machine that was not deleted."""
+    if is_lost:
+        raise StartError(127, f"the machine's directory {directory} was deleted")
+    work, temporary = f"{directory}/work", f"{directory}/work/tmp"
+    try:
+        if _is_fresh(work, temporary):
+            return
+        if os.path.lexists(work):
+            remove_tree(work)
+        os.mkdir(work, 0o700)  # noqa: PTH102
+        os.mkdir(temporary, 0o700)  # noqa: PTH102
+    except OSError as problem:
+        raise StartError(127, f"the work directory could not be emptied: {problem}") from problem
+
+
+def _is_fresh(work: str, temporary: str) -> bool:
+    try:
+        modes = {os.lstat(work).st_mode, os.lstat(temporary).st_mode}
+        return modes == {PRIVATE_DIRECTORY} and os.listdir(work) == ["tmp"] and not os.listdir(temporary)  # noqa: PTH208
+    except OSError:
+        return False
+
+
+def launch(
+    order: dict[str, Any], machine: dict[str, Any], directory: str, prctl: Prctl | None
+) -> tuple[int, int]:
+    """
+    Start a job in its own session; its pid and the reading end of its output.
+
+    Returns once the command runs, or raises `StartError` with what kept it from running.
+    """
+    output, output_in = os.pipe()
+    report, report_in = os.pipe()
+    shim = os.getpid()
+    try:
+        pid = os.fork()
+    except OSError as problem:
+        for end in (output, output_in, report, report_in):
+            os.close(end)
+        raise StartError(127, f"no process could be started: {problem}") from problem
+    if not pid:
+        _become(order, machine, directory, output_in, report_in, prctl, shim)
+    os.close(output_in)
+    os.close(report_in)
+    with open(report, "rb") as file:  # noqa: PTH123
+        told = file.read()
+    if told:
+        os.close(output)
+        os.waitpid(pid, 0)
+        raise StartError(*json.loads(told))
+    os.set_blocking(output, False)
+    return pid, output
+
+
+def _become(
+    order: dict[str, Any],
+    machine: dict[str, Any],
+    directory: str,
+    output: int,
+    report: int,
+    prctl: Prctl | None,
+    shim: int,
+) -> NoReturn:
+    doing = "leaving the shim's session"
+    try:
+        os.setsid()
+        if (
+            prctl is not None
+            and prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) == 0
+            and os.getppid() != shim
+        ):
+            os._exit(127)
+        if machine["cgroup"]:
+            doing = "entering its control group"
+            write_text(f"{machine['cgroup']}/cgroup.procs", "0")
+        doing = "entering the work directory"
+        os.chdir(f"{directory}/work")
+        null = os.open(os.devnull, os.O_RDONLY)
+        for source, target in ((null, 0), (output, 1), (output, 2)):
+            os.dup2(source, target)
+        signal.set_wakeup_fd(-1)
+        for number in SHIM_SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, [])
+        doing = "limiting its resources"
+        for name, limit in machine["rlimits"].items():
+            kind = getattr(resource, f"RLIMIT_{name}")
+            hard = resource.getrlimit(kind)[1]
+            limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)  # noqa: PLW2901
+            resource.setrlimit(kind, (limit, limit))
+        doing = ""
+        _execute(order["command"], _environment(order, machine, directory))
+    except BaseException as problem:  # noqa: BLE001 - the child has no one above it: all it can do is report
+        code, detail = _explain(problem, str(order["command"][:1])[1:-1])
+        os.write(report, json.dumps([code, f"{doing}: {problem}" if doing else detail]).encode())
+    finally:
+        os._exit(127)
+
+
+def _execute(command: list[str], environment: dict[str, str]) -> NoReturn:
+    """Like `os.execvpe`, which imports a module in the child every time and so takes twice as long."""
+    if "/" in command[0]:
+        os.execve(command[0], command, environment)
+    problem: OSError = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command[0])
+    for place in environment["PATH"].split(":"):
+        try:
+            os.execve(f"{place or '.'}/{command[0]}", command, environment)
+        except (FileNotFoundError, NotADirectoryError):
+            pass
+        except OSError as found:
+            problem = found
+    raise problem
+
+
+def _environment(order: dict[str, Any], machine: dict[str, Any], directory: str) -> dict[str, str]:
+    return {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "LANG": os.environ.get("LANG", "C.UTF-8"),
+        "HOME": f"{directory}/work",
+        "TMPDIR": f"{directory}/work/tmp",
+        **machine["env"],
+        **order.get("env", {}),
+        **order.get("secrets", {}),
+        # Last, so that no job can hide from the search for what a dead shim left behind.
+        "REMUDA_JOB": str(order["id"]),
+        "REMUDA_ATTEMPT": str(order["attempt"]),
+        "REMUDA_MACHINE": machine["name"],
+        "REMUDA_MACHINE_ID": machine["id"],
+        "REMUDA_MACHINE_DIR": directory,
+    }
+
+
+def _explain(problem: BaseException, command: str) -> tuple[int, str]:
+    if isinstance(problem, FileNotFoundError | NotADirectoryError):
+        return 127, f"the command {command} was not found, or the interpreter it names"
+    if isinstance(problem, OSError) and problem.errno in {errno.EACCES, errno.EPERM, errno.ENOEXEC}:
+        return 126, f"the command {command} is not executable: {problem.strerror}"
+    if isinstance(problem, ValueError):
+        return 127, f"the command or its environment cannot be passed on: {problem}"
+    return 127, f"the command {command} could not be started: {problem}"
+
+
+def end_descendants(group: int, cgroup: str | None) -> int:
+    """
+    Kill everything below this process until nothing is left; how many would not die.
+
+    The shim is the reaper of all its descendants, so that having no child means having no descendant, also of a
+    daemon that left its session. They are stopped before they are killed: what is stopped cannot start another.
+    Elsewhere than on Linux only the job's process group is found.
+    """
+    give_up = time.monotonic() + UNKILLABLE_S
+    while not reap():
+        if cgroup:
+            with contextlib.suppress(OSError):
+                write_text(f"{cgroup}/cgroup.kill", "1")
+        if sys.platform != "linux":
+            _kill(-group, signal.SIGKILL)
+        found: set[int] = set()
+        while new := _descendants() - found:
+            for pid in new:
+                _kill(pid, signal.SIGSTOP)
+            found |= new
+        if time.monotonic() > give_up:
+            return len(found)
+        for pid in found:
+            _kill(pid, signal.SIGKILL)
+        time.sleep(0.002)
+    return 0
+
+
+def reap() -> bool:
+    """Take all children that have ended; True when there are none any more."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return True
+    return False
+
+
+def _descendants() -> set[int]:
+    if sys.platform != "linux":
+        return set()
+    children: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):  # noqa: PTH208
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
+                    parent = int(file.read().rpartition(b")")[2].split()[1])
+            except (OSError, IndexError):
+                continue
+            children.setdefault(parent, []).append(int(name))
+    found: set[int] = set()
+    left = children.get(os.getpid(), [])
+    while left:
+        found.update(left)
+        left = [child for pid in left for child in children.get(pid, ())]
+    return found
+
+
+def _kill(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
+
+
+def oom_kills(cgroup: str | None) -> int:
+    """How often the machine's control group ran out of memory so far."""
+    if cgroup:
+        try:
+            with open(f"{cgroup}/memory.events", "rb") as file:  # noqa: PTH123
+                for line in file:
+                    name, _, count = line.partition(b" ")
+                    if name == b"oom_kill":
+                        return int(count)
+        except (OSError, ValueError):
+            pass
+    return 0

@@ -1,0 +1,59 @@
+"""What a process machine is made from, and what is seen of it."""
+
+from msgspec import Struct
+
+from remuda.model.machines import Ended
+from remuda.model.times import Instant
+
+
+class Limits(Struct, frozen=True, gc=False):
+    """Resource limits of one machine; None is no limit. `memory` and `file_size` are bytes."""
+
+    memory: int | None = None
+    cpu_millis: int | None = None
+    processes: int | None = None
+    open_files: int | None = None
+    file_size: int | None = None
+
+
+class ProcessSpec(Struct, frozen=True, kw_only=True):
+    """
+    A machine to be made.
+
+    `id` tells this machine from every other one that ever has the same name; making a machine twice with one id
+    makes one machine.
+    """
+
+    name: str
+    id: str
+    pool: str
+    template: str
+    #: a machine without work for this long ends itself
+    idle_timeout_ms: int | None = None
+    #: an idle machine that Remuda has not spoken to for this long ends itself
+    orphan_timeout_ms: int = 3_600_000
+    limits: Limits = Limits()
+    env: dict[str, str] = {}
+
+
+class MachineFile(ProcessSpec, frozen=True, kw_only=True):
+    """`machine.json`: all that the shim, and a Remuda started later, must know."""
+
+    created_at: Instant
+    socket: str
+    #: the control group jobs enter, when there is one
+    cgroup: str | None = None
+    #: by the names of the resource module, without RLIMIT_
+    rlimits: dict[str, int] = {}
+
+
+class ProcessMachine(Struct, frozen=True, gc=False):
+    """One machine as it is now."""
+
+    name: str
+    pool: str
+    template: str
+    created_at: Instant
+    ready_at: Instant | None = None
+    pid: int | None = None
+    ended: Ended | None = None

@@ -1,0 +1,115 @@
+"""Jobs of the local queue: what is asked for, and how it went."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from remuda.model.times import DAY, Instant
+
+_LONGEST = 30 * DAY
+
+
+class JobState(StrEnum):
+    """Where a job is. The last three are ends."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_end(self) -> bool:
+        """True when nothing more will happen."""
+        return self not in (JobState.WAITING, JobState.RUNNING)
+
+
+class JobSpec(Struct, frozen=True):
+    """What to run. Of a secret only the file's path is kept; its value is read when the job starts."""
+
+    command: tuple[str, ...]
+    env: dict[str, str] = {}
+    secret_files: dict[str, str] = {}
+    timeout: int | None = None
+
+
+class Attempt(Struct, frozen=True):
+    """One try at a job on one machine. `status` says how it ended, in the shim's words or `lost`."""
+
+    number: int
+    machine: str
+    claimed_at: Instant
+    finished_at: Instant | None = None
+    status: str | None = None
+    exit_code: int | None = None
+    detail: str | None = None
+
+
+class Job(Struct, frozen=True):
+    """A job with its attempts, oldest first."""
+
+    id: int
+    job_class: str
+    state: JobState
+    priority: int
+    retries: int
+    spec: JobSpec
+    submitted_at: Instant
+    changed_at: Instant
+    cancelled: bool = False
+    attempts: tuple[Attempt, ...] = ()
+
+
+class Finished(Struct, frozen=True):
+    """A shim's word about how an attempt ended."""
+
+    job: int
+    attempt: int
+    status: str
+    exit_code: int
+    detail: str = ""
+    started_at: Instant = 0
+    finished_at: Instant = 0
+    output_bytes: int = 0
+
+
+class Submit(Struct, frozen=True, forbid_unknown_fields=True):
+    """A job to be run."""
+
+    job_class: Annotated[str, Meta(min_length=1, max_length=128)]
+    command: Annotated[tuple[str, ...], Meta(min_length=1, max_length=10_000)]
+    env: dict[str, str] = {}
+    secret_files: dict[str, str] = {}
+    priority: Annotated[int, Meta(ge=-1_000_000, le=1_000_000)] = 0
+    retries: Annotated[int, Meta(ge=0, le=100)] = 0
+    timeout: Annotated[int, Meta(ge=1, le=_LONGEST)] | None = None
+    idempotency: Annotated[str, Meta(min_length=1, max_length=128)] | None = None
+
+
+class Submitted(Struct, frozen=True):
+    """The job's number; `is_new` is False when the same key was handed in before."""
+
+    job: int
+    is_new: bool
+
+
+class JobList(Struct, frozen=True):
+    """Jobs, newest first, and how many there are by state."""
+
+    jobs: tuple[Job, ...]
+    counts: dict[str, int]
+
+
+class Ahead(Struct, frozen=True):
+    """How many waiting jobs of the same class come before one."""
+
+    job: int
+    ahead: int
+
+
+class Changed(Struct, frozen=True):
+    """The state a job was in before."""
+
+    job: int
+    before: JobState

@@ -1,0 +1,120 @@
+"""
+Machines and their lifecycle, as one transition table.
+
+In a pool, booting is `creating`, warm is `idle` and busy is `configured` with a job. `ended` is not a state of the
+table: it is the fact, reported by a provider, that the thing itself is over, and leads to `deleting` from anywhere.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+
+from msgspec import Struct
+
+from remuda.errors import InvariantError
+from remuda.model.times import Instant
+
+
+class State(StrEnum):
+    """Where a machine is in its life."""
+
+    SPECULATIVE = "speculative"
+    CREATING = "creating"
+    IDLE = "idle"
+    CONFIGURING = "configuring"
+    CONFIGURED = "configured"
+    DRAINING = "draining"
+    DELETING = "deleting"
+    FAILED = "failed"
+
+
+#: Every step a machine may take, and why it takes it. Only the states in motion can fail.
+TRANSITIONS: Mapping[State, Mapping[State, str]] = MappingProxyType(
+    {
+        State.SPECULATIVE: {State.CREATING: "it is wanted"},
+        State.CREATING: {State.IDLE: "it booted", State.FAILED: "it did not boot"},
+        State.IDLE: {State.CONFIGURING: "it was given work", State.DELETING: "it is not needed"},
+        State.CONFIGURING: {State.CONFIGURED: "its work began", State.FAILED: "its work did not begin"},
+        State.CONFIGURED: {State.DRAINING: "its work ends, or it takes no more"},
+        State.DRAINING: {
+            State.IDLE: "it may be used again",
+            State.DELETING: "it is used up",
+            State.FAILED: "it did not drain",
+        },
+        State.DELETING: {State.SPECULATIVE: "it is gone", State.FAILED: "it did not go"},
+        State.FAILED: {State.DELETING: "it is cleaned up"},
+    }
+)
+
+
+def check_transition(name: str, story: tuple[State, ...], after: State) -> None:
+    """Raise `InvariantError` with the machine's story when its last state does not lead to `after`."""
+    if story and after not in TRANSITIONS[story[-1]]:
+        told = " → ".join((*story, after))
+        right = ", ".join(TRANSITIONS[story[-1]])
+        raise InvariantError(f"machine {name} cannot go {told}: {story[-1]} leads only to {right}")
+
+
+class Ended(Struct, frozen=True, gc=False):
+    """The machine itself is over. `code` is a stable word: `finished`, `idle`, `closed`, `crashed`, `boot`, `lost`."""
+
+    code: str
+    detail: str = ""
+
+
+class Machine(Struct, frozen=True, gc=False):
+    """One machine as it was observed. Instants are absolute; nothing here changes while nothing happens."""
+
+    name: str
+    pool: str
+    state: State
+    #: digest of the effective template it was made from
+    template: str
+    created_at: Instant
+    #: when it entered its state
+    since: Instant
+    #: first became able to take work
+    ready_at: Instant | None = None
+    #: what it works on, when it is busy
+    job: str | None = None
+    #: how many jobs it has taken
+    uses: int = 0
+    #: set once the thing behind it is gone
+    ended: Ended | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """True while a job depends on it."""
+        return self.job is not None
+
+
+class Supplied(Struct, frozen=True, gc=False):
+    """A machine as its provider sees it, which knows nothing of jobs."""
+
+    name: str
+    pool: str
+    template: str
+    created_at: Instant
+    ready_at: Instant | None = None
+    ended: Ended | None = None
+
+
+class Order(Struct, frozen=True):
+    """What a provider is asked to make. `settings` are the provider's own words from the pool's template."""
+
+    name: str
+    pool: str
+    template: str
+    created_at: Instant
+    idle_timeout: int | None
+    settings: dict[str, object]
+
+
+def machine_name(pool: str, operation: int) -> str:
+    """The name of the machine that an operation makes: unique, because operation ids are."""
+    return f"{pool}-{operation}"
+
+
+def pool_of(machine: str) -> str:
+    """The pool a machine's name tells of."""
+    return machine.rpartition("-")[0]

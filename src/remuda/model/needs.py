@@ -1,0 +1,37 @@
+"""Needs: what a source asks machines for, and who already works on it."""
+
+from msgspec import Struct
+
+from remuda.model.times import Instant
+
+
+class Need(Struct, frozen=True, gc=False):
+    """
+    The tasks of one class, as its source last told: equal units, each wanting one machine.
+
+    While `stale_since` is set the source does not answer and the numbers are its last good ones: nothing shrinks on
+    them.
+    """
+
+    unclaimed: int
+    running: int
+    stale_since: Instant | None = None
+
+
+class Worker(Struct, frozen=True, gc=False):
+    """What a source knows of a machine that takes its work."""
+
+    #: when it got its job, or became free of the last one
+    since: Instant
+    job: str | None = None
+    #: jobs it has taken
+    uses: int = 0
+    #: it was told to take no more work
+    closed: bool = False
+
+
+class Reading(Struct, frozen=True):
+    """One look at a source: the need of each class, and the workers by machine name."""
+
+    needs: dict[str, Need]
+    workers: dict[str, Worker]

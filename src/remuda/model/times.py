@@ -1,0 +1,82 @@
+"""
+Instants and durations as whole milliseconds.
+
+An instant is milliseconds since 1970 in UTC, as a plain `int`: decisions compare integers only, so every machine
+gives the same answer. A `Duration` is an `int` too, and knows how it is written (`90s`, `1h30m`, `500ms`).
+"""
+
+import re
+from datetime import UTC, datetime
+from typing import Any, ClassVar, Self, TypeAlias
+
+Instant: TypeAlias = int
+
+SECOND = 1_000
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+
+_UNITS = {"ms": 1, "s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY}
+_SHAPE = re.compile(r"(?:\d{1,9}(?:ms|d|h|m|s))+")
+_PART = re.compile(r"(\d+)(ms|d|h|m|s)")
+_LONGEST = 3_660 * DAY
+
+
+class Duration(int):
+    """A length of time in milliseconds, written as in `90s`, `1h30m` or `500ms`; at most ten years."""
+
+    json_schema: ClassVar[dict[str, Any]] = {"type": "string", "pattern": r"^(0|([0-9]{1,9}(ms|d|h|m|s))+)$"}
+    example: ClassVar[str] = "90s, 10m or 1h30m"
+
+    @classmethod
+    def parse(cls, text: object) -> Self:
+        """Read the written form; raise `ValueError` with the right form when it is something else."""
+        if text in ("0", 0) and not isinstance(text, bool):
+            return cls(0)
+        if not isinstance(text, str) or not _SHAPE.fullmatch(text):
+            raise ValueError(f"{text!r} is not a duration: write a number and a unit, like {cls.example}")
+        length = sum(int(number) * _UNITS[unit] for number, unit in _PART.findall(text))
+        if length > _LONGEST:
+            raise ValueError(f"{text!r} is longer than ten years")
+        return cls(length)
+
+    def __str__(self) -> str:
+        return write_duration(self)
+
+
+def write_duration(ms: int) -> str:
+    """The written form, largest unit first, exact: `write_duration(5_400_000)` is `1h30m`."""
+    if ms == 0:
+        return "0s"
+    parts, rest = [], abs(ms)
+    for unit, size in (("d", DAY), ("h", HOUR), ("m", MINUTE), ("s", SECOND), ("ms", 1)):
+        count, rest = divmod(rest, size)
+        if count:
+            parts.append(f"{count}{unit}")
+    return ("-" if ms < 0 else "") + "".join(parts)
+
+
+def write_instant(at: Instant) -> str:
+    """The instant in UTC as RFC 3339 with seconds, as Kubernetes writes it."""
+    return datetime.fromtimestamp(at / SECOND, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def parse_instant(text: str, now: Instant) -> Instant:
+    """
+    Read an instant: RFC 3339, or a duration before `now` (`10m` is ten minutes ago).
+
+    A time without a zone is UTC. Raises `ValueError` with the accepted forms.
+    """
+    try:
+        return now - Duration.parse(text)
+    except ValueError:
+        pass
+    try:
+        read = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(
+            f"{text!r} is no time: write one like 2026-01-31T14:05:00Z, or how long ago, like {Duration.example}"
+        ) from None
+    if read.tzinfo is None:
+        read = read.replace(tzinfo=UTC)
+    return int(read.timestamp() * SECOND)

@@ -1,0 +1,95 @@
+"""
+Print data: as a table for a person, as JSON, YAML or markdown for a program.
+
+`Report` is data plus how it looks as a table. Everything a command prints goes through here.
+"""
+
+import sys
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+import msgspec
+from msgspec import Struct
+
+FORMATS = ("table", "json", "yaml", "markdown")
+
+
+class Table(Struct, frozen=True):
+    """Rows under headings; `note` is said when there are none."""
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    title: str = ""
+    note: str = ""
+
+
+class Report(Struct, frozen=True):
+    """`data` is what a program gets; `tables` and `lines` are what a person reads."""
+
+    data: Any
+    tables: tuple[Table, ...] = ()
+    lines: tuple[str, ...] = ()
+
+
+def show(report: Report, form: str, *, quiet: bool = False, out: TextIO | None = None) -> None:
+    """Print a report in one of `FORMATS`. `quiet` leaves out headings and notes of tables."""
+    stream = out or sys.stdout
+    match form:
+        case "json":
+            stream.write(msgspec.json.format(_plain_json(report.data), indent=2).decode() + "\n")
+        case "yaml":
+            stream.write(_yaml(report.data))
+        case "markdown":
+            stream.write(_markdown(report))
+        case _:
+            _print_tables(report, stream, quiet=quiet)
+
+
+def _print_tables(report: Report, stream: TextIO, *, quiet: bool) -> None:
+    stream.writelines(line + "\n" for line in report.lines)
+    for index, table in enumerate(report.tables):
+        if table.title and not quiet:
+            stream.write(("\n" if index or report.lines else "") + table.title + "\n")
+        if not table.rows:
+            if table.note and not quiet:
+                stream.write(table.note + "\n")
+            continue
+        rows = table.rows if quiet else (table.headings, *table.rows)
+        widths = [max(len(row[column]) for row in rows) for column in range(len(table.headings))]
+        stream.writelines(
+            "   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() + "\n"
+            for row in rows
+        )
+
+
+def _markdown(report: Report) -> str:
+    parts = ["\n".join(report.lines)] if report.lines else []
+    for table in report.tables:
+        if table.title:
+            parts.append(f"### {table.title}")
+        if not table.rows:
+            parts.append(table.note)
+            continue
+        lines = [_markdown_row(table.headings), "|" + " --- |" * len(table.headings)]
+        lines += [_markdown_row(row) for row in table.rows]
+        parts.append("\n".join(lines))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _markdown_row(cells: Sequence[str]) -> str:
+    return (
+        "| "
+        + " | ".join(cell.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ") for cell in cells)
+        + " |"
+    )
+
+
+def _plain_json(data: Any) -> bytes:
+    return msgspec.json.encode(data, enc_hook=str)
+
+
+def _yaml(data: Any) -> str:
+    import yaml  # noqa: PLC0415 - only who asks for YAML pays for it
+
+    plain = msgspec.json.decode(_plain_json(data))
+    return str(yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, default_flow_style=False))

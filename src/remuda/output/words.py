@@ -1,0 +1,245 @@
+"""
+The only place where a reason becomes a sentence.
+
+`CODES` is the list of every code there is, with what it means; codes never change their meaning. A reason with a code
+that is not in the list (from a newer Remuda's ledger) is still told, with its terms.
+"""
+
+from collections.abc import Mapping
+
+from remuda.model.plans import Reason, Term
+from remuda.model.times import write_duration, write_instant
+
+#: code → (what it means, the sentence with the reason's terms in it)
+CODES: Mapping[str, tuple[str, str]] = {
+    "pool.steady": ("The pool has what it wants.", "has the {target} machines it wants"),
+    "pool.growing": ("Machines are being made.", "wants {target} machines and has {live}: making {created}"),
+    "pool.shrinking": (
+        "Surplus idle machines are told to take no more work.",
+        "wants {target} machines and has {live}: letting {closed} idle ones go",
+    ),
+    "pool.rolling": (
+        "Machines of an old template are being replaced.",
+        "has the {target} machines it wants; {old} still have an old template",
+    ),
+    "pool.held-by-max": (
+        "Demand is above the maximum.",
+        "wants {demand} machines and may have {max}: held by max",
+    ),
+    "pool.held-by-surge": (
+        "As many machines are booting as maxSurge allows.",
+        "wants {bounded} machines and has {live}: {creating} are booting, held by maxSurge {max_surge}",
+    ),
+    "pool.held-by-delay": (
+        "Demand fell, and the scale-down delay is not over.",
+        "wants {bounded} machines and keeps {target}: held by the scale-down delay",
+    ),
+    "pool.held-by-stale": (
+        "The source does not answer; the pool never shrinks on old numbers.",
+        "keeps its {live} machines: its source does not answer",
+    ),
+    "pool.held-by-ceiling": (
+        "The ceiling it is under gives it less than it wants.",
+        "wants {wanted} machines and has {live}: held by ceiling {ceiling}",
+    ),
+    "pool.waiting-for-room": (
+        "Its share of the ceiling is still taken up by machines on their way out.",
+        "wants {target} machines and has {live}: waiting for room under ceiling {ceiling}",
+    ),
+    "pool.surplus-busy": (
+        "It has more machines than it wants, and all of those are busy.",
+        "wants {target} machines and has {live}: {busy} are busy, and a busy machine is never removed",
+    ),
+    "pool.surplus-natural": (
+        "It has more machines than it wants and never removes an unused one (scaleIn: natural).",
+        "wants {target} machines and has {live}: it shrinks naturally",
+    ),
+    "pool.surplus-unconfirmed": (
+        "Surplus machines look idle and must do so a little longer.",
+        "wants {target} machines and has {live}: {unconfirmed} look idle, and must for a while before they go",
+    ),
+    "pool.backing-off": (
+        "Machines failed to become ready; the next is made after a while.",
+        "wants {target} machines and has {live}: {failures} failed, trying again at {retry_at}",
+    ),
+    "pool.failing": (
+        "Machines fail one after the other; one at a time is tried, with long waits.",
+        "wants {target} machines and has {live}: {failures} failed in a row, one more is tried at {retry_at}",
+    ),
+    "pool.paused": (
+        "Paused by an operator: nothing is made or removed.",
+        "is paused and has {live} machines",
+    ),
+    "pool.draining": (
+        "Drained by an operator: idle machines go, busy ones finish.",
+        "drains: {live} machines are left",
+    ),
+    "pool.drained": ("Drained by an operator, and empty.", "is drained"),
+    "pool.removed": (
+        "It is not configured any more: idle machines go, busy ones finish.",
+        "is not configured any more: {live} machines are left",
+    ),
+    "pool.source-silent": ("The source has not answered yet.", "waits for the first answer of its source"),
+    "machine.wanted": (
+        "Made because the pool lacked machines.",
+        "was made: the pool lacked {lacking} of {target}",
+    ),
+    "machine.surplus": (
+        "Let go because the pool had too many.",
+        "goes: the pool has {live} and wants {target}",
+    ),
+    "machine.gives-way": (
+        "Let go because others under the ceiling need the room.",
+        "gives way under ceiling {ceiling}: the pool has {live} and may have {target}",
+    ),
+    "machine.old-template": (
+        "Let go because its template is old.",
+        "is replaced: its template {had} is now {template}",
+    ),
+    "machine.rollout-now": (
+        "Removed, busy or not, because an operator ordered the rollout at once.",
+        "is removed at once by an ordered rollout; its job: {job}",
+    ),
+    "machine.drained": (
+        "Removed: it takes no more work and has none.",
+        "is removed: it took no more work and has none",
+    ),
+    "machine.finished": ("Removed: it did its work.", "is removed: it did its work"),
+    "machine.closed": ("Removed: it was told to end while idle.", "is removed: it ended as it was told"),
+    "machine.idle": (
+        "Removed: it ended itself after its idle timeout.",
+        "is removed: it was idle too long and ended",
+    ),
+    "machine.orphaned": (
+        "Removed: it ended itself because Remuda was away too long.",
+        "is removed: it ended because Remuda was away",
+    ),
+    "machine.boot": ("Removed: it could not start.", "is removed: it could not start: {detail}"),
+    "machine.boot-timeout": (
+        "Removed: it was not ready in time.",
+        "is removed: it was not ready after {timeout}",
+    ),
+    "machine.crashed": ("Removed: it ended by itself unexpectedly.", "is removed: it crashed: {detail}"),
+    "machine.lost": ("Removed: it is gone since the host was restarted.", "is removed: it is gone: {detail}"),
+    "machine.vanished": ("Forgotten: its provider no longer knows it.", "is forgotten: {detail}"),
+    "machine.failed": ("Removed: its provider says that it failed.", "is removed: it failed: {detail}"),
+}
+
+
+def sentence(reason: Reason) -> str:
+    """The reason in words, beginning with its subject's name."""
+    name = reason.subject.partition("/")[2]
+    known = CODES.get(reason.code)
+    if known is None:
+        terms = ", ".join(
+            f"{key} {value}" for key, value in sorted(reason.terms.items()) if value is not None
+        )
+        return f"{name}: {reason.code}" + (f" ({terms})" if terms else "")
+    return f"{name} {known[1].format_map(_Told(reason.terms))}"
+
+
+class _Told(dict[str, str]):
+    """Terms as text: instants and durations written out, and what is missing as a dash."""
+
+    def __init__(self, terms: Mapping[str, Term]) -> None:
+        told = {name: _told(name, value) for name, value in terms.items()}
+        if "unclaimed" in terms:
+            told["demand"] = str(demand(terms))
+        super().__init__(told)
+
+    def __missing__(self, name: str) -> str:
+        return "-"
+
+
+def _told(name: str, value: Term) -> str:
+    if value is None or value == "":
+        return "-"
+    if isinstance(value, int) and name.endswith(("_at", "_since")):
+        return write_instant(value)
+    if isinstance(value, int) and name == "timeout":
+        return write_duration(value)
+    return str(value)
+
+
+def demand(terms: Mapping[str, Term]) -> int:
+    """What a pool's load asks for, before any bound."""
+    return sum(number(terms, name) for name in ("unclaimed", "running", "headroom"))
+
+
+def number(terms: Mapping[str, Term], name: str) -> int:
+    """A term that is a number; 0 when it is missing."""
+    value = terms.get(name)
+    return value if isinstance(value, int) else 0
+
+
+def pool_lines(reason: Reason) -> list[tuple[str, str, str]]:
+    """How a pool's number came about, step by step: label, arithmetic, remark."""
+    terms = reason.terms
+    lines = [_demand_line(terms), _bounds_line(terms)]
+    if terms.get("held_by") == "stale":
+        since = _told("stale_since", terms.get("stale_since"))
+        lines.append(
+            ("stale", f"{number(terms, 'wanted')} kept", f"the source has not answered since {since}")
+        )
+    if terms.get("held_by") == "delay":
+        lines.append(("delay", f"{number(terms, 'wanted')} kept", "wanted within the scale-down delay"))
+    if terms.get("max_surge") is not None:
+        lines.append(_surge_line(terms))
+    if terms.get("ceiling") is not None:
+        lines.append(_ceiling_line(terms))
+    lines.append(("action", _action(reason), ""))
+    return lines
+
+
+def _demand_line(terms: Mapping[str, Term]) -> tuple[str, str, str]:
+    parts = " + ".join(f"{number(terms, name)} {name}" for name in ("unclaimed", "running", "headroom"))
+    return "demand", f"{demand(terms)} = {parts}", ""
+
+
+def _bounds_line(terms: Mapping[str, Term]) -> tuple[str, str, str]:
+    asked, low, high = demand(terms), number(terms, "min"), number(terms, "max")
+    bounded = number(terms, "bounded")
+    if asked > high:
+        how = f"min({asked}, max {high})"
+    elif asked < low:
+        how = f"max({asked}, min {low})"
+    else:
+        how = f"{low} ≤ {asked} ≤ {high}"
+    origin = str(terms.get("bounds_from"))
+    told = {"pool": "the pool's own bounds", "override": "set by hand"}.get(
+        origin, f"schedule {origin} is open"
+    )
+    return "bounds", f"{bounded} = {how}", told
+
+
+def _surge_line(terms: Mapping[str, Term]) -> tuple[str, str, str]:
+    ready = number(terms, "idle") + number(terms, "busy")
+    held = terms.get("held_by") == "surge"
+    most = f"{ready} ready + {number(terms, 'max_surge')}"
+    if held:
+        return "surge", f"{number(terms, 'wanted')} = {most}", "more once machines have booted"
+    return "surge", f"{number(terms, 'wanted')} ≤ {most}", "not in the way"
+
+
+def _ceiling_line(terms: Mapping[str, Term]) -> tuple[str, str, str]:
+    grant, wanted = number(terms, "grant"), number(terms, "wanted")
+    limit, others = number(terms, "limit"), number(terms, "others")
+    shared = f"{grant} of {limit} of {terms['ceiling']}; others hold {others}"
+    return "ceiling", shared, "not in the way" if grant >= wanted else f"{wanted - grant} less than wanted"
+
+
+def _action(reason: Reason) -> str:
+    terms = reason.terms
+    done = [
+        f"{word} {number(terms, name)}"
+        for name, word in (("created", "make"), ("closed", "close"), ("deleted", "delete"))
+        if number(terms, name)
+    ]
+    if done:
+        return ", ".join(done)
+    live, busy, target = number(terms, "live"), number(terms, "busy"), number(terms, "target")
+    if live > target and busy >= live:
+        return f"none: {busy} of {live} are busy; a busy machine is never removed"
+    if number(terms, "creating"):
+        return f"none: {number(terms, 'creating')} are booting"
+    return "none"

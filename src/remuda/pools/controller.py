@@ -1,0 +1,201 @@
+"""
+Observe and act for pools, over the ports. No judgement lives here.
+
+Sources are read before providers are listed: a machine that took work by then was made before, so a worker without a
+machine means that the machine is gone.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+
+from remuda.loop.clock import Clock
+from remuda.model.machines import Ended, Machine, Order, State, Supplied, machine_name, pool_of
+from remuda.model.needs import Need, Reading, Worker
+from remuda.model.plans import Operation, Outcome, Plan
+from remuda.model.times import Instant
+from remuda.pools.decide import decide
+from remuda.pools.decide.census import PROPER_ENDS
+from remuda.pools.decide.world import (
+    Close,
+    Create,
+    Delete,
+    Memory,
+    Override,
+    Policy,
+    PoolAction,
+    PoolSeen,
+    Snapshot,
+)
+from remuda.pools.meters import PoolMeters
+from remuda.pools.policy import PoolSetup
+from remuda.pools.ports import Provider, Source
+
+LOOP = "pools"
+_NO_NEED = Need(0, 0)
+
+
+class PoolsJob:
+    """One loop for all pools, because ceilings need them together."""
+
+    name = LOOP
+
+    def __init__(
+        self,
+        sources: Mapping[str, Source],
+        providers: Mapping[str, Provider],
+        overrides: Callable[[], dict[str, Override]],
+        clock: Clock,
+        meters: PoolMeters,
+    ) -> None:
+        self._sources = sources
+        self._providers = providers
+        self._overrides = overrides
+        self._clock = clock
+        self._meters = meters
+        self.setups: dict[str, PoolSetup] = {}
+
+    async def observe(self, operations: tuple[Operation[PoolAction], ...]) -> Snapshot:
+        """All pools that are configured or still have machines."""
+        readings = await asyncio.gather(*(source.read() for source in self._sources.values()))
+        lists = await asyncio.gather(*(provider.list() for provider in self._providers.values()))
+        by_source = dict(zip(self._sources, readings, strict=True))
+        workers = {name: worker for reading in readings for name, worker in reading.workers.items()}
+        machines: dict[str, list[Machine]] = defaultdict(list)
+        for supplied in (item for some in lists for item in some):
+            machines[supplied.pool].append(_machine(supplied, workers.pop(supplied.name, None)))
+        for name, worker in workers.items():
+            machines[pool_of(name)].append(_vanished(name, worker))
+        overrides = self._overrides()
+        pools = [
+            self._pool(name, by_source, machines.get(name, []), overrides)
+            for name in sorted(set(self.setups) | set(machines))
+        ]
+        return Snapshot(tuple(pools), operations)
+
+    def _pool(
+        self, name: str, readings: dict[str, Reading], machines: list[Machine], overrides: dict[str, Override]
+    ) -> PoolSeen:
+        setup = self.setups.get(name)
+        # A pool nobody configures any more has no need; its idle machines may go.
+        needs = readings[setup.source].needs if setup else {}
+        need = needs.get(setup.job_class) if setup else _NO_NEED
+        machines.sort(key=lambda machine: machine.name)
+        return PoolSeen(name, need, tuple(machines), overrides.get(name, Override()))
+
+    def decide(
+        self, seen: Snapshot, memory: Memory, policy: Policy, now: Instant
+    ) -> tuple[Plan[PoolAction], Memory]:
+        """Judge; see `remuda.pools.decide`."""
+        return decide(seen, memory, policy, now)
+
+    async def act(self, operation: Operation[PoolAction]) -> Outcome:
+        """Carry out one operation, or refuse it when the world is no longer what the plan saw."""
+        match operation.action:
+            case Create():
+                return await self._create(operation.id, operation.action)
+            case Close():
+                return await self._close(operation.action)
+            case Delete():
+                return await self._delete(operation.action)
+
+    async def _create(self, number: int, action: Create) -> Outcome:
+        setup = self.setups.get(action.pool)
+        if setup is None or setup.template != action.expects:
+            return self._refused("the pool's template has changed since")
+        order = Order(
+            name=machine_name(action.pool, number),
+            pool=action.pool,
+            template=setup.template,
+            created_at=self._clock.now(),
+            idle_timeout=setup.idle_timeout,
+            settings=setup.settings,
+        )
+        await self._providers[setup.provider].create(order)
+        return self._done(order.name)
+
+    async def _close(self, action: Close) -> Outcome:
+        source = self._source_of(action.pool)
+        if not await source.close(action.target):
+            return self._refused("it took a job in the meantime; it takes no more after that")
+        return self._done()
+
+    async def _delete(self, action: Delete) -> Outcome:
+        source = self._source_of(action.pool)
+        found = await self._find(action.target)
+        if found is not None:
+            provider, machine = found
+            if str(machine.created_at) != action.expects:
+                return self._refused("a machine of that name was made anew")
+            is_free = await source.close(action.target)
+            if not is_free and machine.ended is None and not action.even_busy:
+                return self._refused("it has a job")
+            if not await provider.delete(machine.name, machine.created_at):
+                return self._refused("a machine of that name was made anew")
+        await source.forget(action.target)
+        return self._done()
+
+    async def _find(self, name: str) -> tuple[Provider, Supplied] | None:
+        for provider in self._providers.values():
+            for machine in await provider.list():
+                if machine.name == name:
+                    return provider, machine
+        return None
+
+    def _source_of(self, pool: str) -> Source:
+        setup = self.setups.get(pool)
+        return self._sources[setup.source] if setup else next(iter(self._sources.values()))
+
+    def report(self, seen: Snapshot, plan: Plan[PoolAction]) -> dict[str, object]:
+        """Set the pools' gauges and tell the totals."""
+        return self._meters.report(seen, plan)
+
+    def _done(self, detail: str = "") -> Outcome:
+        return Outcome("done", self._clock.now(), detail)
+
+    def _refused(self, detail: str) -> Outcome:
+        return Outcome("refused", self._clock.now(), detail)
+
+
+def _machine(supplied: Supplied, worker: Worker | None) -> Machine:
+    """Join what the provider and the source know of one machine."""
+    uses = worker.uses if worker else 0
+    job = worker.job if worker else None
+    if supplied.ended is not None:
+        state = State.DRAINING if supplied.ended.code in PROPER_ENDS else State.FAILED
+        since = supplied.ready_at or supplied.created_at
+    elif supplied.ready_at is None and worker is None:
+        state, since = State.CREATING, supplied.created_at
+    elif worker is None:
+        state, since = State.IDLE, supplied.ready_at or supplied.created_at
+    else:
+        state = (
+            State.DRAINING if worker.closed else State.CONFIGURED if worker.job is not None else State.IDLE
+        )
+        since = worker.since
+    return Machine(
+        name=supplied.name,
+        pool=supplied.pool,
+        state=state,
+        template=supplied.template,
+        created_at=supplied.created_at,
+        since=since,
+        ready_at=supplied.ready_at,
+        job=job,
+        uses=uses,
+        ended=supplied.ended,
+    )
+
+
+def _vanished(name: str, worker: Worker) -> Machine:
+    return Machine(
+        name=name,
+        pool=pool_of(name),
+        state=State.FAILED,
+        template="",
+        created_at=worker.since,
+        since=worker.since,
+        job=worker.job,
+        uses=worker.uses,
+        ended=Ended("vanished", "its provider no longer knows it"),
+    )

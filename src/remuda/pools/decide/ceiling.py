@@ -1,0 +1,66 @@
+"""
+What pools that share a ceiling get of it.
+
+Shares bound what a pool aims for; free room bounds what it may make at this moment, because a machine on its way out
+takes its place until it is gone.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from remuda.pools.decide.case import Case
+from remuda.pools.decide.world import Policy
+from remuda.rules.ceilings import Member, share
+
+
+def share_ceilings(cases: list[Case], policy: Policy) -> None:
+    """Lower targets and creations to what the ceilings allow; pools without one are left as they are."""
+    groups: dict[str, list[Case]] = defaultdict(list)
+    for case in cases:
+        ceiling = case.policy.ceiling
+        if ceiling is not None and ceiling in policy.ceilings:
+            groups[ceiling].append(case)
+    for name, group in groups.items():
+        _share_one(name, policy.ceilings[name], group)
+
+
+def _share_one(name: str, limit: int, group: list[Case]) -> None:
+    used = wanted = 0
+    for case in group:
+        used += case.census.taking_room
+        wanted += max(case.asks, len(case.census.busy))
+    grants: Sequence[int]
+    if wanted <= limit:
+        grants = [max(case.asks, len(case.census.busy)) for case in group]
+    else:
+        grants = share(limit, [_member(case, case.asks, len(case.census.busy)) for case in group])
+    makeable = 0
+    for case, grant in zip(group, grants, strict=True):
+        case.ceiling, case.limit, case.others, case.grant = name, limit, used - case.census.taking_room, grant
+        case.target = min(case.target, grant)
+        if case.may_create:
+            case.may_create = max(0, min(case.may_create, grant - case.census.live))
+            makeable += case.may_create
+    if makeable and used + makeable > limit:
+        _share_free_places(limit, group)
+
+
+def _share_free_places(limit: int, group: list[Case]) -> None:
+    """Not all fit now: places that are still taken come free later, those that are free are shared alike."""
+    members = [
+        _member(case, case.census.taking_room + case.may_create, case.census.taking_room) for case in group
+    ]
+    for case, places in zip(group, share(limit, members), strict=True):
+        case.may_create = places - case.census.taking_room
+
+
+def _member(case: Case, wants: int, floor: int) -> Member:
+    policy = case.policy
+    return Member(
+        name=case.seen.name,
+        wants=wants,
+        floor=floor,
+        guaranteed=case.wish.promised,
+        priority=policy.priority,
+        weight=policy.weight,
+    )

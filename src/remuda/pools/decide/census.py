@@ -1,0 +1,151 @@
+"""A pool's machines sorted by what can be done with them, together with the operations under way on them."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from remuda.model.machines import Machine, State, machine_name
+from remuda.model.plans import Operation
+from remuda.model.times import Instant
+from remuda.pools.decide.world import Create, PoolAction, PoolMemory, PoolPolicy, PoolSeen
+
+#: endings of a machine that did what it was for; any other ending before its first job is a failure
+PROPER_ENDS = frozenset({"finished", "idle", "closed", "orphaned"})
+
+_NOBODY: tuple[Machine, ...] = ()
+_NOTHING: frozenset[str] = frozenset()
+_IDLE, _CONFIGURED, _CONFIGURING = State.IDLE, State.CONFIGURED, State.CONFIGURING
+
+
+class Census(Struct, gc=False):
+    """Who is where. `moving` machines have an operation under way and are left alone."""
+
+    idle: Sequence[Machine]
+    #: with a job, whatever else is true of them: told to take no more work, or with an operation under way
+    busy: Sequence[Machine]
+    #: machines of another template than the pool's, those that are over left out
+    old: int
+    #: machines that work or could work now
+    ready: int
+    #: machines that serve or will serve, those being made included
+    live: int
+    #: what counts against a maximum or a ceiling: all that may still use the host, also on its way out
+    taking_room: int
+    creating: Sequence[Machine] = _NOBODY
+    draining: Sequence[Machine] = _NOBODY
+    #: over by themselves or failed: only to be cleaned up
+    dead: Sequence[Machine] = _NOBODY
+    #: still booting after the time it is given
+    overdue: Sequence[Machine] = _NOBODY
+    moving: Sequence[Machine] = _NOBODY
+    #: how many `Create` operations are under way whose machine is not to be seen yet
+    pending: int = 0
+    #: targets not to be touched in this cycle
+    occupied: frozenset[str] = _NOTHING
+    #: machines and creations that failed and were not counted before
+    failures: int = 0
+    #: machines still to be seen whose failure was counted, now or before
+    failed: tuple[str, ...] = ()
+
+    @property
+    def booting(self) -> int:
+        """Machines that are being made."""
+        return len(self.creating) + self.pending
+
+
+def take_census(
+    seen: PoolSeen,
+    policy: PoolPolicy,
+    memory: PoolMemory,
+    operations: list[Operation[PoolAction]] | None,
+    now: Instant,
+) -> Census:
+    """Sort the machines of one pool; operations are those of this pool alone."""
+    idle: list[Machine] = []
+    busy: list[Machine] = []
+    others: list[Machine] = []
+    old, template = 0, policy.template
+    for machine in seen.machines:
+        if machine.ended is not None:
+            others.append(machine)
+            continue
+        if machine.template != template:
+            old += 1
+        state = machine.state
+        if machine.job is not None or state is _CONFIGURED or state is _CONFIGURING:
+            busy.append(machine)
+        elif state is _IDLE:
+            idle.append(machine)
+        else:
+            others.append(machine)
+    count = len(idle) + len(busy)
+    census = Census(idle, busy, old, count, count, count)
+    if operations or others:
+        _add_others(census, others, operations or [], seen, now - policy.boot_timeout, memory.failed)
+    return census
+
+
+def _add_others(
+    census: Census,
+    others: list[Machine],
+    operations: list[Operation[PoolAction]],
+    seen: PoolSeen,
+    late: Instant,
+    counted: tuple[str, ...],
+) -> None:
+    """Sort those that are neither idle nor busy, and set apart whoever has an operation under way."""
+    occupied, census.pending, census.failures = _note_operations(operations, seen)
+    census.occupied = occupied
+    moving = [machine for machine in census.idle if machine.name in occupied]
+    if moving:
+        census.idle = [machine for machine in census.idle if machine.name not in occupied]
+    creating, draining, dead, overdue, failed = [], [], [], [], []
+    for machine in others:
+        name, state = machine.name, machine.state
+        has_failed = False
+        if machine.ended is not None or state is State.FAILED:
+            dead.append(machine)
+            has_failed = _is_failure(machine)
+        elif name in occupied or state is State.DELETING:
+            moving.append(machine)
+        elif state is State.DRAINING:
+            draining.append(machine)
+        elif machine.created_at <= late:
+            overdue.append(machine)
+            has_failed = True
+        else:
+            creating.append(machine)
+        if name in counted:
+            failed.append(name)
+        elif has_failed:
+            failed.append(name)
+            # What ends while we end it did not fail.
+            census.failures += name not in occupied
+    census.creating, census.draining, census.dead = creating, draining, dead
+    census.overdue, census.moving, census.failed = overdue, moving, tuple(failed)
+    census.ready = len(census.idle) + len(census.busy)
+    census.live = census.ready + len(creating) + census.pending
+    census.taking_room = census.live + len(draining) + len(overdue) + len(moving)
+
+
+def _note_operations(
+    operations: list[Operation[PoolAction]], seen: PoolSeen
+) -> tuple[frozenset[str], int, int]:
+    """The targets to leave alone, the machines still to appear and the creations that failed."""
+    names = {machine.name for machine in seen.machines}
+    occupied = set()
+    pending = failures = 0
+    for operation in operations:
+        action, outcome = operation.action, operation.outcome
+        if outcome is None:
+            occupied.add(action.target)
+            pending += isinstance(action, Create) and machine_name(action.pool, operation.id) not in names
+        elif outcome.status == "failed":
+            # Not again in this very cycle: the next one retries.
+            occupied.add(action.target)
+            failures += isinstance(action, Create)
+    return frozenset(occupied), pending, failures
+
+
+def _is_failure(machine: Machine) -> bool:
+    return machine.uses == 0 and (machine.ended is None or machine.ended.code not in PROPER_ENDS)

@@ -1,0 +1,101 @@
+"""
+The whole decision, in four steps.
+
+1. census    who is where, and what is already under way
+2. wish      what each pool wants by itself
+3. ceiling   what pools that share a ceiling get of it, and how many they may make now
+4. moves     which machines are made, closed and deleted
+
+Safety: a `Close` is only for an idle machine that was idle a window long; a `Delete` only for one that is over,
+never became ready, or was closed and has no work; machines made never exceed bounds, surge or ceiling.
+"""
+
+from collections import defaultdict
+
+from remuda.model.plans import Operation, Plan
+from remuda.model.times import Instant
+from remuda.pools.decide.backoff import FAILING, may_create, remember_failures
+from remuda.pools.decide.case import Case
+from remuda.pools.decide.ceiling import share_ceilings
+from remuda.pools.decide.census import Census, take_census
+from remuda.pools.decide.moves import moves_of
+from remuda.pools.decide.target import Wish, wish
+from remuda.pools.decide.telling import tell
+from remuda.pools.decide.world import (
+    Bounds,
+    Memory,
+    Policy,
+    PoolAction,
+    PoolMemory,
+    PoolPolicy,
+    PoolSeen,
+    Snapshot,
+)
+
+_NOTHING = PoolMemory()
+
+
+def decide(seen: Snapshot, memory: Memory, policy: Policy, now: Instant) -> tuple[Plan[PoolAction], Memory]:
+    """Judge all pools together, because ceilings need them together."""
+    under_way = _by_pool(seen.operations)
+    cases = [_open_case(pool, memory, policy, under_way.get(pool.name), now) for pool in seen.pools]
+    share_ceilings(cases, policy)
+
+    actions: list[PoolAction] = []
+    reasons = []
+    remembered = {}
+    for case in cases:
+        moves = moves_of(case, now)
+        actions += moves.actions
+        reasons.append(tell(case, moves))
+        if case.memory != _NOTHING:
+            remembered[case.seen.name] = case.memory
+    return Plan(tuple(actions), tuple(reasons)), Memory(remembered)
+
+
+def _by_pool(operations: tuple[Operation[PoolAction], ...]) -> dict[str, list[Operation[PoolAction]]]:
+    by_pool: dict[str, list[Operation[PoolAction]]] = defaultdict(list)
+    for operation in operations:
+        by_pool[operation.action.pool].append(operation)
+    return by_pool
+
+
+def _open_case(
+    seen: PoolSeen,
+    memory: Memory,
+    policy: Policy,
+    under_way: list[Operation[PoolAction]] | None,
+    now: Instant,
+) -> Case:
+    """Steps 1 and 2. A pool that is no longer configured but still has machines drains away."""
+    mine = policy.pools.get(seen.name)
+    if mine is None:
+        mine = PoolPolicy(name=seen.name, job_class="", template="", bounds=Bounds(0, 0))
+    before = memory.pools.get(seen.name, _NOTHING)
+    census = take_census(seen, mine, before, under_way, now)
+    wanted = wish(mine, seen.need, seen.override, before, now, live=census.live, ready=census.ready)
+    after = _remember(mine, before, census, wanted, now)
+    asks = wanted.wanted
+    makes = 0
+    if asks > census.live:
+        makes = may_create(after.failures, after.retry_at, now, asks - census.live, census.booting)
+        if after.failures >= FAILING:
+            # What it cannot make it does not keep from the others, except what it was promised.
+            asks = min(asks, max(census.live + makes, wanted.promised))
+        makes = max(0, min(makes, wanted.max - census.taking_room))
+    return Case(seen, mine, census, wanted, after, asks, wanted.wanted, makes)
+
+
+def _remember(
+    policy: PoolPolicy, before: PoolMemory, census: Census, wanted: Wish, now: Instant
+) -> PoolMemory:
+    failures = failed_at = retry_at = 0
+    if before.failures or census.failures:
+        failures, failed_at, retry_at = remember_failures(before, census, now)
+    idle_since = _idle_readings(before, census, now) if policy.idle_window else {}
+    return PoolMemory(wanted.steps, idle_since, failures, failed_at, retry_at, census.failed)
+
+
+def _idle_readings(before: PoolMemory, census: Census, now: Instant) -> dict[str, Instant]:
+    """The first of the idle readings in a row, for each machine that is idle now."""
+    return {machine.name: min(before.idle_since.get(machine.name, now), now) for machine in census.idle}

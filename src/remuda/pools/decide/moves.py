@@ -1,0 +1,142 @@
+"""Which machines are made, closed and deleted, once it is settled how many a pool may have."""
+
+from msgspec import Struct
+
+from remuda.model.machines import Machine
+from remuda.model.plans import Reason, Term
+from remuda.model.times import Instant
+from remuda.pools.decide.case import Case
+from remuda.pools.decide.census import Census
+from remuda.pools.decide.world import Close, Create, Delete, PoolAction, PoolPolicy
+
+
+class Moves(Struct, gc=False):
+    """The actions of one pool, and how many surplus machines cannot go and why not."""
+
+    surplus: int
+    actions: list[PoolAction] = []
+    created: int = 0
+    closed: int = 0
+    deleted: int = 0
+    #: idle machines that are surplus but were not idle long enough to be sure
+    unconfirmed: int = 0
+
+
+def moves_of(case: Case, now: Instant) -> Moves:
+    """Clean up what is over, then let surplus go, roll old templates, and make what is lacking."""
+    census, override = case.census, case.seen.override
+    moves = Moves(max(0, census.live - case.target))
+    if override.paused:
+        return moves
+    if census.dead or census.overdue or census.draining:
+        _clean_up(moves, case.policy, census)
+    ordered = census.old and override.finish_rollout == case.policy.template
+    if ordered and _finish_rollout(moves, case.policy, census):
+        pass  # what is left is judged once these are on their way
+    elif census.idle and (moves.surplus or census.old) and _may_close(case):
+        _let_go(moves, case, now)
+    if case.may_create > 0:
+        _make(moves, case)
+    return moves
+
+
+def _may_close(case: Case) -> bool:
+    """Only on fresh knowledge of who is idle; where machines leave by themselves alone, only to drain the pool."""
+    need = case.seen.need
+    if case.policy.natural and not case.seen.override.draining:
+        return False
+    return need is not None and need.stale_since is None
+
+
+def _clean_up(moves: Moves, policy: PoolPolicy, census: Census) -> None:
+    for machine in census.dead:
+        if machine.name not in census.occupied:
+            ended = machine.ended
+            code = f"machine.{ended.code}" if ended else "machine.failed"
+            _delete(moves, policy, machine, code, detail=ended.detail if ended else "")
+    for machine in census.overdue:
+        _delete(moves, policy, machine, "machine.boot-timeout", timeout=policy.boot_timeout)
+    for machine in census.draining:
+        _delete(moves, policy, machine, "machine.drained")
+
+
+def _finish_rollout(moves: Moves, policy: PoolPolicy, census: Census) -> bool:
+    """Let all old machines go, busy or not; False when there is none left to be told."""
+    old = [
+        machine
+        for machine in (*census.creating, *census.idle, *census.busy)
+        if machine.template != policy.template and machine.name not in census.occupied
+    ]
+    for machine in old:
+        _delete(moves, policy, machine, "machine.rollout-now", even_busy=True, job=machine.job)
+    return bool(old)
+
+
+def _let_go(moves: Moves, case: Case, now: Instant) -> None:
+    census, policy = case.census, case.policy
+    idle_since = case.memory.idle_since
+    sure = [
+        machine
+        for machine in census.idle
+        if not policy.idle_window or idle_since[machine.name] + policy.idle_window <= now
+    ]
+    moves.unconfirmed = len(census.idle) - len(sure)
+    # Old templates first, then whoever has waited longest; names settle the rest.
+    sure.sort(key=lambda machine: (machine.template == policy.template, machine.since, machine.name))
+    gives_way = case.grant is not None and case.grant < case.wish.wanted
+    code = "machine.gives-way" if gives_way else "machine.surplus"
+    for machine in sure[: moves.surplus]:
+        _close(moves, policy, machine, code, target=case.target, live=census.live, ceiling=case.ceiling)
+    if census.old and census.live >= case.target:
+        _roll(moves, case, sure[moves.surplus :])
+
+
+def _roll(moves: Moves, case: Case, sure: list[Machine]) -> None:
+    """
+    Replace idle machines of old templates, a small batch at a time.
+
+    Nothing goes while the pool lacks machines, so a template that cannot boot costs one batch and not the pool.
+    """
+    census, policy = case.census, case.policy
+    in_motion = census.booting + len(census.draining) + len(census.moving) + moves.closed
+    batch = max(0, max(1, case.target // 10) - in_motion)
+    stale = [machine for machine in sure if machine.template != policy.template]
+    for machine in stale[:batch]:
+        _close(moves, policy, machine, "machine.old-template", template=policy.template, had=machine.template)
+
+
+def _make(moves: Moves, case: Case) -> None:
+    name, occupied = case.policy.name, case.census.occupied
+    lacking = case.target - case.census.live
+    slot = 0
+    for _ in range(case.may_create):
+        slot += 1
+        while f"{name}/new-{slot}" in occupied:
+            slot += 1
+        reason = Reason("machine.wanted", f"pool/{name}", {"target": case.target, "lacking": lacking})
+        moves.actions.append(
+            Create(target=f"{name}/new-{slot}", expects=case.policy.template, reason=reason, pool=name)
+        )
+        moves.created += 1
+
+
+def _close(moves: Moves, policy: PoolPolicy, machine: Machine, code: str, **terms: Term) -> None:
+    reason = Reason(code, f"machine/{machine.name}", terms)
+    moves.actions.append(Close(target=machine.name, expects=machine.state, reason=reason, pool=policy.name))
+    moves.closed += 1
+
+
+def _delete(
+    moves: Moves, policy: PoolPolicy, machine: Machine, code: str, *, even_busy: bool = False, **terms: Term
+) -> None:
+    reason = Reason(code, f"machine/{machine.name}", terms)
+    moves.actions.append(
+        Delete(
+            target=machine.name,
+            expects=str(machine.created_at),
+            reason=reason,
+            pool=policy.name,
+            even_busy=even_busy,
+        )
+    )
+    moves.deleted += 1

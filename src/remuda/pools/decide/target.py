@@ -1,0 +1,142 @@
+"""How many machines a pool wants: demand, bounds in force, the delay before it wants fewer, and surge."""
+
+from msgspec import Struct
+
+from remuda.model.needs import Need
+from remuda.model.times import Instant
+from remuda.pools.decide.world import Bounds, Override, PoolMemory, PoolPolicy
+from remuda.rules.windows import first_open
+
+Steps = tuple[tuple[Instant, int], ...]
+_NO_OVERRIDE = Override()
+
+
+class Wish(Struct, frozen=True, gc=False):
+    """What a pool wants before its ceiling is asked, with every term behind it."""
+
+    unclaimed: int
+    running: int
+    headroom: int
+    min: int
+    max: int
+    #: `pool`, `window N` or `override`
+    bounds_from: str
+    #: what it can always have of its ceiling: guaranteed, or the minimum that no hand has raised
+    promised: int
+    #: demand within the bounds
+    bounded: int
+    #: after delay and surge: what it asks its ceiling for
+    wanted: int
+    #: the stable word for what changed the number last
+    held_by: str
+    steps: Steps
+
+
+def bounds_in_force(policy: PoolPolicy, override: Override, now: Instant) -> tuple[Bounds, str]:
+    """The override's, else the first open window's, else the pool's own bounds, and which of them it was."""
+    bounds, origin = scheduled_bounds(policy, now)
+    if override.draining:
+        return Bounds(0, 0), "override"
+    if override.min is None and override.max is None:
+        return bounds, origin
+    low = bounds.min if override.min is None else override.min
+    high = bounds.max if override.max is None else override.max
+    # The bound that was set by hand moves the other one, so that min ≤ max always holds.
+    if low > high:
+        low, high = (low, low) if override.max is None else (high, high)
+    return Bounds(low, high, bounds.headroom, bounds.headroom_percent), "override"
+
+
+def scheduled_bounds(policy: PoolPolicy, now: Instant) -> tuple[Bounds, str]:
+    """The first open window's bounds, else the pool's own, and which of them it was."""
+    if policy.hours:
+        index = first_open([hours.window for hours in policy.hours], now)
+        if index is not None:
+            return policy.hours[index].bounds, f"window {index + 1}"
+    return policy.bounds, "pool"
+
+
+def wish(
+    policy: PoolPolicy,
+    need: Need | None,
+    override: Override,
+    memory: PoolMemory,
+    now: Instant,
+    *,
+    live: int,
+    ready: int,
+) -> Wish:
+    """
+    Judge one pool by itself. `live` machines serve or will serve; `ready` of them can take work now.
+
+    Never wants fewer than it has while its source is silent or stale, and wants what it has while it is paused.
+    """
+    bounds, origin = scheduled_bounds(policy, now)
+    promised = bounds.min
+    if override is not _NO_OVERRIDE and override != _NO_OVERRIDE:
+        bounds, origin = bounds_in_force(policy, override, now)
+        promised = min(promised, bounds.min)
+    unclaimed, running = (need.unclaimed, need.running) if need is not None else (0, 0)
+    tasks = unclaimed + running
+    spare = 0
+    if tasks:
+        spare = bounds.headroom or -(-tasks * bounds.headroom_percent // 100)
+    load = tasks + spare
+    bounded, held_by = load, "demand"
+    if load > bounds.max:
+        bounded, held_by = bounds.max, "max"
+    elif load < bounds.min:
+        bounded, held_by = bounds.min, "min"
+    wanted = bounded
+
+    if override.paused:
+        wanted, held_by = live, "paused"
+    elif wanted < live and (need is None or need.stale_since is not None) and not override.draining:
+        wanted, held_by = live, "stale"
+
+    steps: Steps = ()
+    if policy.scale_down_delay:
+        steps = falling_steps(memory.wanted, wanted, live, now, policy.scale_down_delay)
+        if steps[0][1] > wanted and not override.draining and not override.paused:
+            held = min(steps[0][1], bounds.max)
+            if held > wanted:
+                wanted, held_by = held, "delay"
+
+    if policy.max_surge is not None and wanted > live:
+        most = max(ready + policy.max_surge, live)
+        if wanted > most:
+            wanted, held_by = most, "surge"
+    return Wish(
+        unclaimed=unclaimed,
+        running=running,
+        headroom=spare,
+        min=bounds.min,
+        max=bounds.max,
+        bounds_from=origin,
+        promised=max(policy.guaranteed, promised),
+        bounded=bounded,
+        wanted=wanted,
+        held_by=held_by,
+        steps=steps,
+    )
+
+
+def falling_steps(before: Steps, wanted: int, live: int, now: Instant, delay: int) -> Steps:
+    """
+    Keep the highest number wanted within the last `delay`, as strictly falling steps.
+
+    The first step is the highest still in force. With nothing remembered the machines that exist count as wanted
+    until now, so that a lost memory waits the whole delay. Steps change only when something changed, so a quiet
+    pool remembers the same bytes.
+    """
+    if len(before) == 1 and before[0][1] == wanted and before[0][0] <= now:
+        return before
+    steps = [(min(since, now), count) for since, count in before] or [(now, live)]
+    if steps[-1][1] != wanted:
+        while steps and steps[-1][1] <= wanted:
+            steps.pop()
+        steps.append((now, wanted))
+    # A step holds until the next one began; it is over once that was `delay` ago.
+    while len(steps) > 1 and steps[1][0] + delay <= now:
+        steps.pop(0)
+    return tuple(steps)

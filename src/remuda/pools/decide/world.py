@@ -1,0 +1,136 @@
+"""What `decide` works on: the snapshot it sees, the memory it keeps, the policy it follows, the actions it returns."""
+
+from typing import TypeAlias
+
+from msgspec import Struct, field
+
+from remuda.model.machines import Machine
+from remuda.model.needs import Need
+from remuda.model.plans import Action, Operation
+from remuda.model.times import MINUTE, Instant
+from remuda.rules.windows import Window
+
+
+class Override(Struct, frozen=True, gc=False):
+    """
+    What an operator set by hand; it holds until cleared and beats the pool's own words, but no ceiling.
+
+    `finish_rollout` is the template whose rollout was ordered at once: machines of any other template go now, busy
+    or not, for as long as it is the pool's template.
+    """
+
+    min: int | None = None
+    max: int | None = None
+    paused: bool = False
+    draining: bool = False
+    finish_rollout: str | None = None
+
+
+class PoolSeen(Struct, frozen=True, gc=False):
+    """One pool's part of the world. No need means its source has not answered yet."""
+
+    name: str
+    need: Need | None
+    machines: tuple[Machine, ...] = ()
+    override: Override = Override()
+
+
+class Create(Action, frozen=True, kw_only=True, tag="create"):
+    """
+    Make a machine. `expects` is the digest of the template the pool must still have.
+
+    The target is a free slot of the pool; the machine's name comes from the operation's id.
+    """
+
+    pool: str
+
+
+class Close(Action, frozen=True, kw_only=True, tag="close"):
+    """Tell an idle machine to take no more work. `expects` is the state it must still be in."""
+
+    pool: str
+
+
+class Delete(Action, frozen=True, kw_only=True, tag="delete"):
+    """
+    Remove a machine that has no work. `expects` is when it was created, so that a namesake is safe.
+
+    Only with `even_busy`, which an operator alone can order, does it also end a job.
+    """
+
+    pool: str
+    even_busy: bool = False
+
+
+PoolAction: TypeAlias = Create | Close | Delete
+
+
+class Snapshot(Struct, frozen=True):
+    """All pools at one moment, sorted by name, and the operations under way or just ended."""
+
+    pools: tuple[PoolSeen, ...] = ()
+    operations: tuple[Operation[PoolAction], ...] = ()
+
+
+class PoolMemory(Struct, frozen=True, gc=False):
+    """What a pool remembers. Losing it only delays what destroys."""
+
+    #: falling steps (since, wanted) that the scale-down delay still holds against
+    wanted: tuple[tuple[Instant, int], ...] = ()
+    #: machine → first reading in a row that found it idle; kept only where the idle window is not zero
+    idle_since: dict[str, Instant] = field(default_factory=dict)
+    #: machines in a row that did not become ready
+    failures: int = 0
+    failed_at: Instant = 0
+    retry_at: Instant = 0
+    #: machines that failed, were counted and are still to be seen
+    failed: tuple[str, ...] = ()
+
+
+class Memory(Struct, frozen=True):
+    """Pool name → what it remembers."""
+
+    pools: dict[str, PoolMemory] = field(default_factory=dict)
+
+
+class Bounds(Struct, frozen=True, gc=False):
+    """A minimum, a maximum and warm spares, as a count or as a percentage of the load."""
+
+    min: int
+    max: int
+    headroom: int = 0
+    headroom_percent: int = 0
+
+
+class Hours(Struct, frozen=True, gc=False):
+    """Bounds that hold while a window is open."""
+
+    window: Window
+    bounds: Bounds
+
+
+class PoolPolicy(Struct, frozen=True, gc=False):
+    """A pool's settings as plain numbers."""
+
+    name: str
+    job_class: str
+    #: digest of the effective template; machines carry it
+    template: str
+    bounds: Bounds
+    hours: tuple[Hours, ...] = ()
+    max_surge: int | None = None
+    scale_down_delay: int = 0
+    natural: bool = False
+    idle_window: int = 0
+    boot_timeout: int = 10 * MINUTE
+    ceiling: str | None = None
+    guaranteed: int = 0
+    priority: int = 0
+    weight: int = 1
+
+
+class Policy(Struct, frozen=True):
+    """All pools, by name, and the ceilings they share."""
+
+    pools: dict[str, PoolPolicy] = field(default_factory=dict)
+    ceilings: dict[str, int] = field(default_factory=dict)

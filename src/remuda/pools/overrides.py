@@ -1,0 +1,28 @@
+"""What operators set by hand, kept in the store until it is cleared."""
+
+import sqlite3
+
+import msgspec
+
+from remuda.model.times import Instant
+from remuda.pools.decide.world import Override
+
+_PREFIX = "override/"
+_NONE = Override()
+
+
+def overrides(db: sqlite3.Connection) -> dict[str, Override]:
+    """Pool name → its override."""
+    rows = db.execute("SELECT name, data FROM settings WHERE name LIKE 'override/%' ORDER BY name").fetchall()
+    return {name.removeprefix(_PREFIX): msgspec.msgpack.decode(data, type=Override) for name, data in rows}
+
+
+def set_override(db: sqlite3.Connection, pool: str, override: Override, now: Instant) -> None:
+    """Keep an override; an empty one is cleared."""
+    if override == _NONE:
+        db.execute("DELETE FROM settings WHERE name = ?", (_PREFIX + pool,))
+    else:
+        db.execute(
+            "INSERT OR REPLACE INTO settings VALUES (?, ?, ?)",
+            (_PREFIX + pool, msgspec.msgpack.encode(override), now),
+        )

@@ -1,0 +1,226 @@
+"""From the words of the objects to the plain numbers that `decide` reads, and to what act needs of a pool."""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from remuda.model.times import SECOND
+from remuda.objects.ceiling import CeilingMember, CeilingSpec
+from remuda.objects.kinds import Object
+from remuda.objects.load import Objects
+from remuda.objects.scalars import Share
+from remuda.pools.decide.world import Bounds, Hours, Policy, PoolPolicy
+from remuda.pools.objects import RunnerPoolSpec, Schedule
+from remuda.rules.windows import Window
+
+DEFAULT_MIN = 3
+INEXACT_WINDOW = 60 * SECOND
+#: sources that know at every moment who is busy
+EXACT_SOURCES = frozenset({"queue"})
+
+
+class PoolSetup(Struct, frozen=True):
+    """What act and the adapters need to know of a pool."""
+
+    name: str
+    job_class: str
+    source: str
+    provider: str
+    template: str
+    settings: dict[str, Any]
+    idle_timeout: int | None
+    #: jobs a machine takes; None is no limit
+    max_uses: int | None
+    job_timeout: int
+
+
+class Setup(Struct, frozen=True):
+    """All pools: the policy they are judged by, and what carries it out."""
+
+    policy: Policy
+    pools: dict[str, PoolSetup]
+
+
+def compile_objects(objects: Iterable[Object[Any]], exact_sources: frozenset[str]) -> Setup:
+    """Turn checked objects into a setup. Only what passed `check_objects` may come here."""
+    found = list(objects)
+    ceilings: dict[str, CeilingSpec] = {item.name: item.spec for item in found if item.kind == "Ceiling"}
+    pools = {item.name: item.spec for item in found if item.kind == "RunnerPool"}
+    setups = {name: _setup(name, spec) for name, spec in sorted(pools.items())}
+    return Setup(
+        Policy(
+            {
+                name: _policy(spec, setups[name], ceilings, exact_sources)
+                for name, spec in sorted(pools.items())
+            },
+            {name: spec.machines for name, spec in sorted(ceilings.items())},
+        ),
+        setups,
+    )
+
+
+def check_objects(objects: Objects) -> Iterator[tuple[Object[Any], str, str]]:
+    """Problems that only show between objects: classes served twice, ceilings that do not exist or cannot hold."""
+    pools = [item for item in objects if item.kind == "RunnerPool"]
+    ceilings = {item.name: item for item in objects if item.kind == "Ceiling"}
+    served: dict[str, Object[Any]] = {}
+    for pool in pools:
+        first = served.setdefault(pool.spec.class_, pool)
+        if first is not pool:
+            yield pool, "spec.class", f"class {pool.spec.class_} is already served by pool {first.name}"
+        ceiling = pool.spec.ceiling
+        if ceiling is not UNSET and not objects.may_hold("Ceiling", ceiling):
+            known = ", ".join(sorted(ceilings)) or "none"
+            yield pool, "spec.ceiling", f"there is no Ceiling {ceiling}; there is: {known}"
+    for ceiling in ceilings.values():
+        yield from _check_ceiling(ceiling, pools, objects)
+
+
+def _check_ceiling(
+    ceiling: Object[Any], pools: list[Object[Any]], objects: Objects
+) -> Iterator[tuple[Object[Any], str, str]]:
+    under = {pool.name: pool for pool in pools if pool.spec.ceiling == ceiling.name}
+    known = {pool.name for pool in pools}
+    members: dict[str, CeilingMember] = {}
+    for index, member in enumerate(ceiling.spec.members):
+        members[member.name] = member
+        where = f"spec.members[{index}].name"
+        if member.name in known and member.name not in under:
+            yield ceiling, where, f"pool {member.name} is not under this ceiling: set its spec.ceiling"
+        elif not objects.may_hold("RunnerPool", member.name):
+            yield ceiling, where, f"there is no RunnerPool {member.name}"
+    promised = {
+        name: max(members[name].guaranteed if name in members else 0, largest_min(pool.spec))
+        for name, pool in under.items()
+    }
+    total = sum(promised.values())
+    if total > ceiling.spec.machines:
+        told = " + ".join(f"{name} {count}" for name, count in sorted(promised.items()) if count)
+        yield (
+            ceiling,
+            "spec.machines",
+            f"guarantees and minima add up to {total} ({told}): more than the ceiling of {ceiling.spec.machines}",
+        )
+
+
+def largest_min(spec: RunnerPoolSpec) -> int:
+    """The largest minimum that may ever be in force, in any window."""
+    return max(
+        [_own_min(spec), *(window.min for window in spec.schedules if not isinstance(window.min, UnsetType))]
+    )
+
+
+def _own_min(spec: RunnerPoolSpec) -> int:
+    if not isinstance(spec.min, UnsetType):
+        return spec.min
+    return min(DEFAULT_MIN, spec.max) if spec.ceiling is UNSET else 0
+
+
+def check_pool(pool: Object[Any]) -> Iterator[tuple[str, str]]:
+    """Problems that one pool shows by itself."""
+    spec: RunnerPoolSpec = pool.spec
+    if not isinstance(spec.min, UnsetType) and spec.min > spec.max:
+        yield "spec.min", f"min {spec.min} is more than max {spec.max}"
+    for name, given in (("source", spec.source), ("provider", spec.provider)):
+        keys = [field for field in given.__struct_fields__ if getattr(given, field) is not UNSET]
+        if len(keys) != 1:
+            known = ", ".join(given.__struct_fields__)
+            yield f"spec.{name}", f"wants exactly one of: {known}"
+    for index, window in enumerate(spec.schedules):
+        low = _own_min(spec) if isinstance(window.min, UnsetType) else window.min
+        high = spec.max if isinstance(window.max, UnsetType) else window.max
+        if low > high:
+            yield f"spec.schedules[{index}]", f"while this window is open, min {low} is more than max {high}"
+        if window.min is UNSET and window.max is UNSET and window.headroom is UNSET:
+            yield f"spec.schedules[{index}]", "changes nothing: give it min, max or headroom"
+    if not isinstance(spec.max_uses, UnsetType) and spec.single_task:
+        yield "spec.maxUses", "is for reused machines only: set singleTask to false"
+    if not isinstance(spec.max_surge, UnsetType) and spec.max_surge == 0:
+        yield "spec.maxSurge", "0 would never let a machine boot: leave it out, or give at least 1"
+    if not isinstance(spec.idle_timeout, UnsetType) and spec.idle_timeout < spec.scale_down_delay:
+        yield (
+            "spec.idleTimeout",
+            "must be at least scaleDownDelay, or machines end while they are still wanted",
+        )
+    for name, value in (("bootTimeout", spec.boot_timeout), ("jobTimeout", spec.job_timeout)):
+        if value < SECOND:
+            yield f"spec.{name}", "must be at least 1s"
+
+
+def _setup(name: str, spec: RunnerPoolSpec) -> PoolSetup:
+    provider = _only_key(spec.provider)
+    settings = msgspec.to_builtins(getattr(spec.provider, provider), enc_hook=_plain)
+    max_uses = 1 if spec.single_task else None if isinstance(spec.max_uses, UnsetType) else spec.max_uses
+    idle_timeout = None if isinstance(spec.idle_timeout, UnsetType) else int(spec.idle_timeout)
+    return PoolSetup(
+        name=name,
+        job_class=str(spec.class_),
+        source=_only_key(spec.source),
+        provider=provider,
+        template=_digest({"provider": provider, "settings": settings, "idleTimeout": idle_timeout}),
+        settings=settings,
+        idle_timeout=idle_timeout,
+        max_uses=max_uses,
+        job_timeout=int(spec.job_timeout),
+    )
+
+
+def _policy(
+    spec: RunnerPoolSpec, setup: PoolSetup, ceilings: dict[str, CeilingSpec], exact_sources: frozenset[str]
+) -> PoolPolicy:
+    own = _bounds(_own_min(spec), spec.max, spec.headroom)
+    under = None if isinstance(spec.ceiling, UnsetType) else str(spec.ceiling)
+    member = CeilingMember(name=setup.name)  # type: ignore[arg-type]
+    if under is not None:
+        member = next((item for item in ceilings[under].members if item.name == setup.name), member)
+    if isinstance(spec.idle_window, UnsetType):
+        idle_window = 0 if setup.source in exact_sources else INEXACT_WINDOW
+    else:
+        idle_window = int(spec.idle_window)
+    return PoolPolicy(
+        name=setup.name,
+        job_class=setup.job_class,
+        template=setup.template,
+        bounds=own,
+        hours=tuple(_hours(window, spec) for window in spec.schedules),
+        max_surge=None if isinstance(spec.max_surge, UnsetType) else spec.max_surge,
+        scale_down_delay=int(spec.scale_down_delay),
+        natural=spec.scale_in == "natural",
+        idle_window=idle_window,
+        boot_timeout=int(spec.boot_timeout),
+        ceiling=under,
+        guaranteed=member.guaranteed,
+        priority=member.priority,
+        weight=member.weight,
+    )
+
+
+def _hours(window: Schedule, spec: RunnerPoolSpec) -> Hours:
+    return Hours(
+        Window(str(window.start), str(window.end), str(window.timezone)),
+        _bounds(
+            _own_min(spec) if isinstance(window.min, UnsetType) else window.min,
+            spec.max if isinstance(window.max, UnsetType) else window.max,
+            spec.headroom if isinstance(window.headroom, UnsetType) else window.headroom,
+        ),
+    )
+
+
+def _bounds(low: int, high: int, headroom: Share) -> Bounds:
+    return Bounds(low, high, headroom.count, headroom.percent)
+
+
+def _only_key(given: Struct) -> str:
+    return next(field for field in given.__struct_fields__ if getattr(given, field) is not UNSET)
+
+
+def _digest(template: object) -> str:
+    """Short, stable over processes and key order."""
+    return hashlib.blake2b(msgspec.json.encode(template, order="deterministic"), digest_size=5).hexdigest()
+
+
+def _plain(value: object) -> str:
+    return str(value)

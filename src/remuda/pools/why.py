@@ -1,0 +1,224 @@
+"""Why: what was recorded of a pool, a machine or a pool's past, put together for the telling."""
+
+import sqlite3
+from collections.abc import Callable
+
+from msgspec import Struct, structs
+
+from remuda.errors import NotFound
+from remuda.ledger.history import Done, Line, operation, operations_on, story
+from remuda.model.plans import Reason
+from remuda.model.times import Instant
+from remuda.output.words import demand, number, pool_lines, sentence
+from remuda.pools.decide import decide
+from remuda.pools.decide.world import Override, PoolPolicy
+from remuda.pools.views import PoolCycle, last_cycle
+
+
+class Step(Struct, frozen=True):
+    """A line of an answer: a label, what holds, and a remark."""
+
+    label: str
+    text: str
+    remark: str = ""
+
+
+class Event(Struct, frozen=True):
+    """Something that happened, and why."""
+
+    at: Instant
+    code: str
+    text: str
+
+
+class Why(Struct, frozen=True):
+    """An answer: a headline that holds since an instant, the arithmetic behind it, and what came before."""
+
+    subject: str
+    headline: str
+    code: str
+    #: when the pool came to be so; for a machine or a job, when it last changed
+    since: Instant
+    #: the moment the answer is about
+    at: Instant
+    #: how often the very same was found
+    cycles: int
+    steps: tuple[Step, ...] = ()
+    history: tuple[Event, ...] = ()
+    reason: Reason | None = None
+
+
+def why_pool(db: sqlite3.Connection, name: str, at: Instant) -> Why:
+    """Why a pool has as many machines as it has, at an instant."""
+    cycle = last_cycle(db, at)
+    if cycle is None:
+        raise NotFound("nothing was recorded by then; the history begins later or was forgotten")
+    reason = next((item for item in cycle.plan.reasons if item.subject == f"pool/{name}"), None)
+    if reason is None:
+        known = ", ".join(seen.name for seen in cycle.snapshot.pools) or "none"
+        raise NotFound(f"there was no pool {name} then; there was: {known}")
+    lines = story(db, reason.subject, at)
+    since = next((line for line in reversed(lines) if line.reason.code == reason.code), None)
+    steps = [Step(*line) for line in pool_lines(reason)]
+    override = next(seen.override for seen in cycle.snapshot.pools if seen.name == name)
+    if override != Override():
+        steps.append(
+            Step("override", tell_override(override), "until cleared: remuda pools scale --clear, or resume")
+        )
+    changes = what_would_change(cycle, name)
+    if changes:
+        steps.append(Step("changes", "; ".join(changes)))
+    return Why(
+        subject=reason.subject,
+        headline=sentence(reason),
+        code=reason.code,
+        since=since.at if since else cycle.first_at,
+        at=min(at, cycle.last_at),
+        cycles=_cycles_since(db, since.cycle if since else cycle.id, cycle),
+        steps=tuple(steps),
+        history=tuple(_event(line) for line in lines),
+        reason=reason,
+    )
+
+
+def tell_override(override: Override) -> str:
+    """What an operator set, in words."""
+    parts = []
+    if override.paused:
+        parts.append("paused")
+    if override.draining:
+        parts.append("draining")
+    if override.min is not None:
+        parts.append(f"min {override.min}")
+    if override.max is not None:
+        parts.append(f"max {override.max}")
+    if override.finish_rollout is not None:
+        parts.append(f"rollout to template {override.finish_rollout} at once")
+    return ", ".join(parts)
+
+
+def _cycles_since(db: sqlite3.Connection, first: int, last: PoolCycle) -> int:
+    row = db.execute(
+        "SELECT sum(count) FROM cycles WHERE id BETWEEN ? AND ? AND loop = 'pools'", (first, last.id)
+    ).fetchone()
+    return row[0] or last.count
+
+
+def _event(line: Line) -> Event:
+    return Event(line.at, line.reason.code, sentence(line.reason))
+
+
+def why_machine(db: sqlite3.Connection, name: str, at: Instant) -> Why:
+    """Why a machine was made, and why it went or is still there."""
+    made = _creation(db, name)
+    events = [_operation_event(item) for item in operations_on(db, name, at)]
+    if made is not None and made.started_at <= at:
+        events.insert(0, _operation_event(made, name))
+    if not events:
+        raise NotFound(f"nothing is recorded of a machine {name} by then")
+    cycle = last_cycle(db, at)
+    machines = {m.name: m for seen in cycle.snapshot.pools for m in seen.machines} if cycle else {}
+    machine = machines.get(name)
+    if machine is None:
+        headline, code, since = f"{name} is gone", "machine.gone", events[-1].at
+    else:
+        doing = f"runs job {machine.job}" if machine.job else f"is {machine.state}"
+        headline, code, since = f"{name} {doing}", f"machine.{machine.state}", machine.since
+    return Why(
+        subject=f"machine/{name}",
+        headline=headline,
+        code=code,
+        since=since,
+        at=min(at, cycle.last_at) if cycle else at,
+        cycles=cycle.count if cycle else 0,
+        steps=_machine_steps(db, made, at),
+        history=tuple(events),
+    )
+
+
+def _creation(db: sqlite3.Connection, name: str) -> Done | None:
+    pool, _, number_text = name.rpartition("-")
+    if not number_text.isdecimal() or len(number_text) > 18:
+        return None
+    found = operation(db, int(number_text))
+    return found if found and found.kind == "create" and found.target.startswith(f"{pool}/") else None
+
+
+def _machine_steps(db: sqlite3.Connection, made: Done | None, at: Instant) -> tuple[Step, ...]:
+    """Why the pool wanted it when it was made."""
+    cycle = last_cycle(db, made.started_at) if made and made.started_at <= at else None
+    if made is None or cycle is None:
+        return ()
+    pool = made.reason.subject
+    reason = next((item for item in cycle.plan.reasons if item.subject == pool), None)
+    return tuple(Step(*line) for line in pool_lines(reason)) if reason else ()
+
+
+def _operation_event(done: Done, machine: str | None = None) -> Event:
+    reason = structs.replace(done.reason, subject=f"machine/{machine}") if machine else done.reason
+    told = sentence(reason)
+    if done.outcome is None:
+        told += " (under way)"
+    elif done.outcome.status != "done":
+        told += f" ({done.outcome.status}: {done.outcome.detail})"
+    return Event(done.started_at, done.reason.code, told)
+
+
+def what_would_change(cycle: PoolCycle, name: str) -> list[str]:
+    """What single setting, changed by how much, gives the pool more: found by asking `decide` itself."""
+    now = cycle.last_at
+    policy = cycle.policy.pools.get(name)
+    terms = _terms(cycle, name, now)
+    if policy is None or terms is None:
+        return []
+    target, changes = number(terms, "target"), []
+    wanted, limit = number(terms, "wanted"), number(terms, "limit")
+    if policy.ceiling is not None and number(terms, "grant") < wanted:
+        most = limit + 2 * sum(number(reason.terms, "wanted") for reason in cycle.plan.reasons)
+
+        def with_limit(value: int) -> int:
+            ceilings = {**cycle.policy.ceilings, str(policy.ceiling): value}
+            return _target(
+                structs.replace(cycle, policy=structs.replace(cycle.policy, ceilings=ceilings)), name, now
+            )
+
+        enough = _least(with_limit, limit + 1, most, wanted)
+        if enough is not None:
+            changes.append(f"ceiling {policy.ceiling} ≥ {enough} gives {wanted}")
+    if terms.get("held_by") == "max":
+        asked = demand(terms)
+        got = _target(_with_pool(cycle, name, policy, asked), name, now)
+        if got > target:
+            changes.append(f"max ≥ {asked} gives {got}")
+    return changes
+
+
+def _with_pool(cycle: PoolCycle, name: str, policy: PoolPolicy, high: int) -> PoolCycle:
+    raised = structs.replace(
+        policy,
+        bounds=structs.replace(policy.bounds, max=high),
+        hours=tuple(
+            structs.replace(item, bounds=structs.replace(item.bounds, max=high)) for item in policy.hours
+        ),
+    )
+    pools = {**cycle.policy.pools, name: raised}
+    return structs.replace(cycle, policy=structs.replace(cycle.policy, pools=pools))
+
+
+def _terms(cycle: PoolCycle, name: str, now: Instant) -> dict[str, int | str | None] | None:
+    plan, _ = decide(cycle.snapshot, cycle.memory, cycle.policy, now)
+    return next((reason.terms for reason in plan.reasons if reason.subject == f"pool/{name}"), None)
+
+
+def _target(cycle: PoolCycle, name: str, now: Instant) -> int:
+    return number(_terms(cycle, name, now) or {}, "target")
+
+
+def _least(gives: Callable[[int], int], low: int, high: int, wanted: int) -> int | None:
+    """The least setting that gives what is wanted; more never gives less."""
+    if gives(high) < wanted:
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if gives(middle) >= wanted else (middle + 1, high)
+    return low

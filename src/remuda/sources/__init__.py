@@ -1,0 +1,1 @@
+"""Demand adapters: where needs come from. Each satisfies the `Source` port of `remuda.pools.ports` by its shape."""

@@ -1,0 +1,274 @@
+"""`remuda submit` and `remuda jobs`."""
+
+import os
+import sys
+import uuid
+from pathlib import Path
+
+import click
+
+from remuda.control.client import path_of
+from remuda.control.command import Command, Group, Session, pass_session
+from remuda.errors import BadInput, Unavailable
+from remuda.model.jobs import Changed, Job, JobList, JobState, Submit, Submitted
+from remuda.model.times import Duration
+from remuda.output.moments import age, clock_time
+from remuda.output.show import Report, Table
+
+
+@click.command(cls=Command, context_settings={"ignore_unknown_options": False})
+@click.argument("job_class", metavar="CLASS")
+@click.argument("command", nargs=-1, required=True, metavar="-- COMMAND…")
+@click.option("--wait", is_flag=True, help="Stream the job's output and exit with its exit code.")
+@click.option(
+    "--priority",
+    type=click.IntRange(-1_000_000, 1_000_000),
+    default=0,
+    show_default=True,
+    help="Higher runs first.",
+)
+@click.option(
+    "--timeout", metavar="DURATION", help="Longest it may run, like 10m. Default: the pool's jobTimeout."
+)
+@click.option(
+    "--retries",
+    type=click.IntRange(0, 100),
+    default=0,
+    show_default=True,
+    help="Further tries after a failure, or after its machine died.",
+)
+@click.option("--env", multiple=True, metavar="K=V", help="An environment variable. Not for secrets.")
+@click.option(
+    "--secret-env",
+    multiple=True,
+    metavar="K=FILE",
+    help="An environment variable whose value is read from a file when the job starts, and masked in its output.",
+)
+@pass_session
+def submit(
+    session: Session,
+    job_class: str,
+    command: tuple[str, ...],
+    wait: bool,
+    priority: int,
+    timeout: str | None,
+    retries: int,
+    env: tuple[str, ...],
+    secret_env: tuple[str, ...],
+) -> None:
+    """
+    Hand a job in, as in remuda submit CLASS -- command.
+
+    The command runs on a machine of the pool that serves CLASS, in a directory of its own. With --wait its output is
+    streamed and the exit code is the job's own.
+
+    \b
+    remuda submit local/shell --wait -- echo hello
+    remuda submit local/shell --retries 2 --timeout 10m -- make test
+    remuda submit local/shell --secret-env TOKEN=./token.txt -- sh -c 'deploy "$TOKEN"'
+    """
+    secrets = {
+        name: str(Path(path).absolute()) for name, path in _pairs("--secret-env", "K=FILE", secret_env).items()
+    }
+    unreadable = [
+        f"--secret-env {name}: {path} cannot be read"
+        for name, path in secrets.items()
+        if not os.access(path, os.R_OK)
+    ]
+    if unreadable:
+        raise BadInput("\n".join(unreadable))
+    body = Submit(
+        job_class=job_class,
+        command=command,
+        env=_pairs("--env", "K=V", env),
+        secret_files=secrets,
+        priority=priority,
+        retries=retries,
+        timeout=_timeout(timeout),
+        idempotency=uuid.uuid4().hex,
+    )
+    answer = session.remuda.post("/v1/jobs", body, Submitted)
+    if not wait:
+        session.show(
+            Report(answer, lines=(f"job {answer.job} waits; remuda jobs logs -f {answer.job} follows it",))
+        )
+        return
+    raise click.exceptions.Exit(_follow(session, answer.job))
+
+
+def _timeout(text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        length = int(Duration.parse(text))
+    except ValueError as error:
+        raise BadInput(f"--timeout: {error}") from None
+    if length < 1:
+        raise BadInput("--timeout must be more than 0")
+    return length
+
+
+def _pairs(option: str, shape: str, given: tuple[str, ...]) -> dict[str, str]:
+    pairs = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise BadInput(f"{option} wants {shape}, found {text!r}")
+        pairs[name] = value
+    return pairs
+
+
+def _follow(session: Session, number: int) -> int:
+    """Stream a job's output to its end, over a restart of Remuda too; return the exit code to end with."""
+    import time
+
+    written, patience = 0, 60.0
+    while True:
+        try:
+            passed = 0
+            for piece in session.remuda.stream(path_of("v1", "jobs", number, "logs") + "?follow=true"):
+                # After a reconnection the stream begins anew: what was shown is not shown again.
+                fresh = piece[max(0, written - passed) :]
+                passed += len(piece)
+                written = max(written, passed)
+                sys.stdout.buffer.write(fresh)
+                sys.stdout.buffer.flush()
+            job = session.remuda.get(path_of("v1", "jobs", number), Job)
+            if job.state.is_end:
+                return _exit_code(job)
+        except Unavailable:
+            patience -= 1
+            if patience < 0:
+                raise
+        time.sleep(1)
+
+
+def _exit_code(job: Job) -> int:
+    last = job.attempts[-1] if job.attempts else None
+    if job.state is JobState.SUCCEEDED:
+        return 0
+    told = f"job {job.id} {'was cancelled' if job.state is JobState.CANCELLED else 'failed'}"
+    if last is not None and last.status != "exited":
+        told += f": {last.status}" + (f", {last.detail}" if last.detail else "")
+    if last is None or last.status != "exited":
+        click.echo(told, err=True)
+    code = last.exit_code if last is not None and last.exit_code is not None else 1
+    return code if 0 < code < 256 else 1
+
+
+@click.group(cls=Group)
+def jobs() -> None:
+    """Look at jobs, their output, cancel and retry them."""
+
+
+@jobs.command("list")
+@click.option("--state", help="Only these, with commas: waiting, running, succeeded, failed, cancelled.")
+@click.option("--class", "job_class", help="Only this class.")
+@click.option("--most", type=click.IntRange(1, 1000), default=50, show_default=True, help="At most so many.")
+@pass_session
+def list_jobs(session: Session, state: str | None, job_class: str | None, most: int) -> None:
+    """The newest jobs first."""
+    found = session.remuda.get("/v1/jobs", JobList, state=state, most=most, **{"class": job_class})
+    now = session.now()
+    rows = tuple(
+        (
+            str(job.id),
+            job.job_class,
+            job.state,
+            str(len(job.attempts)),
+            job.attempts[-1].machine if job.attempts else "-",
+            age(now - job.submitted_at),
+            _outcome(job),
+            " ".join(job.spec.command).replace("\n", " ")[:60],
+        )
+        for job in found.jobs
+    )
+    headings = ("JOB", "CLASS", "STATE", "TRIES", "MACHINE", "AGE", "OUTCOME", "COMMAND")
+    session.show(Report(found, (Table(headings, rows, note="no jobs"),)))
+
+
+@jobs.command()
+@click.argument("number", type=click.IntRange(1))
+@pass_session
+def show(session: Session, number: int) -> None:
+    """Everything about one job."""
+    job = session.remuda.get(path_of("v1", "jobs", number), Job)
+    now = session.now()
+    lines = [
+        f"job        {job.id}",
+        f"class      {job.job_class}",
+        f"state      {job.state}" + (" (to be cancelled)" if job.cancelled and not job.state.is_end else ""),
+        f"command    {' '.join(job.spec.command)}",
+        f"submitted  {clock_time(job.submitted_at, now)} ({age(now - job.submitted_at)} ago)",
+        f"priority   {job.priority}",
+        f"tries      {len(job.attempts)} of at most {job.retries + 1}",
+    ]
+    if job.spec.secret_files:
+        lines.append(
+            f"secrets    {', '.join(f'{name} from {path}' for name, path in job.spec.secret_files.items())}"
+        )
+    rows = tuple(
+        (
+            str(attempt.number),
+            attempt.machine,
+            clock_time(attempt.claimed_at, now),
+            age((attempt.finished_at or now) - attempt.claimed_at),
+            attempt.status or "running",
+            "-" if attempt.exit_code is None else str(attempt.exit_code),
+            attempt.detail or "",
+        )
+        for attempt in job.attempts
+    )
+    table = Table(
+        ("TRY", "MACHINE", "FROM", "FOR", "STATUS", "EXIT", "DETAIL"), rows, title="tries", note="none yet"
+    )
+    session.show(Report(job, (table,), tuple(lines)))
+
+
+@jobs.command()
+@click.argument("number", type=click.IntRange(1))
+@click.option("-f", "--follow", is_flag=True, help="Wait for more until the job ends.")
+@click.option("--attempt", type=click.IntRange(1), help="Only this try.")
+@pass_session
+def logs(session: Session, number: int, follow: bool, attempt: int | None) -> None:
+    """A job's output."""
+    if follow:
+        _follow(session, number)
+        return
+    query = f"?attempt={attempt}" if attempt else ""
+    for piece in session.remuda.stream(path_of("v1", "jobs", number, "logs") + query):
+        sys.stdout.buffer.write(piece)
+    sys.stdout.buffer.flush()
+
+
+@jobs.command()
+@click.argument("numbers", type=click.IntRange(1), nargs=-1, required=True)
+@pass_session
+def cancel(session: Session, numbers: tuple[int, ...]) -> None:
+    """End jobs: at once while they wait, with TERM and then KILL while they run."""
+    answers = [
+        session.remuda.post(path_of("v1", "jobs", number, "cancel"), {}, Changed) for number in numbers
+    ]
+    lines = [
+        f"job {answer.job} had {answer.before} already"
+        if answer.before.is_end
+        else f"job {answer.job} is cancelled"
+        for answer in answers
+    ]
+    session.show(Report(answers, lines=tuple(lines)))
+
+
+@jobs.command()
+@click.argument("numbers", type=click.IntRange(1), nargs=-1, required=True)
+@pass_session
+def retry(session: Session, numbers: tuple[int, ...]) -> None:
+    """Run ended jobs once more."""
+    answers = [session.remuda.post(path_of("v1", "jobs", number, "retry"), {}, Changed) for number in numbers]
+    session.show(Report(answers, lines=tuple(f"job {answer.job} waits again" for answer in answers)))
+
+
+def _outcome(job: Job) -> str:
+    last = job.attempts[-1] if job.attempts else None
+    if last is None or last.status is None:
+        return "-"
+    return f"exit {last.exit_code}" if last.status == "exited" else last.status

@@ -1,0 +1,84 @@
+"""
+The files a job leaves behind: one directory an attempt, with its output and its result.
+
+The shim writes them, so they outlive both the machine and this process.
+"""
+
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import msgspec
+
+from remuda.model.jobs import Finished, Job
+
+#: of each attempt's output so much is kept from the start; the shim keeps a tail beyond it
+OUTPUT_LIMIT = 16 * 1024 * 1024
+_CHUNK = 256 * 1024
+
+
+class JobFiles:
+    """Knows where things are under `<data>/jobs`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def attempt(self, job: int, attempt: int) -> Path:
+        """The directory of one attempt."""
+        return self.root / str(job) / str(attempt)
+
+    def prepare(self, job: int, attempt: int) -> Path:
+        """Make the directory of one attempt; a second call finds it made."""
+        path = self.attempt(job, attempt)
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return path
+
+    def result(self, job: int, attempt: int) -> Finished | None:
+        """What the shim wrote when the attempt ended, if it did."""
+        try:
+            data = (self.attempt(job, attempt) / "result.json").read_bytes()
+            return msgspec.json.decode(data, type=Finished)
+        except (OSError, msgspec.MsgspecError):
+            return None
+
+    def forget(self, job: int) -> None:
+        """Remove everything of a job."""
+        shutil.rmtree(self.root / str(job), ignore_errors=True)
+
+    def read(self, job: int, attempt: int, offset: int = 0, most: int = _CHUNK) -> bytes:
+        """A piece of an attempt's output; nothing when there is none (yet)."""
+        try:
+            with (self.attempt(job, attempt) / "output.log").open("rb") as file:
+                file.seek(offset)
+                return file.read(most)
+        except OSError:
+            return b""
+
+
+async def follow(
+    files: JobFiles, look: Callable[[], Job | None], wait: Callable[[], Awaitable[None]]
+) -> AsyncIterator[bytes]:
+    """
+    The output of a job as it comes, attempt after attempt, until the job has ended.
+
+    `look` gives the job as it is now, `wait` returns when it is worth looking again.
+    """
+    number, offset = 1, 0
+    while True:
+        job = look()
+        if job is None:
+            return
+        known = {attempt.number: attempt for attempt in job.attempts}
+        while number in known:
+            ended = known[number].finished_at is not None
+            piece = files.read(job.id, number, offset)
+            offset += len(piece)
+            if piece:
+                yield piece
+            elif ended:
+                number, offset = number + 1, 0
+            else:
+                break
+        if job.state.is_end and number > len(known):
+            return
+        await wait()

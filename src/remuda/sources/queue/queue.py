@@ -1,0 +1,359 @@
+"""
+The live queue: jobs come in, idle machines pull them, and what each machine does is known exactly.
+
+Counts and workers are mirrored in memory, changed only after the store has committed, so a look at the queue costs
+nothing and is never ahead of the disk.
+"""
+
+import asyncio
+import contextlib
+import sqlite3
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable
+from pathlib import Path
+
+from msgspec import Struct, structs
+
+from remuda.errors import BadInput
+from remuda.ledger.store import Store
+from remuda.loop.clock import Clock
+from remuda.loop.steps import Reach, pass_by
+from remuda.model.jobs import Finished, Job, JobState
+from remuda.model.machines import pool_of
+from remuda.model.needs import Need, Reading, Worker
+from remuda.sources.queue import rows
+from remuda.sources.queue.output import OUTPUT_LIMIT, JobFiles
+
+#: a long poll is answered after so many seconds at the latest
+POLL = 25.0
+_LARGEST_SECRET = 64 * 1024
+_GLANCE = 0.005
+
+
+class Terms(Struct, frozen=True):
+    """What a pool's machines may take from the queue."""
+
+    job_class: str
+    #: jobs a machine takes before it ends; None is no limit
+    max_uses: int | None
+    job_timeout: int
+
+
+class Work(Struct, frozen=True, omit_defaults=True):
+    """A job as the shim gets it. It holds secrets: it is never stored or logged."""
+
+    id: int
+    attempt: int
+    command: tuple[str, ...]
+    env: dict[str, str]
+    secrets: dict[str, str]
+    directory: str
+    output_limit: int
+    timeout_ms: int
+
+
+class Answer(Struct, frozen=True, omit_defaults=True):
+    """What a machine is told: `run` the job, `wait` and ask again, or `end`."""
+
+    do: str
+    job: Work | None = None
+
+
+class Queue:
+    """The queue of one data directory. It satisfies the `Source` port."""
+
+    exact = True
+
+    def __init__(
+        self, store: Store, files: JobFiles, clock: Clock, wake: Callable[[], None], reach: Reach = pass_by
+    ) -> None:
+        self._store = store
+        self._files = files
+        self._clock = clock
+        self._wake = wake
+        self._reach = reach
+        self._terms: dict[str, Terms] = {}
+        self._idle: dict[str, deque[asyncio.Future[None]]] = defaultdict(deque)
+        self._changed: dict[int, asyncio.Event] = {}
+        self._waiting: Counter[str] = Counter(store.read(rows.waiting_counts))
+        self._running: Counter[str] = Counter()
+        self._workers: dict[str, Worker] = {
+            row.machine: Worker(row.since, None, row.uses, row.closed) for row in store.read(rows.workers)
+        }
+        for machine, number, job_class in store.read(rows.running):
+            known = self._workers.get(machine, Worker(clock.now()))
+            self._workers[machine] = structs.replace(known, job=str(number))
+            self._running[job_class] += 1
+
+    def serve(self, terms: dict[str, Terms]) -> None:
+        """Set what each pool's machines may take; machines of other pools are told to end."""
+        self._terms = terms
+        for idle in self._idle.values():
+            _rouse(idle, len(idle))
+
+    async def read(self) -> Reading:
+        """The need of every class and every machine that pulls, exactly as they are."""
+        classes = (
+            {terms.job_class for terms in self._terms.values()} | set(self._waiting) | set(self._running)
+        )
+        needs = {name: Need(self._waiting[name], self._running[name]) for name in sorted(classes)}
+        return Reading(needs, dict(sorted(self._workers.items())))
+
+    async def close(self, machine: str) -> bool:
+        """Give a machine no more work; True when it has none now."""
+        now = self._clock.now()
+        is_free = await self._store.write(lambda db: rows.close(db, machine, now))
+        self._note_closed(machine)
+        return is_free
+
+    async def forget(self, machine: str) -> None:
+        """
+        A machine is gone. What it was working on is settled by the result it left, else it counts as lost.
+
+        Lost is retried or failed by the job's own policy, visibly, as one more attempt.
+        """
+        now = self._clock.now()
+        held = self._store.read(lambda db: rows.running_on(db, machine))
+        ended = None
+        if held is not None:
+            ended = self._files.result(*held) or Finished(
+                job=held[0], attempt=held[1], status="lost", exit_code=-1, detail=f"machine {machine} died"
+            )
+        settled = await self._store.write(lambda db: _settle(db, machine, ended, now))
+        await self._reach("queue.forgot")
+        self._workers.pop(machine, None)
+        if settled is not None:
+            self._note_settled(settled)
+        self._wake()
+
+    async def submit(self, job: rows.Submission) -> tuple[int, bool]:
+        """Take a job in; its id, and False when it was handed in before."""
+        now = self._clock.now()
+        number, is_new = await self._store.write(lambda db: rows.submit(db, job, now))
+        await self._reach("queue.submitted")
+        if is_new:
+            self._add_waiting(job.job_class)
+        return number, is_new
+
+    async def cancel(self, number: int) -> JobState:
+        """End a job: at once while it waits, through its machine while it runs. Return its state before."""
+        now = self._clock.now()
+        found = await self._store.write(lambda db: rows.cancel(db, number, now))
+        if found is None:
+            raise BadInput(f"there is no job {number}")
+        state, job_class = found
+        if state is JobState.WAITING:
+            self._waiting[job_class] -= 1
+            self._wake()
+        self._tell_change(number)
+        return state
+
+    async def retry(self, number: int) -> JobState:
+        """Let an ended job run once more. Return its state before."""
+        now = self._clock.now()
+        found = await self._store.write(lambda db: rows.retry(db, number, now))
+        if found is None:
+            raise BadInput(f"there is no job {number}")
+        state, job_class = found
+        if state.is_end:
+            self._add_waiting(job_class)
+            self._tell_change(number)
+        return state
+
+    async def next(self, machine: str, finished: Finished | None, *, leaving: bool) -> Answer:
+        """
+        A machine asks for work, telling how its last job ended. Waits up to `POLL` seconds for some.
+
+        Safe to repeat: a machine that never heard the answer gets the same job with the same attempt again.
+        """
+        deadline = self._clock.monotonic() + POLL
+        while True:
+            terms = self._terms.get(pool_of(machine))
+            answer = await self._ask(machine, terms, finished, leaving=leaving)
+            if answer is not None:
+                return answer
+            assert terms is not None
+            finished = None
+            left = deadline - self._clock.monotonic()
+            if left <= 0 or not await self._wait_for_work(terms.job_class, left):
+                return Answer("wait")
+
+    async def watch(self, job: int) -> str:
+        """A machine asks whether its job is still wanted; `cancel` or, after a while, `continue`."""
+        changed = self._event(job)
+        if not self._store.read(lambda db: rows.is_cancelled(db, job)):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(POLL):
+                    await changed.wait()
+        return "cancel" if self._store.read(lambda db: rows.is_cancelled(db, job)) else "continue"
+
+    def job(self, number: int) -> Job | None:
+        """One job as it is now."""
+        return self._store.read(lambda db: rows.job(db, number))
+
+    async def changed(self, number: int, timeout: float) -> None:
+        """Return when a job changed, or after `timeout` seconds."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                await self._event(number).wait()
+
+    async def _ask(
+        self, machine: str, terms: Terms | None, finished: Finished | None, *, leaving: bool
+    ) -> Answer | None:
+        """One transaction: settle the last job, then claim the next one, or end."""
+        now = self._clock.now()
+        is_new = machine not in self._workers
+        if terms is not None and finished is None and not leaving and not is_new:
+            known = self._workers[machine]
+            if known.job is None and not known.closed and not self._waiting[terms.job_class]:
+                return None
+        settled, row, claim = await self._store.write(
+            lambda db: _exchange(db, machine, terms, finished, leaving, now)
+        )
+        await self._reach("queue.exchanged")
+        if settled is not None:
+            self._note_settled(settled)
+        known = Worker(row.since, None, row.uses, row.closed)
+        if claim is None:
+            self._workers[machine] = known
+            if is_new or settled is not None:
+                self._wake()
+            return Answer("end") if row.closed else None
+        self._workers[machine] = structs.replace(known, job=str(claim.job))
+        if not claim.again:
+            self._waiting[claim.job_class] -= 1
+            self._running[claim.job_class] += 1
+            self._tell_change(claim.job)
+        self._wake()
+        work, problem = self._prepare(claim, terms)
+        if work is None:
+            failed = Finished(claim.job, claim.attempt, "unstartable", 126, problem, now, now)
+            return await self._ask(machine, terms, failed, leaving=leaving)
+        return Answer("run", work)
+
+    def _prepare(self, claim: rows.Claim, terms: Terms | None) -> tuple[Work | None, str]:
+        secrets = {}
+        try:
+            directory = self._files.prepare(claim.job, claim.attempt)
+            for name, path in claim.spec.secret_files.items():
+                secrets[name] = _read_secret(name, path)
+        except OSError as error:
+            return None, f"its directory cannot be made: {error.strerror}"
+        except BadInput as error:
+            return None, str(error)
+        timeout = claim.spec.timeout or (terms.job_timeout if terms else 0)
+        return (
+            Work(
+                id=claim.job,
+                attempt=claim.attempt,
+                command=claim.spec.command,
+                env=claim.spec.env,
+                secrets=secrets,
+                directory=str(directory),
+                output_limit=OUTPUT_LIMIT,
+                timeout_ms=timeout,
+            ),
+            "",
+        )
+
+    async def _wait_for_work(self, job_class: str, timeout: float) -> bool:
+        """Wait until there may be a job of the class; each job rouses one machine."""
+        if self._waiting[job_class] > 0:
+            # A job came while we asked, or another machine is just taking the last one.
+            await asyncio.sleep(_GLANCE)
+            return True
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        line = self._idle[job_class]
+        line.append(place)
+        try:
+            async with asyncio.timeout(timeout):
+                await place
+        except TimeoutError:
+            return False
+        except asyncio.CancelledError:
+            # Roused and gone at the same moment: the job must rouse someone else.
+            if place.done() and not place.cancelled():
+                _rouse(line, 1)
+            raise
+        finally:
+            with contextlib.suppress(ValueError):
+                line.remove(place)
+        return True
+
+    def _add_waiting(self, job_class: str) -> None:
+        self._waiting[job_class] += 1
+        _rouse(self._idle[job_class], 1)
+        self._wake()
+
+    def _note_settled(self, settled: rows.Settled) -> None:
+        self._running[settled.job_class] -= 1
+        if settled.state is JobState.WAITING:
+            self._add_waiting(settled.job_class)
+        self._tell_change(settled.job)
+
+    def _note_closed(self, machine: str) -> None:
+        known = self._workers.get(machine, Worker(self._clock.now()))
+        self._workers[machine] = structs.replace(known, closed=True)
+        terms = self._terms.get(pool_of(machine))
+        if terms is not None:
+            # Whoever waits asks again; the closed one is told to end.
+            line = self._idle[terms.job_class]
+            _rouse(line, len(line))
+        self._wake()
+
+    def _event(self, number: int) -> asyncio.Event:
+        return self._changed.setdefault(number, asyncio.Event())
+
+    def _tell_change(self, number: int) -> None:
+        event = self._changed.pop(number, None)
+        if event is not None:
+            event.set()
+
+
+def _exchange(
+    db: sqlite3.Connection,
+    machine: str,
+    terms: Terms | None,
+    finished: Finished | None,
+    leaving: bool,  # noqa: FBT001 - called by lambda alone
+    now: int,
+) -> tuple[rows.Settled | None, rows.WorkerRow, rows.Claim | None]:
+    settled = rows.finish(db, machine, finished, now) if finished is not None else None
+    row = rows.greet(db, machine, now)
+    if rows.running_on(db, machine) is None:
+        used_up = terms is None or (terms.max_uses is not None and row.uses >= terms.max_uses)
+        if (used_up or leaving) and not row.closed:
+            rows.close(db, machine, now)
+            row = rows.greet(db, machine, now)
+        if row.closed:
+            return settled, row, None
+    claim = rows.claim(db, machine, terms.job_class if terms else "", now)
+    return settled, rows.greet(db, machine, now), claim
+
+
+def _settle(db: sqlite3.Connection, machine: str, ended: Finished | None, now: int) -> rows.Settled | None:
+    settled = rows.finish(db, machine, ended, now) if ended is not None else None
+    rows.forget(db, machine)
+    return settled
+
+
+def _rouse(line: deque[asyncio.Future[None]], count: int) -> None:
+    while line and count:
+        place = line.popleft()
+        if not place.done():
+            place.set_result(None)
+            count -= 1
+
+
+def _read_secret(name: str, path: str) -> str:
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(_LARGEST_SECRET + 1)
+    except OSError as error:
+        raise BadInput(f"secret {name} cannot be read from {path}: {error.strerror}") from None
+    if len(data) > _LARGEST_SECRET:
+        raise BadInput(f"secret {name} in {path} is larger than {_LARGEST_SECRET // 1024} KiB")
+    text = data.decode("utf-8", "surrogateescape").removesuffix("\n")
+    if "\0" in text:
+        raise BadInput(f"secret {name} in {path} has a NUL byte, which no environment variable can hold")
+    return text

@@ -1,0 +1,207 @@
+"""The queue's part of the control API: for people who hand jobs in, and for machines that pull them."""
+
+import re
+import sqlite3
+from collections.abc import AsyncIterator, Callable
+
+from msgspec import Struct
+
+from remuda.control.routes import Call, Route
+from remuda.errors import BadInput, NotFound
+from remuda.model.jobs import Ahead, Changed, Finished, Job, JobList, JobSpec, JobState, Submit, Submitted
+from remuda.sources.queue import rows
+from remuda.sources.queue.output import JobFiles, follow
+from remuda.sources.queue.queue import Answer, Queue
+
+_MOST_JOBS = 1_000
+_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class NextCall(Struct, frozen=True):
+    """A machine asks for work."""
+
+    id: str = ""
+    finished: Finished | None = None
+    leaving: bool = False
+
+
+class WatchCall(Struct, frozen=True):
+    """A machine asks whether its job is still wanted."""
+
+    job: int
+    attempt: int = 0
+
+
+def list_jobs(db: sqlite3.Connection, call: Call) -> JobList:
+    """The newest jobs, of a state or class if asked."""
+    states = [state for state in call.query.get("state", "").split(",") if state]
+    unknown = sorted(set(states) - set(JobState))
+    if unknown:
+        raise BadInput(f"{', '.join(unknown)} is no state of a job: {', '.join(JobState)}")
+    text = call.query.get("most", "100")
+    if not re.fullmatch("[0-9]{1,6}", text) or not 1 <= int(text) <= _MOST_JOBS:
+        raise BadInput(f"most wants 1 to {_MOST_JOBS}, found {text!r}")
+    found = rows.jobs(db, states=states, job_class=call.query.get("class"), most=int(text))
+    return JobList(tuple(found), rows.state_counts(db))
+
+
+def one_job(db: sqlite3.Connection, call: Call) -> Job:
+    """One job with its attempts."""
+    found = rows.job(db, call.number("job"))
+    if found is None:
+        raise NotFound(f"there is no job {call.names['job']}")
+    return found
+
+
+def ahead(db: sqlite3.Connection, call: Call) -> Ahead:
+    """How many waiting jobs come before one."""
+    number = call.number("job")
+    return Ahead(number, rows.ahead_of(db, number))
+
+
+VIEWS: tuple[Route, ...] = (
+    Route(
+        "GET",
+        "/v1/jobs",
+        "Jobs, newest first.",
+        JobList,
+        view=list_jobs,
+        query={"state": "Only these states.", "class": "Only this class.", "most": "At most so many."},
+    ),
+    Route("GET", "/v1/jobs/{job}", "One job.", Job, view=one_job),
+    Route("GET", "/v1/jobs/{job}/ahead", "How many jobs come before one.", Ahead, view=ahead),
+)
+
+
+class QueueRoutes:
+    """What changes the queue or waits for it."""
+
+    def __init__(self, queue: Queue, files: JobFiles, classes: Callable[[], set[str]]) -> None:
+        self._queue = queue
+        self._files = files
+        self._classes = classes
+
+    def routes(self) -> tuple[Route, ...]:
+        """All of them."""
+        return (
+            *VIEWS,
+            Route("POST", "/v1/jobs", "Hand a job in.", Submitted, handler=self.submit, body=Submit),
+            Route("POST", "/v1/jobs/{job}/cancel", "End a job.", Changed, handler=self.cancel),
+            Route("POST", "/v1/jobs/{job}/retry", "Run an ended job once more.", Changed, handler=self.retry),
+            Route(
+                "GET",
+                "/v1/jobs/{job}/logs",
+                "A job's output; with follow=true as it comes, until the job ends.",
+                None,
+                handler=self.logs,
+                query={"follow": "true to wait for more.", "attempt": "Only this attempt."},
+                streams=True,
+            ),
+            Route(
+                "POST",
+                "/v1/shims/{machine}/next",
+                "A machine asks for work.",
+                Answer,
+                handler=self.next,
+                body=NextCall,
+            ),
+            Route(
+                "POST",
+                "/v1/shims/{machine}/watch",
+                "A machine asks whether its job is still wanted.",
+                Answer,
+                handler=self.watch,
+                body=WatchCall,
+            ),
+        )
+
+    async def submit(self, call: Call) -> Submitted:
+        """Check and take in a job."""
+        given: Submit = call.body
+        _check(given, self._classes())
+        job = rows.Submission(
+            job_class=given.job_class,
+            spec=JobSpec(given.command, given.env, given.secret_files, given.timeout),
+            priority=given.priority,
+            retries=given.retries,
+            idempotency=given.idempotency,
+        )
+        return Submitted(*await self._queue.submit(job))
+
+    async def cancel(self, call: Call) -> Changed:
+        """End a job."""
+        number = self._existing(call)
+        return Changed(number, await self._queue.cancel(number))
+
+    async def retry(self, call: Call) -> Changed:
+        """Run an ended job again."""
+        number = self._existing(call)
+        before = await self._queue.retry(number)
+        if not before.is_end:
+            raise BadInput(f"job {number} is {before}: only a job that has ended can be retried")
+        return Changed(number, before)
+
+    async def logs(self, call: Call) -> AsyncIterator[bytes]:
+        """Stream the output of all attempts, or of one."""
+        number = self._existing(call)
+        if call.query.get("follow") == "true":
+            return follow(
+                self._files, lambda: self._queue.job(number), lambda: self._queue.changed(number, _GLANCE_S)
+            )
+        return self._written(number, call.query.get("attempt"))
+
+    async def _written(self, number: int, attempt: str | None) -> AsyncIterator[bytes]:
+        job = self._queue.job(number)
+        for known in job.attempts if job else ():
+            offset = 0
+            while attempt in (None, str(known.number)):
+                piece = self._files.read(number, known.number, offset)
+                if not piece:
+                    break
+                offset += len(piece)
+                yield piece
+
+    async def next(self, call: Call) -> Answer:
+        """Long-poll for work."""
+        return await self._queue.next(call.names["machine"], call.body.finished, leaving=call.body.leaving)
+
+    async def watch(self, call: Call) -> Answer:
+        """Long-poll for a cancellation."""
+        return Answer(await self._queue.watch(call.body.job))
+
+    def _existing(self, call: Call) -> int:
+        number = call.number("job")
+        if self._queue.job(number) is None:
+            raise NotFound(f"there is no job {number}")
+        return number
+
+
+#: how often a follower looks for new output
+_GLANCE_S = 0.1
+
+
+def _check(given: Submit, classes: set[str]) -> None:
+    problems = []
+    if given.job_class not in classes:
+        problems.append(
+            f"no pool serves class {given.job_class}; there is: {', '.join(sorted(classes)) or 'none'}"
+        )
+    if any("\0" in part for part in given.command):
+        problems.append("the command has a NUL byte, which no command can hold")
+    if not given.command[0]:
+        problems.append("the command is empty")
+    for name, value in (*given.env.items(), *given.secret_files.items()):
+        if not _ENV_NAME.fullmatch(name):
+            problems.append(f"{name!r} is no name for an environment variable")
+        if "\0" in value:
+            problems.append(f"the value of {name} has a NUL byte")
+    problems += [
+        f"{name} is given both as env and as secret" for name in sorted(given.env.keys() & given.secret_files)
+    ]
+    problems += [
+        f"the secret file of {name} must be an absolute path, found {path!r}"
+        for name, path in given.secret_files.items()
+        if not path.startswith("/")
+    ]
+    if problems:
+        raise BadInput("; ".join(problems))

@@ -1,0 +1,297 @@
+"""
+The queue's transactions. Each function here is one change or one question on the store, and nothing else.
+
+A job goes waiting → running → an end, or back to waiting when it may be retried. Only the attempt that is running
+can finish a job, so a finish that arrives twice, late or from a stranger changes nothing.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from remuda.model.jobs import Attempt, Finished, Job, JobSpec, JobState
+from remuda.model.times import Instant
+
+_encode = msgspec.msgpack.Encoder().encode
+_spec = msgspec.msgpack.Decoder(JobSpec).decode
+
+
+class Submission(Struct, frozen=True):
+    """A job as it is handed in. A second one with the same `idempotency` key is the first one again."""
+
+    job_class: str
+    spec: JobSpec
+    priority: int = 0
+    retries: int = 0
+    idempotency: str | None = None
+
+
+class Claim(Struct, frozen=True):
+    """A job given to a machine."""
+
+    job: int
+    attempt: int
+    job_class: str
+    spec: JobSpec
+    #: given before, but the machine may not have heard of it
+    again: bool = False
+
+
+class Settled(Struct, frozen=True):
+    """A job whose attempt ended, and where that left it."""
+
+    job: int
+    attempt: int
+    job_class: str
+    state: JobState
+
+
+class WorkerRow(Struct, frozen=True):
+    """What the store knows of a machine that pulls from the queue."""
+
+    machine: str
+    uses: int
+    closed: bool
+    since: Instant
+
+
+def submit(db: sqlite3.Connection, job: Submission, now: Instant) -> tuple[int, bool]:
+    """Add a job; return its id and whether it is new."""
+    if job.idempotency is not None:
+        row = db.execute("SELECT id FROM jobs WHERE idempotency = ?", (job.idempotency,)).fetchone()
+        if row:
+            return row[0], False
+    number = db.execute(
+        "INSERT INTO jobs (class, state, priority, spec, retries, submitted_at, changed_at, idempotency)"
+        " VALUES (?, 'waiting', ?, ?, ?, ?, ?, ?)",
+        (job.job_class, job.priority, _encode(job.spec), job.retries, now, now, job.idempotency),
+    ).lastrowid
+    assert number is not None
+    return number, True
+
+
+def greet(db: sqlite3.Connection, machine: str, now: Instant) -> WorkerRow:
+    """Know a machine from its first call on."""
+    db.execute("INSERT OR IGNORE INTO workers (machine, since) VALUES (?, ?)", (machine, now))
+    row = db.execute(
+        "SELECT machine, uses, closed, since FROM workers WHERE machine = ?", (machine,)
+    ).fetchone()
+    return WorkerRow(row[0], row[1], bool(row[2]), row[3])
+
+
+def claim(db: sqlite3.Connection, machine: str, job_class: str, now: Instant) -> Claim | None:
+    """Give the machine the next job of its class: highest priority first, then first come, first served."""
+    held = db.execute(
+        "SELECT id, attempt, class, spec FROM jobs WHERE machine = ? AND state = 'running'", (machine,)
+    ).fetchone()
+    if held:
+        return Claim(held[0], held[1], held[2], _spec(held[3]), again=True)
+    row = db.execute(
+        "UPDATE jobs SET state = 'running', attempt = attempt + 1, machine = ?, changed_at = ? WHERE id ="
+        " (SELECT id FROM jobs WHERE class = ? AND state = 'waiting' ORDER BY priority DESC, id LIMIT 1)"
+        " RETURNING id, attempt, spec",
+        (machine, now, job_class),
+    ).fetchone()
+    if row is None:
+        return None
+    db.execute(
+        "INSERT INTO attempts (job, attempt, machine, claimed_at) VALUES (?, ?, ?, ?)",
+        (row[0], row[1], machine, now),
+    )
+    db.execute("UPDATE workers SET uses = uses + 1, since = ? WHERE machine = ?", (now, machine))
+    return Claim(row[0], row[1], job_class, _spec(row[2]))
+
+
+def finish(db: sqlite3.Connection, machine: str, ended: Finished, now: Instant) -> Settled | None:
+    """End the attempt if it is the one running on this machine; None when it is not."""
+    row = db.execute(
+        "SELECT class, retries, cancelled FROM jobs WHERE id = ? AND attempt = ? AND machine = ? AND state = 'running'",
+        (ended.job, ended.attempt, machine),
+    ).fetchone()
+    if row is None:
+        return None
+    job_class, retries, cancelled = row
+    if ended.status == "exited" and ended.exit_code == 0:
+        state = JobState.SUCCEEDED
+    elif cancelled:
+        state = JobState.CANCELLED
+    elif ended.attempt <= retries:
+        state = JobState.WAITING
+    else:
+        state = JobState.FAILED
+    db.execute(
+        "UPDATE attempts SET finished_at = ?, status = ?, exit_code = ?, detail = ? WHERE job = ? AND attempt = ?",
+        (
+            ended.finished_at or now,
+            ended.status,
+            ended.exit_code,
+            ended.detail or None,
+            ended.job,
+            ended.attempt,
+        ),
+    )
+    db.execute(
+        "UPDATE jobs SET state = ?, machine = NULL, changed_at = ? WHERE id = ?", (state, now, ended.job)
+    )
+    db.execute("UPDATE workers SET since = ? WHERE machine = ?", (now, machine))
+    return Settled(ended.job, ended.attempt, job_class, state)
+
+
+def close(db: sqlite3.Connection, machine: str, now: Instant) -> bool:
+    """Give the machine no more work; True when it has none."""
+    greet(db, machine, now)
+    db.execute("UPDATE workers SET closed = 1, since = ? WHERE machine = ? AND closed = 0", (now, machine))
+    return running_on(db, machine) is None
+
+
+def close_if_free(db: sqlite3.Connection, machine: str, now: Instant) -> bool:
+    """Give the machine no more work, but only if it has none now."""
+    if running_on(db, machine) is not None:
+        return False
+    return close(db, machine, now)
+
+
+def forget(db: sqlite3.Connection, machine: str) -> None:
+    """The machine is gone for good."""
+    db.execute("DELETE FROM workers WHERE machine = ?", (machine,))
+
+
+def running_on(db: sqlite3.Connection, machine: str) -> tuple[int, int] | None:
+    """The job and attempt a machine works on."""
+    row: tuple[int, int] | None = db.execute(
+        "SELECT id, attempt FROM jobs WHERE machine = ? AND state = 'running'", (machine,)
+    ).fetchone()
+    return row
+
+
+def cancel(db: sqlite3.Connection, number: int, now: Instant) -> tuple[JobState, str] | None:
+    """Mark a job cancelled; one that waits ends at once. Return its state before and its class."""
+    row = db.execute("SELECT state, class FROM jobs WHERE id = ?", (number,)).fetchone()
+    if row is None:
+        return None
+    state = JobState(row[0])
+    if state is JobState.WAITING:
+        db.execute(
+            "UPDATE jobs SET state = 'cancelled', cancelled = 1, changed_at = ? WHERE id = ?", (now, number)
+        )
+    elif state is JobState.RUNNING:
+        db.execute("UPDATE jobs SET cancelled = 1 WHERE id = ?", (number,))
+    return state, row[1]
+
+
+def retry(db: sqlite3.Connection, number: int, now: Instant) -> tuple[JobState, str] | None:
+    """Let an ended job wait again with one more attempt allowed. Return its state before and its class."""
+    row = db.execute("SELECT state, class FROM jobs WHERE id = ?", (number,)).fetchone()
+    if row is None:
+        return None
+    state = JobState(row[0])
+    if state.is_end:
+        db.execute(
+            "UPDATE jobs SET state = 'waiting', cancelled = 0, retries = max(retries, attempt), changed_at = ?"
+            " WHERE id = ?",
+            (now, number),
+        )
+    return state, row[1]
+
+
+def is_cancelled(db: sqlite3.Connection, number: int) -> bool:
+    """True when someone asked for the job to end."""
+    row = db.execute("SELECT cancelled FROM jobs WHERE id = ?", (number,)).fetchone()
+    return bool(row and row[0])
+
+
+_JOB = "SELECT id, class, state, priority, retries, spec, submitted_at, changed_at, cancelled FROM jobs"
+
+
+def job(db: sqlite3.Connection, number: int) -> Job | None:
+    """One job with its attempts."""
+    row = db.execute(f"{_JOB} WHERE id = ?", (number,)).fetchone()
+    return next(_jobs(db, [row])) if row else None
+
+
+def jobs(
+    db: sqlite3.Connection, *, states: Iterable[str] = (), job_class: str | None = None, most: int = 100
+) -> list[Job]:
+    """The newest jobs first, of some states or a class if asked."""
+    where, terms = ["1 = 1"], list[object]()
+    wanted = list(states)
+    if wanted:
+        where.append(f"state IN ({', '.join('?' * len(wanted))})")
+        terms += wanted
+    if job_class is not None:
+        where.append("class = ?")
+        terms.append(job_class)
+    rows = db.execute(
+        f"{_JOB} WHERE {' AND '.join(where)} ORDER BY id DESC LIMIT ?", (*terms, most)
+    ).fetchall()
+    return list(_jobs(db, rows))
+
+
+def _jobs(db: sqlite3.Connection, rows: list[tuple[Any, ...]]) -> Iterator[Job]:
+    for row in rows:
+        attempts = db.execute(
+            "SELECT attempt, machine, claimed_at, finished_at, status, exit_code, detail FROM attempts"
+            " WHERE job = ? ORDER BY attempt",
+            (row[0],),
+        ).fetchall()
+        number, job_class, state, priority, retries, spec, submitted_at, changed_at, cancelled = row
+        yield Job(
+            id=number,
+            job_class=job_class,
+            state=JobState(state),
+            priority=priority,
+            retries=retries,
+            spec=_spec(spec),
+            submitted_at=submitted_at,
+            changed_at=changed_at,
+            cancelled=bool(cancelled),
+            attempts=tuple(Attempt(*attempt) for attempt in attempts),
+        )
+
+
+def ahead_of(db: sqlite3.Connection, number: int) -> int:
+    """How many waiting jobs of the same class come before one."""
+    row = db.execute(
+        "SELECT count(*) FROM jobs AS other JOIN jobs AS mine ON mine.id = ? AND other.class = mine.class"
+        " WHERE other.state = 'waiting' AND (other.priority > mine.priority"
+        " OR (other.priority = mine.priority AND other.id < mine.id))",
+        (number,),
+    ).fetchone()
+    return int(row[0])
+
+
+def waiting_counts(db: sqlite3.Connection) -> dict[str, int]:
+    """How many jobs wait, by class."""
+    return dict(
+        db.execute("SELECT class, count(*) FROM jobs WHERE state = 'waiting' GROUP BY class").fetchall()
+    )
+
+
+def state_counts(db: sqlite3.Connection) -> dict[str, int]:
+    """How many jobs there are, by state."""
+    return dict(db.execute("SELECT state, count(*) FROM jobs GROUP BY state").fetchall())
+
+
+def running(db: sqlite3.Connection) -> list[tuple[str, int, str]]:
+    """Machine, job and class of everything that runs."""
+    return db.execute("SELECT machine, id, class FROM jobs WHERE state = 'running' ORDER BY id").fetchall()
+
+
+def workers(db: sqlite3.Connection) -> list[WorkerRow]:
+    """Every machine that ever called and is not gone."""
+    rows = db.execute("SELECT machine, uses, closed, since FROM workers ORDER BY machine").fetchall()
+    return [WorkerRow(machine, uses, bool(closed), since) for machine, uses, closed, since in rows]
+
+
+def forget_ended(db: sqlite3.Connection, before: Instant, most: int = 500) -> list[int]:
+    """Forget a slice of the jobs that ended before an instant; return their ids, for their files."""
+    rows = db.execute(
+        "SELECT id FROM jobs WHERE state NOT IN ('waiting', 'running') AND changed_at < ? ORDER BY id LIMIT ?",
+        (before, most),
+    ).fetchall()
+    db.executemany("DELETE FROM attempts WHERE job = ?", rows)
+    db.executemany("DELETE FROM jobs WHERE id = ?", rows)
+    return [number for (number,) in rows]

@@ -1,0 +1,9 @@
+"""What every test shares: derandomized property tests, so that a green run is not luck."""
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "ci", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("soak", deadline=None, max_examples=2_000, database=None)
+settings.load_profile("ci")

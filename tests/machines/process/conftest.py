@@ -1,0 +1,26 @@
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.machines.process.stand_in import Machine, Remuda, killed_at_the_end
+
+
+@pytest.fixture
+def remuda(tmp_path: Path) -> Iterator[Remuda]:
+    server = Remuda(tmp_path / "s")
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def hold(tmp_path: Path, remuda: Remuda) -> Iterator[Callable[..., Machine]]:
+    """Starts shims that are ended with the test."""
+    machines: list[Machine] = []
+
+    def start(name: str = "m", **more: object) -> Machine:
+        machines.append(Machine(tmp_path, remuda.path, name, **more))
+        return machines[-1]
+
+    with killed_at_the_end(machines):
+        yield start
