@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 #: name → (module, attribute, first line of its help)
 COMMANDS: dict[str, tuple[str, str, str]] = {
     "up": ("remuda.cli.up", "up", "Run everything in one process until stopped."),
-    "submit": ("remuda.sources.queue.commands", "submit", "Hand a job in, as in remuda submit CLASS -- command."),
+    "submit": (
+        "remuda.sources.queue.commands",
+        "submit",
+        "Hand a job in, as in remuda submit CLASS -- command.",
+    ),
     "jobs": ("remuda.sources.queue.commands", "jobs", "Look at jobs, their output, cancel and retry them."),
     "pools": ("remuda.pools.commands", "pools", "Look at pools and steer them."),
     "machines": ("remuda.pools.commands", "machines", "Look at machines."),

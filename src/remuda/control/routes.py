@@ -26,7 +26,9 @@ class Call(Struct, frozen=True):
 
     def instant(self, name: str, default: int) -> int:
         """An instant in milliseconds from the query."""
-        text = self.query.get(name, str(default))
+        text = self.query.get(name)
+        if text is None:
+            return default
         if not re.fullmatch(r"[0-9]{1,15}", text):
             raise BadInput(f"{name} wants milliseconds since 1970, found {text!r}")
         return int(text)

@@ -12,77 +12,77 @@ from remuda.model.times import write_duration, write_instant
 
 #: code → (what it means, the sentence with the reason's terms in it)
 CODES: Mapping[str, tuple[str, str]] = {
-    "pool.steady": ("The pool has what it wants.", "has the {target} machines it wants"),
-    "pool.growing": ("Machines are being made.", "wants {target} machines and has {live}: making {created}"),
+    "pool.steady": ("The pool has what it wants.", "has the {target:machine} it wants"),
+    "pool.growing": ("Machines are being made.", "wants {target:machine} and has {live}: making {created}"),
     "pool.shrinking": (
         "Surplus idle machines are told to take no more work.",
-        "wants {target} machines and has {live}: letting {closed} idle ones go",
+        "wants {target:machine} and has {live}: letting {closed} idle ones go",
     ),
     "pool.rolling": (
         "Machines of an old template are being replaced.",
-        "has the {target} machines it wants; {old} still have an old template",
+        "has the {target:machine} it wants; {old} still have an old template",
     ),
     "pool.held-by-max": (
         "Demand is above the maximum.",
-        "wants {demand} machines and may have {max}: held by max",
+        "wants {demand:machine} and may have {max}: held by max",
     ),
     "pool.held-by-surge": (
         "As many machines are booting as maxSurge allows.",
-        "wants {bounded} machines and has {live}: {creating} are booting, held by maxSurge {max_surge}",
+        "wants {bounded:machine} and has {live}: {creating} are booting, held by maxSurge {max_surge}",
     ),
     "pool.held-by-delay": (
         "Demand fell, and the scale-down delay is not over.",
-        "wants {bounded} machines and keeps {target}: held by the scale-down delay",
+        "wants {bounded:machine} and keeps {target}: held by the scale-down delay",
     ),
     "pool.held-by-stale": (
         "The source does not answer; the pool never shrinks on old numbers.",
-        "keeps its {live} machines: its source does not answer",
+        "keeps its {live:machine}: its source does not answer",
     ),
     "pool.held-by-ceiling": (
         "The ceiling it is under gives it less than it wants.",
-        "wants {wanted} machines and has {live}: held by ceiling {ceiling}",
+        "wants {wanted:machine} and has {live}: held by ceiling {ceiling}",
     ),
     "pool.waiting-for-room": (
         "Its share of the ceiling is still taken up by machines on their way out.",
-        "wants {target} machines and has {live}: waiting for room under ceiling {ceiling}",
+        "wants {target:machine} and has {live}: waiting for room under ceiling {ceiling}",
     ),
     "pool.surplus-busy": (
         "It has more machines than it wants, and all of those are busy.",
-        "wants {target} machines and has {live}: {busy} are busy, and a busy machine is never removed",
+        "wants {target:machine} and has {live}: {busy} are busy, and a busy machine is never removed",
     ),
     "pool.surplus-natural": (
         "It has more machines than it wants and never removes an unused one (scaleIn: natural).",
-        "wants {target} machines and has {live}: it shrinks naturally",
+        "wants {target:machine} and has {live}: it shrinks naturally",
     ),
     "pool.surplus-unconfirmed": (
         "Surplus machines look idle and must do so a little longer.",
-        "wants {target} machines and has {live}: {unconfirmed} look idle, and must for a while before they go",
+        "wants {target:machine} and has {live}: {unconfirmed} look idle, and must for a while before they go",
     ),
     "pool.backing-off": (
         "Machines failed to become ready; the next is made after a while.",
-        "wants {target} machines and has {live}: {failures} failed, trying again at {retry_at}",
+        "wants {target:machine} and has {live}: {failures} failed, trying again at {retry_at}",
     ),
     "pool.failing": (
         "Machines fail one after the other; one at a time is tried, with long waits.",
-        "wants {target} machines and has {live}: {failures} failed in a row, one more is tried at {retry_at}",
+        "wants {target:machine} and has {live}: {failures} failed in a row, one more is tried at {retry_at}",
     ),
     "pool.paused": (
         "Paused by an operator: nothing is made or removed.",
-        "is paused and has {live} machines",
+        "is paused and has {live:machine}",
     ),
     "pool.draining": (
         "Drained by an operator: idle machines go, busy ones finish.",
-        "drains: {live} machines are left",
+        "drains: {live:machine} are left",
     ),
     "pool.drained": ("Drained by an operator, and empty.", "is drained"),
     "pool.removed": (
         "It is not configured any more: idle machines go, busy ones finish.",
-        "is not configured any more: {live} machines are left",
+        "is not configured any more: {live:machine} are left",
     ),
     "pool.source-silent": ("The source has not answered yet.", "waits for the first answer of its source"),
     "machine.wanted": (
-        "Made because the pool lacked machines.",
-        "was made: the pool lacked {lacking} of {target}",
+        "A machine is made because the pool lacks some.",
+        "makes a machine: it lacks {lacking} of {target}",
     ),
     "machine.surplus": (
         "Let go because the pool had too many.",
@@ -138,17 +138,26 @@ def sentence(reason: Reason) -> str:
     return f"{name} {known[1].format_map(_Told(reason.terms))}"
 
 
-class _Told(dict[str, str]):
+class _Word(str):
+    """A term as text; `{live:machine}` is `1 machine` or `3 machines`."""
+
+    __slots__ = ()
+
+    def __format__(self, noun: str) -> str:
+        return f"{self} {noun}{'' if self == '1' else 's'}" if noun else str(self)
+
+
+class _Told(dict[str, _Word]):
     """Terms as text: instants and durations written out, and what is missing as a dash."""
 
     def __init__(self, terms: Mapping[str, Term]) -> None:
-        told = {name: _told(name, value) for name, value in terms.items()}
+        told = {name: _Word(_told(name, value)) for name, value in terms.items()}
         if "unclaimed" in terms:
-            told["demand"] = str(demand(terms))
+            told["demand"] = _Word(demand(terms))
         super().__init__(told)
 
-    def __missing__(self, name: str) -> str:
-        return "-"
+    def __missing__(self, name: str) -> _Word:
+        return _Word("-")
 
 
 def _told(name: str, value: Term) -> str:

@@ -39,21 +39,29 @@ def render(pools: PoolsView, jobs: JobList, decisions: list[Decision], now: Inst
     )
 
 
-def _table(title: str, *headings: str) -> Table:
+def _table(title: str, headings: tuple[str, ...], rows: list[tuple[str | Text, ...]]) -> Table:
+    """Only the last column gives way when the screen is narrow."""
     table = Table(
-        title=title, title_justify="left", box=None, pad_edge=False, title_style="bold", padding=(0, 2, 0, 0)
+        title=f"\n{title}",
+        title_justify="left",
+        box=None,
+        pad_edge=False,
+        title_style="bold",
+        padding=(0, 2, 0, 0),
     )
-    for heading in headings:
-        table.add_column(heading, style="default", no_wrap=True)
+    for index, heading in enumerate(headings):
+        width = max(len(heading), *(len(row[index]) for row in rows)) if rows else len(heading)
+        is_last = index == len(headings) - 1
+        table.add_column(heading, no_wrap=True, min_width=0 if is_last else width, overflow="ellipsis")
+    for row in rows:
+        table.add_row(*row)
     return table
 
 
 def _pools(view: PoolsView) -> Table:
-    table = _table(
-        "\npools", "POOL", "CLASS", "WANTED", "READY", "BUSY", "BOOTING", "WAITING", "MIN–MAX", "WHY"
-    )
-    for pool in view.pools:
-        table.add_row(
+    headings = ("POOL", "CLASS", "WANTED", "READY", "BUSY", "BOOTING", "WAITING", "MIN–MAX", "WHY")
+    rows: list[tuple[str | Text, ...]] = [
+        (
             pool.name,
             pool.job_class,
             str(pool.target),
@@ -62,46 +70,49 @@ def _pools(view: PoolsView) -> Table:
             str(pool.creating),
             str(pool.waiting),
             f"{pool.min}–{pool.max}",
-            pool.why,
+            pool.why.removeprefix(f"{pool.name} "),
         )
-    return table
+        for pool in view.pools
+    ]
+    return _table("pools", headings, rows)
 
 
 def _machines(view: PoolsView, now: Instant) -> Table:
-    table = _table(f"\nmachines ({len(view.machines)})", "MACHINE", "STATE", "FOR", "JOB", "JOBS DONE", "")
     shown = sorted(view.machines, key=lambda item: (item.state != "busy", -item.created_at))[:_MOST]
-    for machine in shown:
-        state = Text(machine.state, style=_COLOURS.get(machine.state, "default"))
-        note = "old template" if machine.is_old else machine.ended or ""
-        table.add_row(
-            machine.name, state, age(now - machine.since), machine.job or "", str(machine.uses), note
+    rows: list[tuple[str | Text, ...]] = [
+        (
+            machine.name,
+            Text(machine.state, style=_COLOURS.get(machine.state, "default")),
+            age(now - machine.since),
+            machine.job or "",
+            str(machine.uses),
+            "old template" if machine.is_old else machine.ended or "",
         )
-    if len(view.machines) > _MOST:
-        table.add_row(f"… {len(view.machines) - _MOST} more", "", "", "", "", "")
-    return table
+        for machine in shown
+    ]
+    title = f"machines ({len(view.machines)}" + (f", {_MOST} shown)" if len(view.machines) > _MOST else ")")
+    return _table(title, ("MACHINE", "STATE", "FOR", "JOB", "JOBS TAKEN", ""), rows)
 
 
 def _jobs(jobs: JobList, now: Instant) -> Table:
     counts = ", ".join(f"{count} {state}" for state, count in sorted(jobs.counts.items())) or "none yet"
-    table = _table(f"\njobs ({counts})", "JOB", "CLASS", "STATE", "FOR", "TRIES", "COMMAND")
-    for job in jobs.jobs[:_MOST]:
-        command = " ".join(job.spec.command).replace("\n", " ")
-        table.add_row(
+    rows: list[tuple[str | Text, ...]] = [
+        (
             str(job.id),
             job.job_class,
             job.state,
             age(now - job.changed_at),
             str(len(job.attempts)),
-            command[:60],
+            " ".join(job.spec.command).replace("\n", " "),
         )
-    return table
+        for job in jobs.jobs[:_MOST]
+    ]
+    return _table(f"jobs ({counts})", ("JOB", "CLASS", "STATE", "FOR", "TRIES", "COMMAND"), rows)
 
 
 def _decisions(decisions: list[Decision], now: Instant) -> Table:
-    table = _table("\nlast decisions", "AT", "WHAT AND WHY")
-    for decision in decisions[-8:]:
-        table.add_row(clock_time(decision.at, now), decision.text)
-    return table
+    rows: list[tuple[str | Text, ...]] = [(clock_time(item.at, now), item.text) for item in decisions[-8:]]
+    return _table("last decisions", ("AT", "WHAT AND WHY"), rows)
 
 
 async def watch(remuda: Remuda, clock: Clock, stop: asyncio.Event, console: Console | None = None) -> None:

@@ -155,8 +155,9 @@ def _machine_steps(db: sqlite3.Connection, made: Done | None, at: Instant) -> tu
 
 
 def _operation_event(done: Done, machine: str | None = None) -> Event:
-    reason = structs.replace(done.reason, subject=f"machine/{machine}") if machine else done.reason
-    told = sentence(reason)
+    told = sentence(done.reason)
+    if machine is not None:
+        told = f"{machine} was made: {told}"
     if done.outcome is None:
         told += " (under way)"
     elif done.outcome.status != "done":

@@ -12,7 +12,7 @@ from remuda.model.quantities import Quantity
 ORPHAN_TIMEOUT_MS = 10 * 60 * 1_000
 
 
-class _LimitWords(Struct, rename="camel"):
+class _LimitWords(Struct, frozen=True, rename="camel"):
     memory: str | None = None
     cpu: str | None = None
     processes: int | None = None
@@ -20,7 +20,7 @@ class _LimitWords(Struct, rename="camel"):
     file_size: str | None = None
 
 
-class _Settings(Struct):
+class _Settings(Struct, frozen=True):
     limits: _LimitWords = _LimitWords()
     env: dict[str, str] = {}
 

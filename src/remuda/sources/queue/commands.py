@@ -68,7 +68,8 @@ def submit(
     remuda submit local/shell --secret-env TOKEN=./token.txt -- sh -c 'deploy "$TOKEN"'
     """
     secrets = {
-        name: str(Path(path).absolute()) for name, path in _pairs("--secret-env", "K=FILE", secret_env).items()
+        name: str(Path(path).absolute())
+        for name, path in _pairs("--secret-env", "K=FILE", secret_env).items()
     }
     unreadable = [
         f"--secret-env {name}: {path} cannot be read"

@@ -1,0 +1,186 @@
+"""
+The rules that must hold at every moment of a simulated world of pools, checked at every change.
+
+It keeps its own count of machines and runs, from what really happens and not from what anyone believes.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from remuda.errors import InvariantError
+from remuda.loop.clock import Clock
+from remuda.model.jobs import Finished
+from remuda.model.plans import Plan
+from remuda.model.times import Instant
+from remuda.pools.decide.target import bounds_in_force
+from remuda.pools.decide.world import Override, Policy, PoolAction, Snapshot
+from remuda.sim.provider import SimMachine
+from remuda.sources.queue.queue import Work
+
+#: an operation is carried out at the latest so long after it was decided, restarts included
+_LAG_S = 600.0
+
+
+class Violation(InvariantError):
+    """A rule was broken; the message says which, when, and how to see it again."""
+
+
+class Bound(Struct, frozen=True):
+    """What a decision went by."""
+
+    at: float
+    maxima: dict[str, int]
+    #: ceiling → its number and its members
+    ceilings: dict[str, tuple[int, frozenset[str]]]
+
+
+class Watch:
+    """Told of every change, it raises `Violation` at the first that must not be."""
+
+    def __init__(self, clock: Clock, seed: int) -> None:
+        self._clock = clock
+        self._seed = seed
+        self._trace = hashlib.sha256()
+        self._bounds: list[Bound] = []
+        self._rollouts: dict[str, float] = {}
+        #: machines that exist and are not over, by pool
+        self.existing: Counter[str] = Counter()
+        self._on: dict[int, str] = {}
+        #: every (job, attempt) that ever began, with its machine
+        self.runs: dict[tuple[int, int], str] = {}
+        self.results: dict[tuple[int, int], Finished] = {}
+        #: whether the store knows of an attempt on a machine; runs that it does not know of are silent
+        self.is_known: Callable[[int, int, str], bool] = lambda *_: True
+        #: what the queue thinks a machine works on
+        self.claimed: Callable[[str], int | None] = lambda _: None
+        self.made_count = self.idle_ms = self.busy_ms = 0
+        self._since: dict[str, float] = {}
+        self.machine_s = 0.0
+        self.busy_s = 0.0
+        self._run_since: dict[int, float] = {}
+        self.first_runs: dict[int, float] = {}
+
+    @property
+    def digest(self) -> str:
+        """The fingerprint of the whole history."""
+        return self._trace.hexdigest()
+
+    def note(self, *words: object) -> None:
+        """Add a line to the history."""
+        self._trace.update(f"{self._clock.monotonic():.6f} {' '.join(map(str, words))}\n".encode())
+
+    def broken(self, rule: str, told: str) -> Violation:
+        """The error for a broken rule."""
+        return Violation(f"seed {self._seed} at {self._clock.monotonic():.3f} s: {rule}: {told}")
+
+    def decided(self, seen: Snapshot, policy: Policy, now: Instant, plan: Plan[PoolAction]) -> None:
+        """A decision was made: whatever is made from now on may go by its bounds."""
+        at = self._clock.monotonic()
+        overrides = {pool.name: pool.override for pool in seen.pools}
+        for name, override in overrides.items():
+            if override.finish_rollout is not None:
+                self._rollouts[name] = at
+        maxima = {
+            name: bounds_in_force(mine, overrides.get(name, Override()), now)[0].max
+            for name, mine in policy.pools.items()
+        }
+        members: dict[str, set[str]] = {name: set() for name in policy.ceilings}
+        for name, mine in policy.pools.items():
+            if mine.ceiling is not None:
+                members[mine.ceiling].add(name)
+        ceilings = {name: (policy.ceilings[name], frozenset(group)) for name, group in members.items()}
+        if not self._bounds or (maxima, ceilings) != (self._bounds[-1].maxima, self._bounds[-1].ceilings):
+            self._bounds = [bound for bound in self._bounds if bound.at > at - _LAG_S] + self._bounds[-1:]
+            self._bounds.append(Bound(at, maxima, ceilings))
+        targets = [action.target for action in plan.actions]
+        if len(set(targets)) != len(targets):
+            raise self.broken("one action a target", str(targets))
+        if plan.actions:
+            self.note("plan", *(f"{type(action).__name__}:{action.target}" for action in plan.actions))
+
+    def made(self, machine: SimMachine) -> None:
+        """Bounds and ceilings hold for every machine that is made."""
+        self.note("made", machine.name)
+        self.made_count += 1
+        self.existing[machine.pool] += 1
+        self._since[machine.name] = self._clock.monotonic()
+        at = self._clock.monotonic()
+        recent = [bound for bound in self._bounds if bound.at > at - _LAG_S] or self._bounds[-1:]
+        if self._bounds and recent[0] is not self._bounds[0]:
+            # The bound that was in force when the span began counts too.
+            recent.insert(0, self._bounds[self._bounds.index(recent[0]) - 1])
+        pool = machine.pool
+        if not any(self.existing[pool] <= bound.maxima.get(pool, 0) for bound in recent):
+            most = recent[-1].maxima.get(pool, 0)
+            raise self.broken("max", f"{machine.name} is machine {self.existing[pool]} of at most {most}")
+        if not any(self._is_under_ceilings(pool, bound) for bound in recent):
+            raise self.broken(
+                "ceiling", f"{machine.name} breaks one of {recent[-1].ceilings}: {self.existing}"
+            )
+
+    def _is_under_ceilings(self, pool: str, bound: Bound) -> bool:
+        return all(
+            sum(self.existing[member] for member in members) <= limit
+            for limit, members in bound.ceilings.values()
+            if pool in members
+        )
+
+    def ready(self, machine: SimMachine) -> None:
+        """It booted."""
+        self.note("ready", machine.name)
+
+    def ended(self, machine: SimMachine) -> None:
+        """A machine ended by itself."""
+        self.note("ended", machine.name)
+        self._gone(machine)
+
+    def removed(self, machine: SimMachine) -> None:
+        """A busy machine is never removed, unless a rollout was ordered at once."""
+        self.note("removed", machine.name)
+        held = self.claimed(machine.name)
+        ordered = self._rollouts.get(machine.pool, float("-inf")) > self._clock.monotonic() - _LAG_S
+        if (machine.job is not None or held is not None) and not ordered:
+            raise self.broken(
+                "never a busy machine", f"{machine.name} is removed with job {machine.job or held}"
+            )
+        self._gone(machine)
+
+    def _gone(self, machine: SimMachine) -> None:
+        at = self._clock.monotonic()
+        self.existing[machine.pool] -= 1
+        self.machine_s += at - self._since.pop(machine.name)
+        if machine.job is not None:
+            self._stop_run(machine.job[0], at)
+
+    def began(self, machine: SimMachine, work: Work) -> None:
+        """A job runs on one machine at a time, each run is an attempt of its own, and the store knows it."""
+        self.note("began", machine.name, work.id, work.attempt)
+        run, at = (work.id, work.attempt), self._clock.monotonic()
+        if work.id in self._on:
+            raise self.broken("one machine a job", f"job {work.id} on {machine.name} and {self._on[work.id]}")
+        if run in self.runs:
+            raise self.broken("no silent double run", f"job {run} on {machine.name} and {self.runs[run]}")
+        if not self.is_known(work.id, work.attempt, machine.name):
+            raise self.broken("attempts are visible", f"job {run} on {machine.name} is not in the store")
+        self.runs[run] = self._on[work.id] = machine.name
+        self._run_since[work.id] = at
+        self.first_runs.setdefault(work.id, at)
+
+    def finished(self, machine: SimMachine, result: Finished) -> None:
+        """A job ended by itself."""
+        self.note("finished", machine.name, result.job, result.attempt, result.status, result.exit_code)
+        self.results[result.job, result.attempt] = result
+        self._stop_run(result.job, self._clock.monotonic())
+
+    def _stop_run(self, job: int, at: float) -> None:
+        self._on.pop(job, None)
+        self.busy_s += at - self._run_since.pop(job, at)
+
+    def settle(self) -> None:
+        """Count the machines that still exist."""
+        at = self._clock.monotonic()
+        self.machine_s += sum(at - since for since in self._since.values())
+        self._since = dict.fromkeys(self._since, at)
