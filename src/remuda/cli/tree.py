@@ -15,10 +15,10 @@ import click
 
 from remuda import __version__
 from remuda.control.command import Group, Session
-from remuda.control.routes import Route
 from remuda.errors import BadInput, RemudaError
 
 if TYPE_CHECKING:
+    from remuda.control.routes import Route
     from remuda.objects.load import Loaded
 
 #: name → (module, attribute, first line of its help)
@@ -68,7 +68,7 @@ class Tree(Group):
             formatter.write_dl([(name, line) for name, (_, _, line) in COMMANDS.items()])
 
 
-def views() -> tuple[Route, ...]:
+def views() -> tuple["Route", ...]:
     """What can be read from the store when nothing runs."""
     from remuda.pools.routes import VIEWS as POOL_VIEWS
     from remuda.sources.queue.routes import VIEWS as QUEUE_VIEWS

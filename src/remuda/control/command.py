@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from remuda.control.routes import Route
 from remuda.datadir import VARIABLE, default_data_dir
 from remuda.errors import BadInput
 from remuda.model.times import Instant, parse_instant
@@ -22,6 +21,7 @@ from remuda.output.show import FORMATS, Report, show
 
 if TYPE_CHECKING:  # not for --help
     from remuda.control.client import Remuda
+    from remuda.control.routes import Route
     from remuda.objects.load import Loaded, Objects
 
 
@@ -29,7 +29,7 @@ class Session:
     """What a command runs with."""
 
     def __init__(
-        self, views: Callable[[], tuple[Route, ...]], load: Callable[[Iterable[str]], "Loaded"]
+        self, views: Callable[[], tuple["Route", ...]], load: Callable[[Iterable[str]], "Loaded"]
     ) -> None:
         """`views` can be read without a running process; `load` reads files with every kind there is."""
         self._views = views

@@ -6,15 +6,14 @@ Print data: as a table for a person, as JSON, YAML or markdown for a program.
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, TextIO
-
-import msgspec
-from msgspec import Struct
 
 FORMATS = ("table", "json", "yaml", "markdown")
 
 
-class Table(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Table:
     """Rows under headings; `note` is said when there are none."""
 
     headings: tuple[str, ...]
@@ -23,7 +22,8 @@ class Table(Struct, frozen=True):
     note: str = ""
 
 
-class Report(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Report:
     """`data` is what a program gets; `tables` and `lines` are what a person reads."""
 
     data: Any
@@ -36,7 +36,7 @@ def show(report: Report, form: str, *, quiet: bool = False, out: TextIO | None =
     stream = out or sys.stdout
     match form:
         case "json":
-            stream.write(msgspec.json.format(_plain_json(report.data), indent=2).decode() + "\n")
+            stream.write(_json(report.data))
         case "yaml":
             stream.write(_yaml(report.data))
         case "markdown":
@@ -84,12 +84,15 @@ def _markdown_row(cells: Sequence[str]) -> str:
     )
 
 
-def _plain_json(data: Any) -> bytes:
-    return msgspec.json.encode(data, enc_hook=str)
+def _json(data: Any) -> str:
+    from msgspec import json  # noqa: PLC0415 - help texts should not pay for it
+
+    return json.format(json.encode(data, enc_hook=str), indent=2).decode() + "\n"
 
 
 def _yaml(data: Any) -> str:
     import yaml  # noqa: PLC0415 - only who asks for YAML pays for it
+    from msgspec import json  # noqa: PLC0415
 
-    plain = msgspec.json.decode(_plain_json(data))
+    plain = json.decode(json.encode(data, enc_hook=str))
     return str(yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, default_flow_style=False))

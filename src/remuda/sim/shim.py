@@ -19,6 +19,8 @@ from remuda.sources.queue.queue import Answer, Work
 
 _PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 2.0
+#: how often a machine looks whether its job was cancelled
+_LOOK_S = 10.0
 
 
 class Desk(Protocol):
@@ -60,7 +62,9 @@ class Shim:
             left = self._idle_left(machine, idle_since)
             leaving = leaving or left <= 0
             try:
-                answer = await self._ask(machine, finished, leaving, left)
+                answer = await self._ask(
+                    machine, finished, float("inf") if leaving else left, leaving=leaving
+                )
             except (ConnectionError, Unavailable, TimeoutError):
                 failures += 1
                 await asyncio.sleep(min(_LONGEST_PAUSE_S, _PAUSE_S * failures))
@@ -82,12 +86,12 @@ class Shim:
         return float("inf") if limit is None else idle_since + limit / SECOND - self._clock.monotonic()
 
     async def _ask(
-        self, machine: SimMachine, finished: Finished | None, leaving: bool, left: float
+        self, machine: SimMachine, finished: Finished | None, left: float, *, leaving: bool
     ) -> Answer:
-        if leaving or left == float("inf"):
+        if left == float("inf"):
             return await self._desk.next(machine.name, finished, leaving=leaving)
         async with asyncio.timeout(left):
-            return await self._desk.next(machine.name, finished, leaving=False)
+            return await self._desk.next(machine.name, finished, leaving=leaving)
 
     async def _run(self, machine: SimMachine, work: Work) -> Finished:
         """Run a job whose command is `run SECONDS EXIT-CODE`; look once a second whether it was cancelled."""
@@ -112,7 +116,3 @@ class Shim:
         machine.job = None
         machine.go(State.DRAINING, State.IDLE)
         return result
-
-
-#: how often a machine looks whether its job was cancelled
-_LOOK_S = 10.0

@@ -6,14 +6,15 @@ It keeps its own count of machines and runs, from what really happens and not fr
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+import msgspec
 from msgspec import Struct
 
 from remuda.errors import InvariantError
 from remuda.loop.clock import Clock
 from remuda.model.jobs import Finished
-from remuda.model.plans import Plan
+from remuda.model.plans import Plan, Reason
 from remuda.model.times import Instant
 from remuda.pools.decide.target import bounds_in_force
 from remuda.pools.decide.world import Override, Policy, PoolAction, Snapshot
@@ -21,10 +22,10 @@ from remuda.sim.provider import SimMachine
 from remuda.sources.queue.queue import Work
 
 #: an operation is carried out at the latest so long after it was decided, restarts included
-_LAG_S = 600.0
+_LAG_S = 300.0
 
 
-class Violation(InvariantError):
+class Violation(InvariantError):  # noqa: N818 - a rule that is broken, not an error of the caller
     """A rule was broken; the message says which, when, and how to see it again."""
 
 
@@ -44,6 +45,9 @@ class Watch:
         self._clock = clock
         self._seed = seed
         self._trace = hashlib.sha256()
+        self.violation: Violation | None = None
+        #: of the last decision
+        self.reasons: tuple[Reason, ...] = ()
         self._bounds: list[Bound] = []
         self._rollouts: dict[str, float] = {}
         #: machines that exist and are not over, by pool
@@ -56,7 +60,7 @@ class Watch:
         self.is_known: Callable[[int, int, str], bool] = lambda *_: True
         #: what the queue thinks a machine works on
         self.claimed: Callable[[str], int | None] = lambda _: None
-        self.made_count = self.idle_ms = self.busy_ms = 0
+        self.made_count = 0
         self._since: dict[str, float] = {}
         self.machine_s = 0.0
         self.busy_s = 0.0
@@ -73,12 +77,21 @@ class Watch:
         self._trace.update(f"{self._clock.monotonic():.6f} {' '.join(map(str, words))}\n".encode())
 
     def broken(self, rule: str, told: str) -> Violation:
-        """The error for a broken rule."""
-        return Violation(f"seed {self._seed} at {self._clock.monotonic():.3f} s: {rule}: {told}")
+        """The error for a broken rule; the first one is kept, because a loop may swallow what is raised in it."""
+        violation = Violation(f"seed {self._seed} at {self._clock.monotonic():.3f} s: {rule}: {told}")
+        self.violation = self.violation or violation
+        return violation
+
+    def heard(self, line: str) -> None:
+        """A warning or error of the loop: only injected faults and refusals are expected."""
+        told = msgspec.json.decode(line)
+        words = str(told.get("error") or told.get("detail"))
+        if "injected fault" not in words and told.get("outcome") != "refused":
+            raise self.broken("nothing else fails", line)
 
     def decided(self, seen: Snapshot, policy: Policy, now: Instant, plan: Plan[PoolAction]) -> None:
         """A decision was made: whatever is made from now on may go by its bounds."""
-        at = self._clock.monotonic()
+        at, self.reasons = self._clock.monotonic(), plan.reasons
         overrides = {pool.name: pool.override for pool in seen.pools}
         for name, override in overrides.items():
             if override.finish_rollout is not None:
@@ -107,19 +120,22 @@ class Watch:
         self.made_count += 1
         self.existing[machine.pool] += 1
         self._since[machine.name] = self._clock.monotonic()
-        at = self._clock.monotonic()
-        recent = [bound for bound in self._bounds if bound.at > at - _LAG_S] or self._bounds[-1:]
-        if self._bounds and recent[0] is not self._bounds[0]:
-            # The bound that was in force when the span began counts too.
-            recent.insert(0, self._bounds[self._bounds.index(recent[0]) - 1])
-        pool = machine.pool
+        pool, recent = machine.pool, list(self._recent_bounds())
         if not any(self.existing[pool] <= bound.maxima.get(pool, 0) for bound in recent):
-            most = recent[-1].maxima.get(pool, 0)
+            most = recent[0].maxima.get(pool, 0)
             raise self.broken("max", f"{machine.name} is machine {self.existing[pool]} of at most {most}")
         if not any(self._is_under_ceilings(pool, bound) for bound in recent):
             raise self.broken(
-                "ceiling", f"{machine.name} breaks one of {recent[-1].ceilings}: {self.existing}"
+                "ceiling", f"{machine.name} breaks one of {recent[0].ceilings}: {self.existing}"
             )
+
+    def _recent_bounds(self) -> Iterator[Bound]:
+        """The bounds that were in force within the lag, the newest first."""
+        since = self._clock.monotonic() - _LAG_S
+        for bound in reversed(self._bounds):
+            yield bound
+            if bound.at <= since:
+                return
 
     def _is_under_ceilings(self, pool: str, bound: Bound) -> bool:
         return all(

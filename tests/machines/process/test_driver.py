@@ -5,7 +5,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from tests.machines.process.stand_in import PATIENCE_S, Remuda, eventually, is_a
 from remuda.errors import BadInput, Unavailable
 from remuda.machines.process.cgroups import Cgroups, find_cgroups
 from remuda.machines.process.driver import ProcessMachines
+from remuda.machines.process.pidfd import open_pidfd
 from remuda.machines.process.records import identity
 from remuda.machines.process.spec import Limits, ProcessMachine, ProcessSpec
 
@@ -87,8 +87,14 @@ async def drive(tmp_path: Path, remuda: Remuda) -> AsyncIterator[Drive]:
     clock, root = Ticking(), tmp_path / "machines"
     made: list[ProcessMachines] = []
 
-    async def start(grace_s: float = 10.0, cgroups: Cgroups | None = Cgroups()) -> ProcessMachines:  # noqa: B008
-        driver = ProcessMachines(root, remuda.path, clock, lambda: None, cgroups=cgroups, grace_s=grace_s)
+    async def start(
+        grace_s: float = 10.0,
+        cgroups: Cgroups | None = Cgroups(),  # noqa: B008
+        watch: Callable[[int], int | None] = open_pidfd,
+    ) -> ProcessMachines:
+        driver = ProcessMachines(
+            root, remuda.path, clock, lambda: None, cgroups=cgroups, grace_s=grace_s, watch=watch
+        )
         made.append(driver)
         await driver.adopt()
         return driver
@@ -231,6 +237,24 @@ async def test_machines_are_adopted_with_their_jobs_running(
     assert ended.ended.code == "finished"
 
 
+async def test_ends_are_seen_where_no_descriptor_tells_them(drive: Drive, remuda: Remuda) -> None:
+    machines = await drive(watch=lambda _pid: None)
+    for name in ("m", "n", "o"):
+        await machines.create(spec(name))
+        await ready(machines, name)
+    remuda.order("m", {"do": "end"})
+    ended = await seen(machines, lambda machine: machine.ended)
+    assert ended.ended is not None
+    assert ended.ended.code == "closed"
+    killed = await ready(machines, "n")
+    os.kill(killed.pid or 0, signal.SIGKILL)
+    assert (await seen(machines, lambda machine: machine.ended, "n")).ended is not None
+    living = await ready(machines, "o")
+    assert await machines.delete("o", living.created_at)
+    assert not is_alive(living.pid or 0)
+    assert not Path(f"/proc/{living.pid}").exists(), "no zombie is left"
+
+
 async def test_an_incarnation_that_was_not_meant_is_not_deleted(drive: Drive) -> None:
     machines = await drive()
     await machines.create(spec())
@@ -354,14 +378,15 @@ async def test_a_machine_whose_directory_was_deleted_is_lost_and_can_be_deleted(
     assert await machines.list() == ()
 
 
-async def test_a_host_that_starts_no_more_processes_is_told(
-    drive: Drive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_start_that_fails_is_told_and_can_be_tried_again(drive: Drive, tmp_path: Path) -> None:
+    first = await drive()
+    first._make_directory(spec())
     machines = await drive()
-    monkeypatch.setattr(sys, "executable", "/no/such/python")
+    console = tmp_path / "machines/m/console.log"
+    console.mkdir()
     with pytest.raises(Unavailable, match="making machine m"):
         await machines.create(spec())
-    monkeypatch.undo()
+    console.rmdir()
     await machines.create(spec())
     await ready(machines)
 

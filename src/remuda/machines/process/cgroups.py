@@ -74,13 +74,11 @@ def find_cgroups(about: Path = Path("/proc/self")) -> Cgroups:
     See where this process may make groups, by making one.
 
     Its own group comes first. A group with processes of its own cannot pass controllers on, so the group above
-    is better when it can (systemd's `DelegateSubgroup=` makes it so).
+    is better when systemd delegated that one (`Delegate=` with `DelegateSubgroup=`).
     """
     own = find_own_group(about)
     found = Cgroups()
-    for parent in (own, own.parent) if own else ():
-        if not (parent / "cgroup.procs").exists():
-            continue
+    for parent in () if own is None else (own, own.parent) if _is_delegated(own.parent) else (own,):
         for controller in CONTROLLERS:
             with contextlib.suppress(OSError):
                 write_text(str(parent / "cgroup.subtree_control"), f"+{controller}")
@@ -113,6 +111,14 @@ def find_own_group(about: Path) -> Path | None:
         if mount[mount.index("-") + 1] == "cgroup2" and f"{own}/".startswith(f"{root.rstrip('/')}/"):
             return Path(point) / own[len(root.rstrip("/")) :].lstrip("/")
     return None
+
+
+def _is_delegated(group: Path) -> bool:
+    for mark in ("user.delegate", "trusted.delegate"):
+        with contextlib.suppress(OSError):
+            if os.getxattr(group, mark) == b"1":
+                return True
+    return False
 
 
 def remove_group(group: Path) -> None:

@@ -85,7 +85,9 @@ class ProcessMachines:
     The driver of process machines under one directory.
 
     `adopt` comes first. `wake` is called, in the event loop, when a machine became ready or ended. One driver at a
-    time may use a directory; machines live on when it is closed or killed.
+    time may use a directory; machines live on when it is closed or killed. `grace_s` is how long a shim gets to end
+    its job and itself. `watch` gives a descriptor that tells when a process ends, or None: then machines are looked
+    at twice a second.
     """
 
     def __init__(
@@ -97,9 +99,10 @@ class ProcessMachines:
         *,
         cgroups: Cgroups | None = None,
         grace_s: float = 10.0,
+        watch: Callable[[int], int | None] = open_pidfd,
     ) -> None:
         self._root, self._socket, self._clock, self._wake = root.absolute(), socket.absolute(), clock, wake
-        self._grace_s = grace_s
+        self._grace_s, self._watch = grace_s, watch
         self.cgroups = find_cgroups() if cgroups is None else cgroups
         self._machines: dict[str, _Held] = {}
         self._listed: tuple[ProcessMachine, ...] | None = None
@@ -166,7 +169,7 @@ class ProcessMachines:
                     )
                 if machine.view.pid is None and machine.view.ended is None and not self._look(machine):
                     pid = await asyncio.to_thread(_start_shim, machine.directory)
-                    self._hold(machine, pid, open_pidfd(pid))
+                    self._hold(machine, pid, self._watch(pid))
             except OSError as problem:
                 raise Unavailable(f"making machine {spec.name}: {problem}") from problem
             self._look_again(soon=True)
@@ -208,7 +211,7 @@ class ProcessMachines:
             return b""
 
     def close(self) -> None:
-        """Stop watching. The machines go on."""
+        """Stop watching, in the event loop. The machines go on."""
         if self._timer:
             self._timer.cancel()
             self._timer = None
@@ -219,13 +222,16 @@ class ProcessMachines:
         return self._turns.setdefault(name, asyncio.Lock())
 
     def _make_directory(self, spec: ProcessSpec) -> MachineFile:
-        group = f"{spec.id}-{zlib.crc32(os.fsencode(self._root)):08x}"
+        name = (
+            f"{spec.id}-{zlib.crc32(os.fsencode(self._root)):08x}"  # an id is unique under one directory only
+        )
+        group = self.cgroups.create(name, spec.limits)
         file = MachineFile(
             **msgspec.structs.asdict(spec),
             created_at=self._clock.now(),
             socket=str(self._socket),
-            cgroup=self.cgroups.create(group, spec.limits),
-            rlimits=self.cgroups.rlimits(spec.limits),
+            cgroup=group,
+            rlimits=(self.cgroups if group else Cgroups()).rlimits(spec.limits),
         )
         new = self._root / f"{_NEW}{spec.name}"
         if new.exists():
@@ -241,7 +247,7 @@ class ProcessMachines:
         pid = (machine.read("shim.json") or {}).get("pid")
         if machine.is_locked():
             if isinstance(pid, int) and pid != machine.view.pid:
-                pidfd = open_pidfd(pid)
+                pidfd = self._watch(pid)
                 if machine.is_shim(pid):
                     self._hold(machine, pid, pidfd)
                 elif pidfd is not None:

@@ -74,7 +74,7 @@ class Link:
             return self._answer()
         except BlockingIOError:
             pass
-        except (OSError, ValueError, IndexError):
+        except (OSError, ValueError):
             self.back_off()
         return None
 
@@ -91,12 +91,13 @@ class Link:
         if not split:
             return None
         length = re.search(rb"(?i)\r\ncontent-length:[ \t]*(\d+)", head)
-        if length is None:
-            raise ValueError("an answer without a length")
+        status = re.match(rb"HTTP/1\.[01] (\d{3})", head)
+        if length is None or status is None:
+            raise ValueError("not an answer")
         if len(body) < int(length[1]):
             return None
         answer = json.loads(body)
-        if int(head.split(None, 2)[1]) >= 500 or not isinstance(answer, dict) or "do" not in answer:
+        if int(status[1]) >= 500 or not isinstance(answer, dict) or "do" not in answer:
             raise ValueError("not an answer")
         self.request, self.failures = b"", 0
         if re.search(rb"(?i)\r\nconnection:[ \t]*close", head):

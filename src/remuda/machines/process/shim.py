@@ -70,7 +70,7 @@ def main(directory: str) -> int:
             write_json(f"{directory}/end.json", {"code": code, "detail": detail, "at": wall_ms()}, sync=True)
     except OSError as problem:
         say(f"end.json was not written: {problem}")
-    return 0
+    return 1 if code in {"boot", "crashed"} else 0
 
 
 def hold(path: str) -> int | None:

@@ -25,12 +25,17 @@ class JobFiles:
 
     def attempt(self, job: int, attempt: int) -> Path:
         """The directory of one attempt."""
-        return self.root / str(job) / str(attempt)
+        return self.root / f"{job}-{attempt}"
 
     def prepare(self, job: int, attempt: int) -> Path:
         """Make the directory of one attempt; a second call finds it made."""
         path = self.attempt(job, attempt)
-        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            path.mkdir(mode=0o700)
+        except FileExistsError:
+            pass
+        except FileNotFoundError:
+            path.mkdir(parents=True, exist_ok=True, mode=0o700)
         return path
 
     def result(self, job: int, attempt: int) -> Finished | None:
@@ -43,7 +48,8 @@ class JobFiles:
 
     def forget(self, job: int) -> None:
         """Remove everything of a job."""
-        shutil.rmtree(self.root / str(job), ignore_errors=True)
+        for path in self.root.glob(f"{job}-*"):
+            shutil.rmtree(path, ignore_errors=True)
 
     def read(self, job: int, attempt: int, offset: int = 0, most: int = _CHUNK) -> bytes:
         """A piece of an attempt's output; nothing when there is none (yet)."""

@@ -1,0 +1,55 @@
+# `make run` and `make test` do all the set-up on a machine with Python 3.11 or newer.
+
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
+  $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+BIN := .venv/bin
+READY := .venv/.ready
+JOBS ?= 2
+SEED ?= 1
+
+.PHONY: run test quick lint types bench sim soak docs lock clean help
+
+help:  ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+$(READY): requirements.lock pyproject.toml
+	@test -n "$(PYTHON)" || { echo "Remuda needs Python 3.11 or newer; none was found on the PATH"; exit 2; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+	@touch $@
+
+run: $(READY)  ## start Remuda with the laptop example
+	$(BIN)/remuda up examples/laptop.yaml
+
+test: $(READY) lint types  ## everything CI runs
+	$(BIN)/python -m pytest -n $(JOBS)
+
+quick: $(READY)  ## unit and property tests, under 30 s
+	$(BIN)/python -m pytest -n $(JOBS) -m "not slow" -x
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+bench: $(READY)  ## one table of measured speeds
+	$(BIN)/python -m bench
+
+sim: $(READY)  ## the seeded histories; one of them again with SEED=…
+	$(BIN)/python -m pytest -n $(JOBS) tests/sim
+	$(BIN)/remuda simulate pools --seed $(SEED)
+
+soak: $(READY)  ## new seeds, for as long as you like
+	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n $(JOBS) tests/pools tests/rules tests/sim
+	$(BIN)/remuda simulate pools --seeds 200 --faults hostile
+
+lock:  ## renew the locked versions
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --group dev pyproject.toml --generate-hashes --no-emit-index-url --universal \
+	  -o requirements.lock
+
+clean:
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,257 @@
+"""The full world: the real queue and ledger, and a process that dies at any step and comes back."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from remuda.errors import Unavailable
+from remuda.ledger.store import InlineStore
+from remuda.model.jobs import Finished, JobSpec, JobState
+from remuda.model.machines import State
+from remuda.model.needs import Reading
+from remuda.pools.decide.target import bounds_in_force
+from remuda.pools.decide.world import Override
+from remuda.pools.overrides import set_override
+from remuda.pools.policy import Setup
+from remuda.sim.process import Process, SimFiles
+from remuda.sim.scenario import Arrival, Event, Hand, Jump, Pause, Reload, Scenario, changed
+from remuda.sim.world import Summary, World
+from remuda.sources.queue import rows
+from remuda.sources.queue.queue import Answer, Queue
+
+T = TypeVar("T")
+
+
+class FullWorld(World):
+    """The real queue and ledger, and a process that dies and comes back."""
+
+    def __init__(self, scenario: Scenario, seed: int) -> None:
+        super().__init__(scenario, seed)
+        self.store = InlineStore()
+        self.process: Process | None = None
+        self.lives = 0
+        self.cycles = 0
+        self._hands: set[str] = set()
+        self._calls = 0
+        self.watch.is_known = self._is_known
+        self.watch.claimed = self._claimed
+
+    def _is_known(self, job: int, attempt: int, machine: str) -> bool:
+        row = self.store.read(
+            lambda db: db.execute(
+                "SELECT machine FROM attempts WHERE job = ? AND attempt = ? AND finished_at IS NULL",
+                (job, attempt),
+            ).fetchone()
+        )
+        return bool(row and row[0] == machine)
+
+    def _claimed(self, machine: str) -> int | None:
+        held = self.store.read(lambda db: rows.running_on(db, machine))
+        return held[0] if held and held not in self.watch.results else None
+
+    def is_cancelled(self, job: int) -> bool:
+        """Whether someone asked for it to end."""
+        return self.store.read(lambda db: rows.is_cancelled(db, job))
+
+    def begin(self) -> None:
+        """Start the first process."""
+        self.start(self._keep_up())
+
+    async def _keep_up(self) -> None:
+        while True:
+            self.lives += 1
+            self.watch.note("process", self.lives)
+            process = Process(
+                self.store,
+                self.provider,
+                self.setup,
+                self.watch,
+                self.clock,
+                self.faults,
+                self.seed * 1_000 + self.lives,
+                self.scenario.pace,
+            )
+            self.process = process
+            await process.run()
+            self.process = None
+            self.cycles += process.loop.standing.cycles
+            await asyncio.sleep(self.dice.uniform(0.1, 20))
+
+    async def next(self, machine: str, finished: Finished | None, *, leaving: bool) -> Answer:
+        """A machine's call, which may be lost on its way there or back."""
+        await self.faults.reach("call.sent")
+        if self.process is None:
+            raise ConnectionRefusedError("no process answers")
+        process = self.process
+        work = process.queue.next(machine, finished, leaving=leaving)
+        answer = await process.answer(work, is_noticed=self.dice.random() >= self.scenario.unnoticed)
+        await self.faults.reach("call.answered")
+        return answer
+
+    async def _running(self) -> Process:
+        """The process, once it is there."""
+        while True:
+            if self.process is not None:
+                return self.process
+            await asyncio.sleep(1)
+
+    async def happen(self, event: Event) -> None:
+        """Let one event happen."""
+        match event:
+            case Arrival():
+                self.start(self._submit(event))
+            case Reload():
+                self._follow(event.setup)
+            case Hand():
+                override = event.override
+                if event.rolls_out:
+                    override = Override(finish_rollout=self.setup.pools[event.pool].template)
+                await self._set_override(event.pool, override)
+            case Jump():
+                self.watch.note("jump", event.ms)
+                self.clock.jump(event.ms)
+            case Pause():
+                self.start(self._pause(event.seconds))
+
+    def _follow(self, setup: Setup) -> None:
+        self.watch.note("reload")
+        self.setup = setup
+        if self.process is not None:
+            self.process.follow(setup)
+
+    async def _set_override(self, pool: str, override: Override) -> None:
+        self.watch.note("override", pool, override)
+        self._hands.add(pool)
+        await self.store.write(lambda db: set_override(db, pool, override, self.clock.now()))
+        if self.process is not None:
+            self.process.loop.wake()
+
+    async def _pause(self, seconds: float) -> None:
+        process = await self._running()
+        process.loop.pause()
+        await asyncio.sleep(seconds)
+        process.loop.resume()
+
+    async def _submit(self, arrival: Arrival) -> None:
+        """Hand a job in as a careful client does: again with the same key until someone has taken it."""
+        key = f"{arrival.at} {self.dice.random()}"
+        job = rows.Submission(
+            arrival.job_class,
+            JobSpec(("run", str(arrival.seconds), str(arrival.exit_code))),
+            arrival.priority,
+            arrival.retries,
+            key,
+        )
+        number, _ = await self._insist(lambda queue: queue.submit(job))
+        self.arrivals[number] = arrival.at
+        self.watch.note("job", number)
+        if arrival.cancelled_after is not None:
+            await asyncio.sleep(arrival.cancelled_after)
+            state = await self._insist(lambda queue: queue.cancel(number))
+            self.watch.note("cancel", number, state)
+
+    async def _insist(self, work: Callable[[Queue], Coroutine[Any, Any, T]]) -> T:
+        self._calls += 1
+        try:
+            while True:
+                process = await self._running()
+                try:
+                    return await process.answer(work(process.queue))
+                except (ConnectionError, Unavailable):
+                    await asyncio.sleep(1)
+        finally:
+            self._calls -= 1
+
+    async def calm(self) -> None:
+        """Stop all faults, take all hands off and go back to the first configuration, with the last templates."""
+        await super().calm()
+        setup = self.scenario.setup
+        for name in setup.pools:
+            setup = changed(setup, name, template=self.setup.pools[name].template)
+        self._follow(setup)
+        for pool in sorted(self._hands):
+            await self._set_override(pool, Override())
+
+    def unrest(self) -> str:
+        """Jobs that have not ended, operations under way, or machines on the move."""
+        process = self.process
+        if process is None or self._calls:
+            return "no process answers"
+        states = self.store.read(rows.state_counts)
+        if states.get("waiting") or states.get("running"):
+            return f"jobs are left: {states}; {self._told(process)}"
+        if process.ledger.operations():
+            return f"operations are left: {process.ledger.operations()}"
+        moving = [
+            machine.name
+            for machine in self.provider.machines.values()
+            if machine.ended is not None or machine.story[-1] is State.CREATING
+        ]
+        return f"machines are on the move: {moving}; {self._told(process)}" if moving else ""
+
+    def _told(self, process: Process) -> str:
+        return f"{process.loop.standing}, {self.watch.reasons}"
+
+    async def check_end(self) -> None:
+        """No job is lost, none told wrong, no machine leaked, and everyone agrees on who is there."""
+        self._check_jobs()
+        known = {row.machine for row in self.store.read(rows.workers)}
+        there = set(self.provider.machines)
+        if known != there:
+            raise self.watch.broken(
+                "no machine leaks",
+                f"only the source knows {known - there}, only the provider {there - known}",
+            )
+        for name, policy in self.setup.policy.pools.items():
+            bounds, _ = bounds_in_force(policy, Override(), self.clock.now())
+            if self.watch.existing[name] < bounds.min:
+                raise self.watch.broken(
+                    "min", f"{name} rests with {self.watch.existing[name]} of at least {bounds.min}"
+                )
+        assert self.process is not None
+        await self._check_mirror(self.process.queue)
+
+    def _check_jobs(self) -> None:
+        jobs = self.store.read(lambda db: rows.jobs(db, most=1_000_000))
+        if len(jobs) != len(self.arrivals):
+            raise self.watch.broken("no job is lost", f"{len(self.arrivals)} came and {len(jobs)} are known")
+        for job in jobs:
+            results = [self.watch.results.get((job.id, attempt.number)) for attempt in job.attempts]
+            succeeded = any(result is not None and result.exit_code == 0 for result in results)
+            if succeeded != (job.state is JobState.SUCCEEDED):
+                raise self.watch.broken("a job is told as it went", f"{job} with {results}")
+            if job.state is JobState.FAILED and len(job.attempts) != job.retries + 1:
+                raise self.watch.broken("every retry is used", str(job))
+            if any(attempt.finished_at is None for attempt in job.attempts):
+                raise self.watch.broken("attempts end", str(job))
+
+    async def _check_mirror(self, queue: Queue) -> None:
+        """What the queue keeps in memory is what the store holds."""
+        fresh = Queue(self.store, SimFiles({}), self.clock, lambda: None)
+        mirrored, stored = _plain(await queue.read()), _plain(await fresh.read())
+        if mirrored != stored:
+            raise self.watch.broken("the mirror is true", f"{mirrored} in memory, {stored} in the store")
+
+    def summary(self) -> Summary:
+        """What came of it."""
+        states = self.store.read(rows.state_counts)
+        process = self.process
+        cycles = self.cycles + (process.loop.standing.cycles if process else 0)
+        return self._summary(
+            states.get("succeeded", 0),
+            states.get("failed", 0),
+            states.get("cancelled", 0),
+            cycles,
+            self.lives - 1,
+        )
+
+    async def end(self) -> None:
+        """The last process dies too."""
+        if self.process is not None:
+            self.process.die()
+        await super().end()
+
+
+def _plain(reading: Reading) -> tuple[object, ...]:
+    needs = {name: need for name, need in reading.needs.items() if need.unclaimed or need.running}
+    return needs, {name: (at.job, at.uses, at.closed) for name, at in reading.workers.items()}

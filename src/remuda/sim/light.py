@@ -1,0 +1,80 @@
+"""The light world, for scale: a queue and a record in memory, and a process that never dies."""
+
+from prometheus_client import CollectorRegistry
+
+from remuda.ledger.record import Notebook
+from remuda.model.jobs import Finished
+from remuda.model.plans import Plan
+from remuda.pools.decide.world import Memory, Policy, PoolAction, Snapshot
+from remuda.pools.meters import PoolMeters
+from remuda.sim.process import WatchedJob, make_loop, terms_of
+from remuda.sim.scenario import Arrival, Event, Scenario
+from remuda.sim.source import SimSource
+from remuda.sim.world import Summary, World
+from remuda.sources.queue.queue import Answer
+
+
+class _QuietJob(WatchedJob):
+    """Nobody reads a simulated day's metrics."""
+
+    def report(self, seen: Snapshot, plan: Plan[PoolAction]) -> dict[str, object]:
+        del seen, plan
+        return {}
+
+
+class LightWorld(World):
+    """Jobs arrive and machines fail; nobody meddles."""
+
+    def __init__(self, scenario: Scenario, seed: int) -> None:
+        super().__init__(scenario, seed)
+        self.source = SimSource(self.clock, terms_of(self.setup), self._wake)
+        job = _QuietJob(
+            {"queue": self.source}, {"sim": self.provider}, dict, self.clock, PoolMeters(CollectorRegistry())
+        )
+        job.watch = self.watch
+        job.setups = self.setup.pools
+        self.notebook: Notebook[Snapshot, Memory, Policy, PoolAction] = Notebook(Memory())
+        self.loop = make_loop(
+            job,
+            self.notebook,
+            self.setup.policy,
+            self.clock,
+            seed,
+            scenario.pace,
+            self.faults.reach,
+            self.watch.heard,
+        )
+
+    def _wake(self) -> None:
+        self.loop.wake()
+
+    def begin(self) -> None:
+        """Start the loop."""
+        self.start(self.loop.run())
+
+    async def next(self, machine: str, finished: Finished | None, *, leaving: bool) -> Answer:
+        """A machine asks for work."""
+        return await self.source.next(machine, finished, leaving=leaving)
+
+    async def happen(self, event: Event) -> None:
+        """A job arrives."""
+        assert isinstance(event, Arrival), "a light world knows only arrivals"
+        command = ("run", str(event.seconds), str(event.exit_code))
+        self.arrivals[self.source.submit(event.job_class, command, event.retries)] = event.at
+
+    def unrest(self) -> str:
+        """Jobs that have not ended, or operations under way."""
+        if self.source.unfinished:
+            return f"{self.source.unfinished} jobs are left"
+        return f"operations are left: {self.notebook.operations()}" if self.notebook.operations() else ""
+
+    async def check_end(self) -> None:
+        """The source and the provider agree on who is there."""
+        known, there = set((await self.source.read()).workers), set(self.provider.machines)
+        if known != there:
+            raise self.watch.broken("no machine leaks", f"{known ^ there} is not known to both")
+
+    def summary(self) -> Summary:
+        """What came of it."""
+        failed = self.source.failed
+        return self._summary(len(self.arrivals) - failed, failed, 0, self.loop.standing.cycles, 0)

@@ -1,0 +1,83 @@
+"""
+The simulated world of pools: the real judgement, loop and controller against machines that boot, work and fail.
+
+The same parts make two worlds: one with the real queue and ledger and a process that dies at any step, and a light one
+for scale. Rules that must always hold are checked at every change; a broken one raises `Violation` with the seed.
+"""
+
+import random
+
+from remuda.loop.loop import Pace
+from remuda.model.times import MINUTE
+from remuda.pools.decide.world import Bounds, Policy, PoolPolicy
+from remuda.pools.policy import Setup
+from remuda.sim.full import FullWorld
+from remuda.sim.light import LightWorld
+from remuda.sim.loop import run
+from remuda.sim.provider import Behaviour
+from remuda.sim.scenario import Arrival, Scenario, hostile, pool_setup
+from remuda.sim.watch import Violation
+from remuda.sim.world import Summary, World
+
+__all__ = ["Scenario", "Summary", "Violation", "day", "hostile", "simulate"]
+
+_HOUR_S = 3_600
+#: how the jobs of a working day spread over its hours
+_BUSY = (1, 1, 1, 1, 1, 2, 4, 8, 14, 18, 18, 16, 12, 16, 18, 18, 16, 12, 8, 5, 4, 3, 2, 1)
+
+
+def simulate(scenario: Scenario, seed: int) -> Summary:
+    """Live through a history; the same seed gives the same one. Raises `Violation` when a rule is broken."""
+    return run(_live(scenario, seed), seed=seed)
+
+
+async def _live(scenario: Scenario, seed: int) -> Summary:
+    world: World = LightWorld(scenario, seed) if scenario.light else FullWorld(scenario, seed)
+    try:
+        return await world.live()
+    finally:
+        await world.end()
+
+
+def day(pools: int = 50, jobs: int = 100_000, seed: int = 1) -> Summary:
+    """A day of work in a light world: quiet at night, busy by day, jobs in bursts as pipelines make them."""
+    return simulate(_day(pools, jobs, seed), seed)
+
+
+def _day(pools: int, jobs: int, seed: int) -> Scenario:
+    dice = random.Random(f"day {seed}")  # noqa: S311 - to be repeated
+    policies, setups = {}, {}
+    for number in range(pools):
+        name = f"pool{number:03}"
+        policies[name] = PoolPolicy(
+            name=name,
+            job_class=f"class-{name}",
+            template="t",
+            bounds=Bounds(1, 60, 1),
+            scale_down_delay=5 * MINUTE,
+            ceiling=f"ceiling{number // 10}",
+            weight=1 + number % 3,
+        )
+        setups[name] = pool_setup(policies[name], max_uses=None if number % 4 else 1)
+    ceilings = {f"ceiling{number}": 300 for number in range((pools + 9) // 10)}
+    return Scenario(
+        Setup(Policy(policies, ceilings), setups),
+        tuple(_arrivals(dice, [policy.job_class for policy in policies.values()], jobs)),
+        24.0 * _HOUR_S,
+        Behaviour(boot_s=30.0, fails=0.01),
+        pace=Pace(interval=10.0, gap=10.0),
+        light=True,
+    )
+
+
+def _arrivals(dice: random.Random, classes: list[str], jobs: int) -> list[Arrival]:
+    """Bursts of up to twenty jobs of one class, all within a few seconds."""
+    arrivals: list[Arrival] = []
+    while len(arrivals) < jobs:
+        hour = dice.choices(range(24), _BUSY)[0]
+        at, job_class = (hour + dice.random()) * _HOUR_S, dice.choice(classes)
+        arrivals += [
+            Arrival(at + dice.uniform(0, 5), job_class, dice.lognormvariate(4.5, 0.8), retries=2)
+            for _ in range(min(dice.randint(1, 20), jobs - len(arrivals)))
+        ]
+    return sorted(arrivals, key=lambda arrival: arrival.at)
