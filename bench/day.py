@@ -2,9 +2,8 @@
 
 import time
 
-from remuda.sim.pools import day
-
 from bench.table import Row, at_most
+from remuda.sim.pools import day
 
 
 def rows() -> list[Row]:

@@ -282,7 +282,7 @@ def _why_job(session: Session, name: str, at: int | None) -> None:
     pool_why = None
     if job.state is JobState.WAITING:
         before = session.remuda.get(path_of("v1", "jobs", job.id, "ahead"), Ahead)
-        lines.append(f"  {before.ahead} jobs of its class are ahead of it")
+        lines.append(f"  jobs of its class ahead of it: {before.ahead}")
         pool = next(
             (p for p in session.remuda.get("/v1/pools", PoolsView).pools if p.job_class == job.job_class),
             None,
@@ -333,8 +333,8 @@ def replay(session: Session, since: str, until: str | None, files: tuple[str, ..
         lines += [
             "",
             f"{clock_time(item.at, now)}  pool {item.pool}   ({item.cycles} cycles, {age(item.until - item.at)})",
-            f"  then  {item.then}" + _acts(item.actions_then),
-            f"  now   {item.now}" + _acts(item.actions_now),
+            f"  then {item.target_then:>3}  {item.then}" + _acts(item.actions_then),
+            f"  now  {item.target_now:>3}  {item.now}" + _acts(item.actions_now),
         ]
     if differences:
         lines += ["", "One step each: a difference is not carried on to the next."]

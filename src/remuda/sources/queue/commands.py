@@ -90,9 +90,8 @@ def submit(
     )
     answer = session.remuda.post("/v1/jobs", body, Submitted)
     if not wait:
-        session.show(
-            Report(answer, lines=(f"job {answer.job} waits; remuda jobs logs -f {answer.job} follows it",))
-        )
+        told = f"job {answer.job} waits; `remuda jobs logs -f {answer.job}` follows it"
+        session.show(Report(answer, lines=(str(answer.job) if session.quiet else told,)))
         return
     raise click.exceptions.Exit(_follow(session, answer.job))
 

@@ -4,6 +4,7 @@ The files a job leaves behind: one directory an attempt, with its output and its
 The shim writes them, so they outlive both the machine and this process.
 """
 
+import itertools
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -48,7 +49,10 @@ class JobFiles:
 
     def forget(self, job: int) -> None:
         """Remove everything of a job."""
-        for path in self.root.glob(f"{job}-*"):
+        for attempt in itertools.count(1):
+            path = self.attempt(job, attempt)
+            if not path.exists():
+                return
             shutil.rmtree(path, ignore_errors=True)
 
     def read(self, job: int, attempt: int, offset: int = 0, most: int = _CHUNK) -> bytes:
