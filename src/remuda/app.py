@@ -101,7 +101,8 @@ async def dry_run(options: Options, clock: Clock, rng: random.Random, log: Log) 
     job.setups = setup.pools
     queue.serve(_terms(setup))
     try:
-        await machines.adopt(sweep=False)
+        if (path / "machines").exists():
+            await machines.adopt(sweep=False)
         remembered: Ledger[Snapshot, Memory, Policy, PoolAction] = Ledger(store, job.name, POOL_KINDS)
         notebook: Notebook[Snapshot, Memory, Policy, PoolAction] = Notebook(remembered.memory(), starts=False)
         return await Loop(job, notebook, setup.policy, Tools(clock, rng, log, LoopMetrics(registry))).cycle()
@@ -132,7 +133,11 @@ class App:
         self._stamps = _stamps(options.files)
         self.home = DataDir(options.data_dir)
         path = self.home.path
-        self.store = SqliteStore(path / FILE, most_bytes=options.most_bytes, make_room=make_room)
+        try:
+            self.store = SqliteStore(path / FILE, most_bytes=options.most_bytes, make_room=make_room)
+        except BaseException:
+            self.home.release()
+            raise
         self.files = JobFiles(path / "jobs")
         self.queue = Queue(self.store, self.files, clock, self._wake, reach)
         self._machines = ProcessMachines(path / "machines", path / SOCKET, clock, self._wake)
@@ -177,29 +182,35 @@ class App:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until `stop` is set. Machines stay: the next start finds them."""
-        self._apply(self._setup)
-        for loop in self.loops:
-            if loop.name in self.store.read(paused_loops):
-                loop.pause()
-        for problem in await self._machines.adopt():
-            self._log.warning("not a machine of ours", detail=problem)
-        await self._control.start()
-        servers = [
-            HealthServer(self.options.address, port, pages)
+        async with contextlib.AsyncExitStack() as ends:
+            ends.callback(self.close)
+            # Everything that may be refused comes before anything that changes the world.
+            servers = []
             for port, pages in zip(
                 (self.options.health_port, self.options.live_port), self._pages, strict=True
+            ):
+                servers.append(HealthServer(self.options.address, port, pages))
+                ends.callback(servers[-1].close)
+            ends.callback(self._machines.close)
+            self._apply(self._setup)
+            paused = self.store.read(paused_loops)
+            for loop in self.loops:
+                if loop.name in paused:
+                    loop.pause()
+            for problem in await self._machines.adopt():
+                self._log.warning("not a machine of ours", detail=problem)
+            await self._control.start()
+            ends.push_async_callback(self._control.stop)
+            ports = Ports(servers[0].port, servers[1].port)
+            _write_file(self.home.path / PORTS, msgspec.json.encode(ports))
+            ends.callback((self.home.path / PORTS).unlink, missing_ok=True)
+            self._log.info(
+                "remuda is up",
+                pid=os.getpid(),
+                data_dir=str(self.home.path),
+                health=ports.health,
+                live=ports.live,
             )
-        ]
-        ports = Ports(servers[0].port, servers[1].port)
-        _write_file(self.home.path / PORTS, msgspec.json.encode(ports))
-        self._log.info(
-            "remuda is up",
-            pid=os.getpid(),
-            data_dir=str(self.home.path),
-            health=ports.health,
-            live=ports.live,
-        )
-        try:
             async with asyncio.TaskGroup() as group:
                 chores = [
                     group.create_task(self._pulse.run(), name="pulse"),
@@ -209,13 +220,7 @@ class App:
                 await run_loops(self.loops, stop, self._log)
                 for chore in chores:
                     chore.cancel()
-        finally:
-            for server in servers:
-                server.close()
-            await self._control.stop()
-            self._machines.close()
-            self.close()
-            self._log.info("remuda is down; machines that run wait for the next start")
+        self._log.info("remuda is down; machines that run wait for the next start")
 
     def close(self) -> None:
         """Let go of the store and the data directory."""
@@ -228,11 +233,10 @@ class App:
             self._stamps = _stamps(self.options.files)
             try:
                 setup = await asyncio.to_thread(read_setup, self.options.files)
-            except RemudaError as error:
-                self._refused = str(error)
-                self._log.error(
-                    "reload refused; the old configuration stays", problems=str(error).splitlines()
-                )
+            except Exception as error:  # noqa: BLE001 - no file, however strange, may stop what runs
+                told = str(error) if isinstance(error, RemudaError) else f"{type(error).__name__}: {error}"
+                self._refused = told
+                self._log.error("reload refused; the old configuration stays", problems=told.splitlines())
                 return False
             self._refused = None
             self._apply(setup)
@@ -276,7 +280,10 @@ def _stamps(files: tuple[str, ...]) -> tuple[tuple[str, int, int], ...]:
     stamps = []
     for name in files:
         path = Path(name)
-        for item in sorted(path.iterdir()) if path.is_dir() else [path]:
+        items = [path]
+        with contextlib.suppress(OSError):
+            items = [item for item in sorted(path.iterdir()) if item.is_file()] if path.is_dir() else items
+        for item in items:
             with contextlib.suppress(OSError):
                 stat = item.stat()
                 stamps.append((str(item), stat.st_mtime_ns, stat.st_size))

@@ -1,12 +1,13 @@
 """`remuda up`: everything in one process."""
 
 import asyncio
+import contextlib
 import random
 import signal
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -16,6 +17,10 @@ from remuda.errors import BadInput
 if TYPE_CHECKING:
     from remuda.app import Options
     from remuda.loop.clock import SystemClock
+    from remuda.loop.logs import Log
+
+#: a log that is longer begins anew with the next start
+_LONGEST_LOG = 16 * 1024 * 1024
 
 
 @click.command(cls=Command)
@@ -113,11 +118,10 @@ def up(
         if not watches:
             await app.run(stop)
             return
-        from remuda.pools.live import watch
-
-        async with asyncio.TaskGroup() as group:
-            view = group.create_task(watch(session.remuda, clock, stop))
+        view = asyncio.create_task(_watch(session, clock, stop, log))
+        try:
             await app.run(stop)
+        finally:
             stop.set()
             await view
         click.echo("stopped; machines stay for the next `remuda up`, those without a job for ten minutes")
@@ -139,6 +143,20 @@ def _show_plan(session: Session, options: "Options", clock: "SystemClock") -> No
     session.show(Report(plan, (table,), lines))
 
 
+async def _watch(session: Session, clock: "SystemClock", stop: asyncio.Event, log: "Log") -> None:
+    """Draw the view. Nothing that goes wrong with it harms what runs; a terminal that is gone ends it all."""
+    from remuda.pools.live import watch
+
+    try:
+        await watch(session.remuda, clock, stop)
+    except OSError as error:
+        log.error("the terminal is gone; stopping", error=str(error))
+        stop.set()
+    except Exception as error:  # noqa: BLE001 - see above
+        log.error("the live view failed", error=f"{type(error).__name__}: {error}")
+        click.echo(f"the live view failed ({type(error).__name__}: {error}); remuda goes on", err=True)
+
+
 async def _until_stopped(main: Callable[[asyncio.Event], Awaitable[None]]) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -147,8 +165,15 @@ async def _until_stopped(main: Callable[[asyncio.Event], Awaitable[None]]) -> No
 
 
 def _to_file(data_dir: Path) -> Callable[[str], object]:
-    """While the view has the terminal, log lines go to a file."""
-    data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path = data_dir / "remuda.log"
-    file = path.open("w", encoding="utf-8", buffering=1)
-    return file.write
+    """While the view has the terminal, log lines go to a file; it is opened with the first of them."""
+    files: list[TextIO] = []
+
+    def write(line: str) -> None:
+        with contextlib.suppress(OSError):  # a full disk must not stop what runs
+            if not files:
+                path = data_dir / "remuda.log"
+                is_long = path.exists() and path.stat().st_size > _LONGEST_LOG
+                files.append(path.open("w" if is_long else "a", encoding="utf-8", buffering=1))
+            files[0].write(line)
+
+    return write

@@ -50,11 +50,15 @@ class Remuda:
             if self._server is not None:
                 raise
             body = msgspec.json.encode(self._from_store(path, asked), enc_hook=str)
-        return msgspec.json.decode(body, type=kind)
+        return _read(body, kind)
 
     def post(self, path: str, body: object, kind: type[T]) -> T:
         """Change something; only a running process can."""
-        return msgspec.json.decode(self._request("POST", path, msgspec.json.encode(body)), type=kind)
+        try:
+            sent = msgspec.json.encode(body)
+        except UnicodeEncodeError as error:
+            raise BadInput(f"{error.object!r:.100} is not UTF-8 text") from None
+        return _read(self._request("POST", path, sent), kind)
 
     def stream(self, path: str) -> Iterator[bytes]:
         """Read bytes as they come."""
@@ -109,15 +113,11 @@ class Remuda:
 
     def _connect(self, timeout: float | None) -> http.client.HTTPConnection:
         address = self._server or f"unix:{self._data_dir / _SOCKET}"
-        parts = urlsplit(address)
         connection: http.client.HTTPConnection
-        if parts.scheme == "unix":
+        if address.startswith("unix:"):
             connection = _UnixConnection(address.removeprefix("unix:").removeprefix("//"), timeout or 3600.0)
-        elif parts.scheme in ("http", "https") and parts.hostname:
-            kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-            connection = kind(parts.hostname, parts.port, timeout=timeout)
         else:
-            raise BadInput(f"--server {address!r} is no address: write unix:PATH or http://HOST:PORT")
+            connection = _web_connection(address, timeout)
         try:
             connection.connect()
         except (FileNotFoundError, ConnectionRefusedError):
@@ -125,6 +125,27 @@ class Remuda:
         except OSError as error:
             raise Unavailable(f"cannot reach remuda at {address}: {error}") from error
         return connection
+
+
+def _web_connection(address: str, timeout: float | None) -> http.client.HTTPConnection:
+    try:
+        parts = urlsplit(address)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        parts, host = urlsplit(""), None
+    if parts.scheme not in ("http", "https") or not host:
+        raise BadInput(f"--server {address!r} is no address: write unix:PATH or http://HOST:PORT")
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    return kind(host, port, timeout=timeout)
+
+
+def _read(body: bytes, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise Unavailable(
+            f"the answer is not as it should be ({error}): is it a remuda of this version that answers?"
+        ) from error
 
 
 class _NothingRuns(Unavailable):

@@ -4,6 +4,7 @@ import re
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, TypeAlias
+from urllib.parse import unquote
 
 from msgspec import Struct
 
@@ -64,7 +65,7 @@ def match(routes: tuple[Route, ...], method: str, path: str) -> tuple[Route, dic
         if route.method == method:
             found = _pattern(route.path).fullmatch(path)
             if found:
-                return route, found.groupdict()
+                return route, {name: unquote(text) for name, text in found.groupdict().items()}
     raise NotFound(f"there is no {method} {path}")
 
 

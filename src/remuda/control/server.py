@@ -2,9 +2,9 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from aiohttp import web
@@ -48,12 +48,17 @@ class ControlServer:
     async def start(self) -> None:
         """Listen. A socket that a dead process left behind is replaced."""
         if len(os.fsencode(self.socket)) > _LONGEST_PATH:
-            raise BadInput(f"the path of the control socket is too long for a Unix socket: {self.socket}")
-        self.socket.unlink(missing_ok=True)
+            raise BadInput(
+                f"the path of the control socket is too long for a Unix socket: {self.socket}; "
+                f"it may have {_LONGEST_PATH} bytes, choose a shorter --data-dir"
+            )
         await self._runner.setup()
         before = os.umask(0o177)
         try:
+            self.socket.unlink(missing_ok=True)
             await web.UnixSite(self._runner, str(self.socket), backlog=1024).start()
+        except OSError as error:
+            raise BadInput(f"the control socket {self.socket} cannot be made: {error.strerror}") from error
         finally:
             os.umask(before)
 
@@ -68,6 +73,13 @@ class ControlServer:
         async def answer(request: web.Request) -> web.StreamResponse:
             try:
                 body = decode(await request.read() or b"{}") if decode else None
+            except msgspec.ValidationError as error:
+                return _problem(400, f"the body is not as it should be: {error}")
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                return _problem(400, f"the body is not JSON: {error}")
+            except web.HTTPRequestEntityTooLarge:
+                return _problem(413, f"the body is larger than {_LARGEST_BODY // 1024} KiB")
+            try:
                 call = Call(dict(request.match_info), dict(request.query), body)
                 if route.view is not None:
                     view = route.view
@@ -76,28 +88,39 @@ class ControlServer:
                     assert route.handler is not None
                     told = await route.handler(call)
                 if route.streams:
-                    return await _stream(request, told)
+                    return await self._stream(request, told)
                 return web.Response(body=_encode(told), content_type=_JSON)
-            except msgspec.ValidationError as error:
-                return _problem(400, f"the body is not as it should be: {error}")
-            except msgspec.DecodeError as error:
-                return _problem(400, f"the body is not JSON: {error}")
             except NotFound as error:
                 return _problem(404, str(error))
             except BadInput as error:
                 return _problem(400, str(error))
             except Unavailable as error:
                 return _problem(503, str(error))
-            except web.HTTPException:
-                raise
-            except ConnectionError:
-                raise
             except Exception as error:  # noqa: BLE001 - one broken request must not hurt the rest
-                told = f"{type(error).__name__}: {error}"
-                self._log.error("request failed", method=route.method, path=route.path, error=told)
-                return _problem(500, told)
+                return _problem(500, self._failed(request, error))
 
         return answer
+
+    async def _stream(self, request: web.Request, pieces: AsyncGenerator[bytes, None]) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "application/octet-stream"})
+        await response.prepare(request)
+        async with aclosing(pieces):
+            try:
+                async for piece in pieces:
+                    await response.write(piece)
+                await response.write_eof()
+            except Exception as error:  # noqa: BLE001 - it is too late for another answer
+                if not isinstance(error, ConnectionError):
+                    self._failed(request, error)
+                if request.transport is not None:
+                    # Without the stream's end whoever reads knows that something is missing.
+                    request.transport.abort()
+        return response
+
+    def _failed(self, request: web.Request, error: Exception) -> str:
+        told = f"{type(error).__name__}: {error}"
+        self._log.error("request failed", method=request.method, path=request.path, error=told)
+        return told
 
 
 _JSON = "application/json"
@@ -109,15 +132,6 @@ async def _ready(response: web.Response) -> web.Response:
 
 async def _nothing_here(request: web.Request) -> web.Response:
     return _problem(404, f"there is no {request.method} {request.path}; /openapi.json tells what there is")
-
-
-async def _stream(request: web.Request, pieces: Any) -> web.StreamResponse:
-    response = web.StreamResponse(headers={"Content-Type": "application/octet-stream"})
-    await response.prepare(request)
-    async for piece in pieces:
-        await response.write(piece)
-    await response.write_eof()
-    return response
 
 
 def _problem(status: int, text: str) -> web.Response:

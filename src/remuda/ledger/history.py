@@ -55,9 +55,13 @@ _CYCLE = "SELECT id, first_at, last_at, count, snapshot, memory, policy, plan FR
 def cycle_at(
     db: sqlite3.Connection, loop: str, at: Instant, kinds: Kinds[S, M, P, A]
 ) -> Cycle[S, M, P, A] | None:
-    """The cycle in force at an instant: the last one that began by then."""
+    """
+    The cycle in force at an instant: the last recorded one that began by then.
+
+    In the order of recording, because the wall clock may have been set back since.
+    """
     row = db.execute(
-        f"{_CYCLE} WHERE loop = ? AND first_at <= ? ORDER BY first_at DESC, id DESC LIMIT 1", (loop, at)
+        f"{_CYCLE} NOT INDEXED WHERE loop = ? AND first_at <= ? ORDER BY id DESC LIMIT 1", (loop, at)
     ).fetchone()
     return _cycle(db, row, kinds) if row else None
 
@@ -101,9 +105,7 @@ def story(db: sqlite3.Connection, subject: str, until: Instant, most: int = 20) 
         "SELECT at, cycle, reason FROM stories WHERE subject = ? AND at <= ? ORDER BY id DESC LIMIT ?",
         (subject, until, most),
     ).fetchall()
-    return tuple(
-        Line(at, cycle, msgspec.msgpack.decode(reason, type=Reason)) for at, cycle, reason in reversed(rows)
-    )
+    return _lines(rows)
 
 
 def newest(db: sqlite3.Connection, most: int) -> tuple[Line, ...]:

@@ -111,7 +111,7 @@ class Ledger(Generic[S, M, P, A]):
             row = self._row
             await self._store.write(
                 lambda db: db.execute(
-                    "UPDATE cycles SET last_at = ?, count = count + 1 WHERE id = ?", (now, row)
+                    "UPDATE cycles SET last_at = max(last_at, ?), count = count + 1 WHERE id = ?", (now, row)
                 ),
                 durable=False,
             )
@@ -125,7 +125,7 @@ class Ledger(Generic[S, M, P, A]):
 
         row, started = await self._store.write(change, durable=False)
         self._row, self._last = row, prints
-        self._codes.update({reason.subject: reason.code for reason in plan.reasons})
+        self._codes = _codes(plan)
         return started
 
     def _write_cycle(
@@ -175,10 +175,14 @@ class Ledger(Generic[S, M, P, A]):
         )
 
     def _load_codes(self, db: sqlite3.Connection) -> dict[str, str]:
-        rows = db.execute(
-            "SELECT subject, code FROM stories WHERE subject LIKE 'pool/%' GROUP BY subject HAVING max(id)"
-        )
-        return dict(rows.fetchall())
+        row = db.execute(
+            "SELECT plan FROM cycles WHERE id = (SELECT max(id) FROM cycles WHERE loop = ?)", (self._loop,)
+        ).fetchone()
+        return _codes(unpack(row[0], self._kinds.plan)) if row else {}
+
+
+def _codes(plan: Plan[Any]) -> dict[str, str]:
+    return {reason.subject: reason.code for reason in plan.reasons}
 
 
 class Notebook(Generic[S, M, P, A]):

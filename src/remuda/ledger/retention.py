@@ -1,12 +1,17 @@
 """What is forgotten: history past an age or a size. Jobs and machines that still matter are never touched."""
 
 import sqlite3
+import zlib
+from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from remuda.model.times import DAY, Instant
 
+#: rows of each table, and pages given back to the disk, at a time
 _SLICE = 500
+_FOREVER = 2**62
 
 
 class Retention(Struct, frozen=True):
@@ -21,40 +26,56 @@ def forget(db: sqlite3.Connection, keep: Retention, now: Instant) -> int:
     Give up a slice of history that is too old or too much; return how many rows went.
 
     A slice at a time, so that no writer waits long; call it again while it returns something. The newest cycle of
-    each loop always stays: it is what the world looked like last.
+    each loop always stays: it is what the world looked like last. So does what began the present state of each
+    subject that it speaks of.
     """
-    gone = _drop_cycles(db, "first_at < ?", (now - keep.age,))
-    size = _used_bytes(db)
-    if size > keep.most_bytes:
-        gone += _drop_cycles(db, "1 = 1", ())
-    gone += db.execute(
-        "DELETE FROM stories WHERE id IN (SELECT id FROM stories WHERE at < ? AND id NOT IN"
-        " (SELECT max(id) FROM stories GROUP BY subject) LIMIT ?)",
-        (now - keep.age, _SLICE),
-    ).rowcount
-    gone += db.execute(
-        "DELETE FROM operations WHERE id IN (SELECT id FROM operations WHERE seen = 1 AND started_at < ? LIMIT ?)",
-        (now - keep.age, _SLICE),
-    ).rowcount
+    gone = _drop(db, now - keep.age)
+    if _used_bytes(db) > keep.most_bytes:
+        gone += _drop(db, _FOREVER)
     if gone:
-        db.execute(
-            "DELETE FROM policies WHERE digest NOT IN (SELECT policy FROM cycles)",
-        )
-        db.execute("PRAGMA incremental_vacuum(1000)")
+        for _ in range(_SLICE):  # one page each: the driver does not go on by itself
+            db.execute("PRAGMA incremental_vacuum(1)")
     return gone
 
 
 def make_room(db: sqlite3.Connection) -> int:
     """Give up the oldest history at once, because jobs need the space more."""
-    return _drop_cycles(db, "1 = 1", ())
+    return _drop(db, _FOREVER)
 
 
-def _drop_cycles(db: sqlite3.Connection, where: str, terms: tuple[object, ...]) -> int:
-    return db.execute(
-        f"DELETE FROM cycles WHERE id IN (SELECT id FROM cycles WHERE {where}"  # noqa: S608 - fixed words
-        " AND id NOT IN (SELECT max(id) FROM cycles GROUP BY loop) ORDER BY id LIMIT ?)",
-        (*terms, _SLICE),
+def _drop(db: sqlite3.Connection, before: Instant) -> int:
+    gone = db.execute(
+        "DELETE FROM cycles WHERE id IN (SELECT id FROM cycles WHERE last_at < ?"
+        " AND id NOT IN (SELECT max(id) FROM cycles GROUP BY loop) ORDER BY last_at LIMIT ?)",
+        (before, _SLICE),
     ).rowcount
+    gone += db.execute(
+        "DELETE FROM stories WHERE id IN (SELECT id FROM stories WHERE at < ?"
+        " AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY at LIMIT ?)",
+        (before, msgspec.json.encode(_stories_in_force(db)).decode(), _SLICE),
+    ).rowcount
+    gone += db.execute(
+        "DELETE FROM operations WHERE id IN (SELECT id FROM operations WHERE started_at < ? AND seen = 1"
+        " ORDER BY started_at LIMIT ?)",
+        (before, _SLICE),
+    ).rowcount
+    if gone:
+        db.execute("DELETE FROM policies WHERE NOT EXISTS (SELECT 1 FROM cycles WHERE policy = digest)")
+    return gone
+
+
+def _stories_in_force(db: sqlite3.Connection) -> list[int]:
+    """The line that began the present state of each subject of the newest plans."""
+    plans = db.execute("SELECT plan FROM cycles WHERE id IN (SELECT max(id) FROM cycles GROUP BY loop)")
+    found = []
+    for (packed,) in plans.fetchall():
+        plan: dict[str, Any] = msgspec.msgpack.decode(zlib.decompress(packed))
+        for reason in plan["reasons"]:
+            found += db.execute(
+                "SELECT max(id) FROM stories WHERE subject = ? AND code = ?",
+                (reason["subject"], reason["code"]),
+            ).fetchone()
+    return [number for number in found if number is not None]
 
 
 def _used_bytes(db: sqlite3.Connection) -> int:

@@ -25,6 +25,8 @@ CREATE TABLE cycles (
   plan      BLOB    NOT NULL
 ) STRICT;
 CREATE INDEX cycles_by_time ON cycles (loop, first_at);
+CREATE INDEX cycles_by_end ON cycles (last_at);
+CREATE INDEX cycles_by_policy ON cycles (policy);
 
 CREATE TABLE policies (
   digest BLOB PRIMARY KEY,
@@ -48,6 +50,8 @@ CREATE TABLE operations (
 ) STRICT;
 CREATE UNIQUE INDEX operations_one_per_target ON operations (loop, target) WHERE outcome IS NULL;
 CREATE INDEX operations_to_see ON operations (loop) WHERE seen = 0;
+CREATE INDEX operations_by_target ON operations (target);
+CREATE INDEX operations_by_time ON operations (started_at);
 
 CREATE TABLE stories (
   id      INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -38,7 +38,7 @@ class Store(Protocol):
         ...
 
     def read(self, question: Write[T]) -> T:
-        """Answer a question from committed data, at once."""
+        """Answer a question from committed data, at once and all of it as of one moment."""
         ...
 
 
@@ -49,6 +49,8 @@ class _Task:
         self.change = change
         self.durable = durable
         self.future: Future[Any] = Future()
+        # From now on it cannot be cancelled: the writer must be able to answer, whoever still listens.
+        self.future.set_running_or_notify_cancel()
 
 
 class SqliteStore:
@@ -68,12 +70,15 @@ class SqliteStore:
         self._readers = threading.local()
         self._open_readers: list[sqlite3.Connection] = []
         self._is_full_sync = True
+        self._is_closed = False
         self._connection = _open_for_writing(path, most_bytes)
         self._thread = threading.Thread(target=self._work, name="store", daemon=True)
         self._thread.start()
 
     async def write(self, change: Write[T], *, durable: bool = True) -> T:
         """Run `change` in the writer thread; cancelling the caller does not undo it."""
+        if self._is_closed:
+            raise Unavailable(f"{self.path} is closed: remuda is stopping")
         task = _Task(change, durable=durable)
         self._tasks.put(task)
         result: T = await asyncio.wrap_future(task.future)
@@ -83,13 +88,15 @@ class SqliteStore:
         """Answer from a read-only connection of the calling thread."""
         connection: sqlite3.Connection | None = getattr(self._readers, "connection", None)
         if connection is None:
-            connection = _connect(f"{self.path.as_uri()}?mode=ro")
+            connection = _connect(self.path, "ro")
             self._readers.connection = connection
             self._open_readers.append(connection)
-        return question(connection)
+        with _one_moment(connection):
+            return question(connection)
 
     def close(self) -> None:
         """Commit what was asked for and let go of the file."""
+        self._is_closed = True
         self._tasks.put(None)
         self._thread.join()
         for reader in self._open_readers:
@@ -114,17 +121,20 @@ class SqliteStore:
                 return
 
     def _commit(self, batch: list[_Task]) -> None:
-        try:
-            answers = self._try_commit(batch)
-        except sqlite3.Error as error:
-            if not _is_full(error) or not self._gave_room():
-                self._fail(batch, error)
-                return
+        while True:
             try:
                 answers = self._try_commit(batch)
-            except sqlite3.Error as again:
-                self._fail(batch, again)
+            except sqlite3.Error as error:
+                if _is_full(error) and self._gave_room():
+                    continue
+                if _is_full(error) and len(batch) > 1:
+                    # What is too large must not keep out what still fits.
+                    for task in batch:
+                        self._commit([task])
+                    return
+                self._fail(batch, error)
                 return
+            break
         for task, (answer, problem) in zip(batch, answers, strict=True):
             if problem is None:
                 task.future.set_result(answer)
@@ -178,15 +188,14 @@ class SqliteStore:
         else:
             told = Unavailable(f"writing {self.path}: {error}")
         for task in batch:
-            if not task.future.done():
-                task.future.set_exception(told)
+            task.future.set_exception(told)
 
 
 class InlineStore:
     """A store in memory that writes at once in the calling thread: for simulations and dry runs."""
 
     def __init__(self) -> None:
-        self._connection = _connect(":memory:")
+        self._connection = _connect(None, "memory")
         migrate(self._connection, "memory")
 
     async def write(self, change: Write[T], *, durable: bool = True) -> T:
@@ -210,7 +219,7 @@ class ReadOnlyStore:
 
     def __init__(self, path: Path) -> None:
         with explained(path):
-            self._connection = _connect(f"{path.as_uri()}?mode=ro")
+            self._connection = _connect(path, "ro")
             check(self._connection, str(path))
 
     async def write(self, change: Write[T], *, durable: bool = True) -> T:
@@ -220,7 +229,8 @@ class ReadOnlyStore:
 
     def read(self, question: Write[T]) -> T:
         """Answer from committed data."""
-        return question(self._connection)
+        with _one_moment(self._connection):
+            return question(self._connection)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -232,13 +242,26 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
     """A read-only connection to a store that may or may not be in use; `BadInput` when there is none."""
     if not path.exists():
         raise BadInput(f"there is no store at {path}: nothing has run with this data directory yet")
-    connection = _connect(f"{path.as_uri()}?mode=ro")
+    with explained(path):
+        connection = _connect(path, "ro")
     try:
         with explained(path):
             check(connection, str(path))
-        yield connection
+        with _one_moment(connection):
+            yield connection
     finally:
         connection.close()
+
+
+@contextmanager
+def _one_moment(connection: sqlite3.Connection) -> Iterator[None]:
+    """Several questions see the same state, whatever is committed in between."""
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
 
 
 @contextmanager
@@ -257,29 +280,46 @@ def explained(path: Path) -> Iterator[None]:
 
 def _open_for_writing(path: Path, most_bytes: int | None) -> sqlite3.Connection:
     with explained(path):
-        connection = _connect(f"{path.as_uri()}?mode=rwc")
         try:
+            # Before SQLite makes it: its companions take over the mode.
+            path.touch(mode=0o600)
+        except OSError as error:
+            raise sqlite3.OperationalError(error.strerror) from error
+        connection = _connect(path, "rw")
+        try:
+            # Before anything is set, because settings are kept in the file.
+            check(connection, str(path))
+            _check_whole(connection)
+            path.chmod(0o600)
             # Not for an existing file: it takes effect only before the first table.
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA cache_size = -4096")
-            problem: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-            if problem != "ok":
-                raise sqlite3.DatabaseError(problem)
             migrate(connection, str(path))
             if most_bytes is not None:
                 connection.execute(f"PRAGMA max_page_count = {max(1, most_bytes // _PAGE)}")
         except BaseException:
             connection.close()
             raise
-    path.chmod(0o600)
     return connection
 
 
-def _connect(address: str) -> sqlite3.Connection:
+def _check_whole(connection: sqlite3.Connection) -> None:
+    problem: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if problem != "ok":
+        raise sqlite3.DatabaseError(problem)
+
+
+def _connect(path: Path | None, mode: str) -> sqlite3.Connection:
+    """Without a path, a database in memory."""
     connection = sqlite3.connect(
-        address, uri=True, timeout=10, isolation_level=None, check_same_thread=False, cached_statements=256
+        f"{path.absolute().as_uri()}?mode={mode}" if path is not None else ":memory:",
+        uri=True,
+        timeout=10,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=256,
     )
     connection.execute("PRAGMA busy_timeout = 10000")
     return connection

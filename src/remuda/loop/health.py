@@ -167,6 +167,13 @@ def metrics_page(registry: CollectorRegistry) -> Callable[[], tuple[int, str, by
     return lambda: (200, "text/plain; version=0.0.4; charset=utf-8", generate_latest(registry))
 
 
+def _answer(page: Callable[[], tuple[int, str, bytes]]) -> tuple[int, str, bytes]:
+    try:
+        return page()
+    except Exception as error:  # noqa: BLE001 - a probe that gets no answer learns nothing
+        return 500, "text/plain; charset=utf-8", f"{type(error).__name__}: {error}\n".encode()
+
+
 def _handler(pages: dict[str, Callable[[], tuple[int, str, bytes]]]) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -178,7 +185,7 @@ def _handler(pages: dict[str, Callable[[], tuple[int, str, bytes]]]) -> type[Bas
                 known = " ".join(sorted(pages))
                 answer = (404, "text/plain; charset=utf-8", f"not found; there is {known}\n".encode())
             else:
-                answer = page()
+                answer = _answer(page)
             status, kind, body = answer
             self.send_response(status)
             self.send_header("Content-Type", kind)

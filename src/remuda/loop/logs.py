@@ -5,6 +5,8 @@ Everything that other libraries log through `logging` comes out in the same form
 that holds one is ever passed to a log call.
 """
 
+import contextlib
+import json
 import logging
 import sys
 from collections.abc import Callable
@@ -42,7 +44,16 @@ class Log:
     def _line(self, level: str, message: str, terms: dict[str, object]) -> None:
         if _LEVELS[level] >= self._least:
             line = {"time": write_instant(self._clock.now()), "level": level, "msg": message, **terms}
-            self._write(_encode(line).decode() + "\n")
+            # Nothing may fail because it was told: not on a full disk, and not on words that are no text.
+            with contextlib.suppress(OSError):
+                self._write(_as_text(line) + "\n")
+
+
+def _as_text(line: dict[str, object]) -> str:
+    try:
+        return _encode(line).decode()
+    except UnicodeEncodeError:
+        return json.dumps(line, default=str)
 
 
 class _Bridge(logging.Handler):

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from remuda.errors import InvariantError
+from remuda.errors import InvariantError, Unavailable
 from remuda.loop.clock import Clock
 from remuda.loop.job import Job, Recorder
 from remuda.loop.logs import Log
@@ -158,6 +158,7 @@ class Loop(Generic[S, M, P, A]):
             if standing.paused:
                 standing.phase = Phase.PAUSED
                 await self._woken.wait()
+                due = clock.monotonic()
                 continue
             wait = pace.interval
             standing.in_cycle_since = began
@@ -204,8 +205,13 @@ class Loop(Generic[S, M, P, A]):
         """Go through the three steps once. Without a task group nothing is started."""
         reach = self._tools.reach
         saw = self._recorder.operations()
-        async with asyncio.timeout(self.pace.observe_timeout):
-            seen = await self.job.observe(saw)
+        try:
+            async with asyncio.timeout(self.pace.observe_timeout) as limit:
+                seen = await self.job.observe(saw)
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise Unavailable(f"observing was not done after {self.pace.observe_timeout:g} s") from error
         now = self._tools.clock.now()
         policy, before = self.policy, self._memory
         plan, after = self.job.decide(seen, before, policy, now)
@@ -213,11 +219,12 @@ class Loop(Generic[S, M, P, A]):
         started = await self._recorder.record(seen, before, policy, now, plan, after, saw)
         self._memory = after
         await reach("loop.recorded")
-        self._meters.actions.observe(len(plan.actions))
-        self._tell(seen, plan, now)
+        # First of all: what is recorded and not started would be under way for ever.
         if acts is not None:
             for operation in started:
                 self._start(operation, acts)
+        self._meters.actions.observe(len(plan.actions))
+        self._tell(seen, plan, now)
         return plan
 
     def _start(self, operation: Operation[A], acts: asyncio.TaskGroup) -> None:
@@ -230,12 +237,13 @@ class Loop(Generic[S, M, P, A]):
             now = self._tools.clock.now
             await self._tools.reach("loop.acting")
             try:
-                async with asyncio.timeout(self.pace.act_timeout):
+                async with asyncio.timeout(self.pace.act_timeout) as limit:
                     outcome = await self.job.act(operation)
-            except TimeoutError:
-                outcome = Outcome("failed", now(), f"not done after {self.pace.act_timeout:g} s")
             except Exception as error:  # noqa: BLE001 - a failed action is an outcome that the next plan sees
-                outcome = Outcome("failed", now(), f"{type(error).__name__}: {error}")
+                told = f"{type(error).__name__}: {error}"
+                if limit.expired():
+                    told = f"not done after {self.pace.act_timeout:g} s"
+                outcome = Outcome("failed", now(), told)
             await self._tools.reach("loop.acted")
             if outcome.status != "done":
                 self._tools.log.warning(
@@ -271,11 +279,7 @@ class Loop(Generic[S, M, P, A]):
 
     def _note_error(self, error: Exception) -> float:
         standing, pace = self.standing, self.pace
-        text = (
-            str(error) or "timed out"
-            if isinstance(error, TimeoutError)
-            else f"{type(error).__name__}: {error}"
-        )
+        text = f"{type(error).__name__}: {error}"
         standing.phase, standing.last_error = Phase.FAILING, text
         standing.errors_in_a_row += 1
         self._meters.errors.inc()

@@ -45,8 +45,13 @@ def show(report: Report, form: str, *, quiet: bool = False, out: TextIO | None =
             _print_tables(report, stream, quiet=quiet)
 
 
+def one_line(text: str) -> str:
+    """Text as one line that a terminal only shows: nothing in it can move the cursor or change a colour."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else " " if c.isspace() else "�" for c in text)
+
+
 def _print_tables(report: Report, stream: TextIO, *, quiet: bool) -> None:
-    stream.writelines(line + "\n" for line in report.lines)
+    stream.writelines(_harmless(line) + "\n" for line in report.lines)
     for index, table in enumerate(report.tables):
         if table.title and not quiet:
             stream.write(("\n" if index or report.lines else "") + table.title + "\n")
@@ -54,12 +59,24 @@ def _print_tables(report: Report, stream: TextIO, *, quiet: bool) -> None:
             if table.note and not quiet:
                 stream.write(table.note + "\n")
             continue
-        rows = table.rows if quiet else (table.headings, *table.rows)
+        rows = [tuple(map(_harmless, row)) for row in table.rows]
+        if not quiet:
+            rows.insert(0, table.headings)
         widths = [max(len(row[column]) for row in rows) for column in range(len(table.headings))]
         stream.writelines(
             "   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() + "\n"
             for row in rows
         )
+
+
+#: a job's command or output must not be able to steer the terminal
+_CONTROL = {number: "\N{REPLACEMENT CHARACTER}" for number in (*range(32), *range(127, 160))} | {
+    ord(space): " " for space in "\n\r\t"
+}
+
+
+def _harmless(text: str) -> str:
+    return text.translate(_CONTROL)
 
 
 def _markdown(report: Report) -> str:

@@ -21,6 +21,8 @@ from remuda.sources.queue.queue import Answer, Queue
 
 T = TypeVar("T")
 
+_GROWING = frozenset({"pool.growing", "pool.backing-off", "pool.failing", "pool.waiting-for-room"})
+
 
 class FullWorld(World):
     """The real queue and ledger, and a process that dies and comes back."""
@@ -182,6 +184,9 @@ class FullWorld(World):
             return f"jobs are left: {states}; {self._told(process)}"
         if process.ledger.operations():
             return f"operations are left: {process.ledger.operations()}"
+        unsteady = [reason for reason in self.watch.reasons if reason.code in _GROWING]
+        if unsteady:
+            return f"pools still grow: {unsteady}"
         moving = [
             machine.name
             for machine in self.provider.machines.values()

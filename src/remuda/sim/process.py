@@ -7,26 +7,28 @@ for stays. Machines go on meanwhile, and the next process starts from the store.
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from prometheus_client import CollectorRegistry
 
 from remuda.errors import Unavailable
-from remuda.ledger.record import Kinds, Ledger
+from remuda.ledger.record import Ledger
 from remuda.ledger.store import InlineStore, Write
 from remuda.loop.clock import Clock
 from remuda.loop.job import Recorder
 from remuda.loop.logs import Log
 from remuda.loop.loop import Loop, Pace, Tools
 from remuda.loop.metrics import LoopMetrics
+from remuda.loop.steps import Reach
 from remuda.model.jobs import Finished
 from remuda.model.machines import Order, Supplied
-from remuda.model.plans import Operation, Plan
+from remuda.model.plans import Plan
 from remuda.model.times import Instant
 from remuda.pools.controller import LOOP, PoolsJob
 from remuda.pools.decide.world import Memory, Policy, PoolAction, Snapshot
+from remuda.pools.kinds import POOL_KINDS
 from remuda.pools.meters import PoolMeters
 from remuda.pools.overrides import overrides
 from remuda.pools.policy import Setup
@@ -38,7 +40,6 @@ from remuda.sources.queue.queue import Queue, Terms
 
 T = TypeVar("T")
 
-KINDS = Kinds(Snapshot, Memory, Policy, Plan[PoolAction], Operation[PoolAction])
 PoolsLoop: TypeAlias = Loop[Snapshot, Memory, Policy, PoolAction]
 PoolsRecorder: TypeAlias = Recorder[Snapshot, Memory, Policy, PoolAction]
 
@@ -50,7 +51,7 @@ def make_loop(
     clock: Clock,
     seed: int,
     pace: Pace,
-    reach: Callable[[str], Awaitable[None]],
+    reach: Reach,
     tell: Callable[[str], None],
 ) -> PoolsLoop:
     """A loop whose warnings and errors are told."""
@@ -108,13 +109,21 @@ class SimStore:
         self._process = process
         self._inner = inner
         self._asked: asyncio.Queue[tuple[Write[Any], asyncio.Future[Any]]] = asyncio.Queue()
+        self._unanswered: set[asyncio.Future[Any]] = set()
 
     async def write(self, change: Write[T], *, durable: bool = True) -> T:
         """Wait for the writer; cancelling the caller does not undo the write."""
         del durable
         answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._unanswered.add(answer)
+        answer.add_done_callback(self._unanswered.discard)
         self._asked.put_nowait((change, answer))
         return await answer
+
+    def abandon(self) -> None:
+        """Nobody will be answered any more."""
+        for answer in tuple(self._unanswered):
+            answer.cancel()
 
     def read(self, question: Write[T]) -> T:
         """Answer from what is committed."""
@@ -195,7 +204,7 @@ class Process:
         self._faults = faults
         self._tasks: set[asyncio.Task[Any]] = set()
         self._store = SimStore(self, store)
-        self.queue = Queue(self._store, SimFiles(watch.results), clock, self._wake)
+        self.queue = Queue(self._store, SimFiles(watch.results), clock, self._wake, self.reach)
         self._job = WatchedJob(
             {"queue": self.queue},
             {"sim": _Reach(self, provider)},
@@ -204,7 +213,7 @@ class Process:
             PoolMeters(CollectorRegistry()),
         )
         self._job.watch = watch
-        self.ledger = Ledger(self._store, LOOP, KINDS)
+        self.ledger = Ledger(self._store, LOOP, POOL_KINDS)
         self.loop: PoolsLoop = make_loop(
             self._job, self.ledger, setup.policy, clock, seed, pace, self.reach, watch.heard
         )
@@ -226,6 +235,7 @@ class Process:
         await self._dead.wait()
         for task in self._tasks:
             task.cancel()
+        self._store.abandon()
 
     def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """A task that ends with the process."""

@@ -133,6 +133,10 @@ def _faults(dice: random.Random) -> dict[str, Fault]:
         "store.commit": Fault(delay=0.5, fail=shaky / 10, crash=crash, longest_delay_s=0.1),
         "store.committed": Fault(delay=0.1, crash=crash, longest_delay_s=0.05),
         **{
+            f"queue.{step}": Fault(delay=0.1, crash=crash, longest_delay_s=0.2)
+            for step in ("exchanged", "forgot", "submitted")
+        },
+        **{
             f"loop.{step}": Fault(delay=0.1, crash=crash, longest_delay_s=0.5)
             for step in ("decided", "recorded", "acting", "acted")
         },
@@ -141,7 +145,8 @@ def _faults(dice: random.Random) -> dict[str, Fault]:
 
 def _setup(dice: random.Random) -> Setup:
     ceilings = {f"ceiling-{number}": dice.randint(3, 8) for number in range(dice.randint(0, 2))}
-    left = dict(ceilings)
+    # One place is promised to nobody, so that pools without a promise are served in the end too.
+    left = {name: limit - 1 for name, limit in ceilings.items()}
     pools, setups = {}, {}
     for number in range(dice.randint(2, 6)):
         name = f"pool{number}"
@@ -240,7 +245,7 @@ def _meddling(dice: random.Random, setup: Setup, seconds: float) -> list[Event]:
 
 
 def _lowered(dice: random.Random, setup: Setup, at: float) -> list[Event]:
-    """A ceiling falls to what is promised under it, below what may be busy, and rises again."""
+    """A ceiling falls to what is promised under it, perhaps below what is busy, and rises again."""
     if not setup.policy.ceilings:
         return []
     name = dice.choice(list(setup.policy.ceilings))
@@ -251,7 +256,7 @@ def _lowered(dice: random.Random, setup: Setup, at: float) -> list[Event]:
         for pool in setup.policy.pools.values()
         if pool.ceiling == name
     )
-    ceilings = {**setup.policy.ceilings, name: max(1, least)}
+    ceilings = {**setup.policy.ceilings, name: least + 1}
     lowered = Setup(structs.replace(setup.policy, ceilings=ceilings), setup.pools)
     return [Reload(at, lowered), Reload(at + 240, setup)]
 

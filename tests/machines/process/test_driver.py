@@ -295,10 +295,17 @@ async def test_the_same_id_under_another_directory_is_another_machine(drive: Dri
         assert is_alive(pid)
 
 
-@pytest.mark.parametrize("shim_lives", [True, False])
-@pytest.mark.parametrize("forged", ["pid", "all"])
+@pytest.mark.parametrize(
+    ("lie", "shim_lives"),
+    [
+        pytest.param({}, False, id="it looks just like the dead shim"),
+        pytest.param({"start": "1"}, False, id="it began later than the dead shim"),
+        pytest.param({"start": "1"}, True, id="it began later than what the file says"),
+        pytest.param({"boot": "earlier"}, True, id="it is of a later boot than the file"),
+    ],
+)
 async def test_a_stranger_with_a_recycled_pid_is_never_touched(
-    drive: Drive, tmp_path: Path, forged: str, shim_lives: bool
+    drive: Drive, tmp_path: Path, lie: dict[str, str], shim_lives: bool
 ) -> None:
     first = await drive()
     await first.create(spec())
@@ -310,8 +317,7 @@ async def test_a_stranger_with_a_recycled_pid_is_never_touched(
     with stranger() as pid:
         note = tmp_path / "machines" / "m" / "shim.json"
         truth = note.read_text()
-        is_whole = forged == "all" and not shim_lives
-        note.write_text(json.dumps(identity(pid) if is_whole else {"pid": pid, "start": "1"}))
+        note.write_text(json.dumps(identity(pid) | lie))
         machines = await drive(grace_s=0.5)
         if shim_lives:
             with pytest.raises(Unavailable, match="its lock is held, but not by its shim"):

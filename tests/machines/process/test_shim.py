@@ -343,9 +343,12 @@ def test_a_busy_machine_without_remuda_works_on(hold: Hold, remuda: Remuda, tmp_
     remuda.order("m", order := sh(tmp_path, "j", "sleep 1; echo done"))
     eventually(lambda: remuda.asks("/m/watch"))
     remuda.stop()
-    assert machine.end()["code"] == "orphaned"
+    end = machine.end()
+    assert end["code"] == "orphaned"
     assert output(order) == b"done\n"
-    assert json.loads((tmp_path / "attempt-j-1" / "result.json").read_text())["exit_code"] == 0
+    result = json.loads((tmp_path / "attempt-j-1" / "result.json").read_text())
+    assert result["exit_code"] == 0
+    assert end["at"] - result["finished_at"] >= 250, "it waits for Remuda to hear of the job"
 
 
 def test_a_terminated_shim_ends_its_job_and_says_so(hold: Hold, remuda: Remuda, tmp_path: Path) -> None:

@@ -185,8 +185,7 @@ class ProcessMachines:
             machine, directory = self._machines.get(name), self._root / name
             if machine is None:
                 return not directory.exists()
-            file = _read_file(directory)
-            if machine.file.created_at != created_at or (file is not None and file.created_at != created_at):
+            if (_read_file(directory) or machine.file).created_at != created_at:
                 return False
             await self._stop(machine)
             try:

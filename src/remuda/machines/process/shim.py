@@ -65,6 +65,9 @@ def main(directory: str) -> int:
         if shim and shim.job:
             shim.give_up(shim.job)
     say(f"ended: {code} {detail}")
+    if shim and shim.machine["cgroup"]:
+        with contextlib.suppress(OSError):
+            os.rmdir(shim.machine["cgroup"])  # noqa: PTH106
     try:
         if is_at(lock, f"{directory}/lock"):
             write_json(f"{directory}/end.json", {"code": code, "detail": detail, "at": wall_ms()}, sync=True)

@@ -40,7 +40,7 @@ class Census(Struct, gc=False):
     moving: Sequence[Machine] = _NOBODY
     #: how many `Create` operations are under way whose machine is not to be seen yet
     pending: int = 0
-    #: targets not to be touched in this cycle
+    #: targets not to be touched in this cycle, machines whose own creation is still under way included
     occupied: frozenset[str] = _NOTHING
     #: machines and creations that failed and were not counted before
     failures: int = 0
@@ -94,11 +94,10 @@ def _add_others(
     counted: tuple[str, ...],
 ) -> None:
     """Sort those that are neither idle nor busy, and set apart whoever has an operation under way."""
-    occupied, census.pending, census.failures = _note_operations(operations, seen)
-    census.occupied = occupied
-    moving = [machine for machine in census.idle if machine.name in occupied]
+    targets = _note_operations(census, operations, seen)
+    moving = [machine for machine in census.idle if machine.name in targets]
     if moving:
-        census.idle = [machine for machine in census.idle if machine.name not in occupied]
+        census.idle = [machine for machine in census.idle if machine.name not in targets]
     creating, draining, dead, overdue, failed = [], [], [], [], []
     for machine in others:
         name, state = machine.name, machine.state
@@ -106,7 +105,7 @@ def _add_others(
         if machine.ended is not None or state is State.FAILED:
             dead.append(machine)
             has_failed = _is_failure(machine)
-        elif name in occupied or state is State.DELETING:
+        elif name in targets or state is State.DELETING:
             moving.append(machine)
         elif state is State.DRAINING:
             draining.append(machine)
@@ -120,7 +119,7 @@ def _add_others(
         elif has_failed:
             failed.append(name)
             # What ends while we end it did not fail.
-            census.failures += name not in occupied
+            census.failures += name not in targets
     census.creating, census.draining, census.dead = creating, draining, dead
     census.overdue, census.moving, census.failed = overdue, moving, tuple(failed)
     census.ready = len(census.idle) + len(census.busy)
@@ -129,22 +128,25 @@ def _add_others(
 
 
 def _note_operations(
-    operations: list[Operation[PoolAction]], seen: PoolSeen
-) -> tuple[frozenset[str], int, int]:
-    """The targets to leave alone, the machines still to appear and the creations that failed."""
+    census: Census, operations: list[Operation[PoolAction]], seen: PoolSeen
+) -> frozenset[str]:
+    """Count the machines still to appear and the creations that failed; return the targets of operations."""
     names = {machine.name for machine in seen.machines}
-    occupied = set()
-    pending = failures = 0
+    targets, unsettled = set(), set()
     for operation in operations:
         action, outcome = operation.action, operation.outcome
         if outcome is None:
-            occupied.add(action.target)
-            pending += isinstance(action, Create) and machine_name(action.pool, operation.id) not in names
+            targets.add(action.target)
+            if isinstance(action, Create):
+                # It may be carried out again, and must then find the machine it made, also when that is over.
+                unsettled.add(machine_name(action.pool, operation.id))
         elif outcome.status == "failed":
             # Not again in this very cycle: the next one retries.
-            occupied.add(action.target)
-            failures += isinstance(action, Create)
-    return frozenset(occupied), pending, failures
+            targets.add(action.target)
+            census.failures += isinstance(action, Create)
+    census.pending = len(unsettled - names)
+    census.occupied = frozenset(targets | unsettled)
+    return frozenset(targets)
 
 
 def _is_failure(machine: Machine) -> bool:

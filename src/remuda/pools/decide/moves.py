@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from remuda.model.machines import Machine
+from remuda.model.machines import Machine, State
 from remuda.model.plans import Reason, Term
 from remuda.model.times import Instant
 from remuda.pools.decide.case import Case
@@ -49,15 +49,17 @@ def _may_close(case: Case) -> bool:
 
 
 def _clean_up(moves: Moves, policy: PoolPolicy, census: Census) -> None:
-    for machine in census.dead:
-        if machine.name not in census.occupied:
-            ended = machine.ended
-            code = f"machine.{ended.code}" if ended else "machine.failed"
-            _delete(moves, policy, machine, code, detail=ended.detail if ended else "")
-    for machine in census.overdue:
-        _delete(moves, policy, machine, "machine.boot-timeout", timeout=policy.boot_timeout)
-    for machine in census.draining:
-        _delete(moves, policy, machine, "machine.drained")
+    for machine in (*census.dead, *census.overdue, *census.draining):
+        if machine.name in census.occupied:
+            continue
+        if machine.ended is not None:
+            _delete(moves, policy, machine, f"machine.{machine.ended.code}", detail=machine.ended.detail)
+        elif machine.state is State.FAILED:
+            _delete(moves, policy, machine, "machine.failed", detail="")
+        elif machine.state is State.DRAINING:
+            _delete(moves, policy, machine, "machine.drained")
+        else:
+            _delete(moves, policy, machine, "machine.boot-timeout", timeout=policy.boot_timeout)
 
 
 def _finish_rollout(moves: Moves, policy: PoolPolicy, census: Census) -> bool:
@@ -78,7 +80,8 @@ def _let_go(moves: Moves, case: Case, now: Instant) -> None:
     sure = [
         machine
         for machine in census.idle
-        if not policy.idle_window or idle_since[machine.name] + policy.idle_window <= now
+        if machine.name not in census.occupied
+        and (not policy.idle_window or idle_since[machine.name] + policy.idle_window <= now)
     ]
     moves.unconfirmed = len(census.idle) - len(sure)
     # Old templates first, then whoever has waited longest; names settle the rest.

@@ -14,6 +14,7 @@ from remuda.model.jobs import Changed, Job, JobList, JobState, Submit, Submitted
 from remuda.model.times import Duration
 from remuda.output.moments import age, clock_time
 from remuda.output.show import Report, Table
+from remuda.sources.queue.output import JobFiles, written
 
 
 @click.command(cls=Command, context_settings={"ignore_unknown_options": False})
@@ -179,7 +180,7 @@ def list_jobs(session: Session, state: str | None, job_class: str | None, most: 
             job.attempts[-1].machine if job.attempts else "-",
             age(now - job.submitted_at),
             _outcome(job),
-            " ".join(job.spec.command).replace("\n", " ")[:60],
+            _shortened(shlex.join(job.spec.command), 60),
         )
         for job in found.jobs
     )
@@ -198,7 +199,7 @@ def show(session: Session, number: int) -> None:
         f"job        {job.id}",
         f"class      {job.job_class}",
         f"state      {job.state}" + (" (to be cancelled)" if job.cancelled and not job.state.is_end else ""),
-        f"command    {' '.join(job.spec.command)}",
+        f"command    {one_line(shlex.join(job.spec.command))}",
         f"submitted  {clock_time(job.submitted_at, now)} ({age(now - job.submitted_at)} ago)",
         f"priority   {job.priority}",
         f"tries      {len(job.attempts)} of at most {job.retries + 1}",
@@ -231,12 +232,17 @@ def show(session: Session, number: int) -> None:
 @click.option("--attempt", type=click.IntRange(1), help="Only this try.")
 @pass_session
 def logs(session: Session, number: int, follow: bool, attempt: int | None) -> None:
-    """A job's output."""
-    if follow:
+    """A job's output, also when nothing runs."""
+    job = session.remuda.get(path_of("v1", "jobs", number), Job)
+    if follow and attempt is None and not job.state.is_end:
         _follow(session, number)
         return
     query = f"?attempt={attempt}" if attempt else ""
-    for piece in session.remuda.stream(path_of("v1", "jobs", number, "logs") + query):
+    if session.server is not None or session.remuda.is_running():
+        pieces = session.remuda.stream(path_of("v1", "jobs", number, "logs") + query)
+    else:
+        pieces = written(JobFiles(session.data_dir / "jobs"), job, str(attempt) if attempt else None)
+    for piece in pieces:
         sys.stdout.buffer.write(piece)
     sys.stdout.buffer.flush()
 

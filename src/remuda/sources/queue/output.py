@@ -6,11 +6,12 @@ The shim writes them, so they outlive both the machine and this process.
 
 import itertools
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
 import msgspec
 
+from remuda.errors import NotFound
 from remuda.model.jobs import Finished, Job
 
 #: of each attempt's output so much is kept from the start; the shim keeps a tail beyond it
@@ -43,9 +44,10 @@ class JobFiles:
         """What the shim wrote when the attempt ended, if it did."""
         try:
             data = (self.attempt(job, attempt) / "result.json").read_bytes()
-            return msgspec.json.decode(data, type=Finished)
-        except (OSError, msgspec.MsgspecError):
+            found = msgspec.json.decode(data, type=Finished)
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
             return None
+        return found if (found.job, found.attempt) == (job, attempt) else None
 
     def forget(self, job: int) -> None:
         """Remove everything of a job."""
@@ -63,6 +65,21 @@ class JobFiles:
                 return file.read(most)
         except OSError:
             return b""
+
+
+def written(files: JobFiles, job: Job, attempt: str | None) -> Iterator[bytes]:
+    """The output of all attempts so far, or of one; `NotFound` at once when there is no such attempt."""
+    there = [known.number for known in job.attempts if attempt in (None, str(known.number))]
+    if attempt is not None and not there:
+        raise NotFound(f"job {job.id} has no try {attempt}: it has had {len(job.attempts)}")
+    return (piece for number in there for piece in _pieces(files, job.id, number))
+
+
+def _pieces(files: JobFiles, job: int, attempt: int) -> Iterator[bytes]:
+    offset = 0
+    while piece := files.read(job, attempt, offset):
+        offset += len(piece)
+        yield piece
 
 
 async def follow(

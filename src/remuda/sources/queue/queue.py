@@ -2,15 +2,19 @@
 The live queue: jobs come in, idle machines pull them, and what each machine does is known exactly.
 
 Counts and workers are mirrored in memory, changed only after the store has committed, so a look at the queue costs
-nothing and is never ahead of the disk.
+nothing and is never ahead of the disk. A change that was begun goes through even when its caller has gone, or the
+mirror would fall behind.
 """
 
 import asyncio
 import contextlib
+import os
 import sqlite3
+import stat
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from msgspec import Struct, structs
 
@@ -28,6 +32,7 @@ from remuda.sources.queue.output import OUTPUT_LIMIT, JobFiles
 POLL = 25.0
 _LARGEST_SECRET = 64 * 1024
 _GLANCE = 0.005
+T = TypeVar("T")
 
 
 class Terms(Struct, frozen=True):
@@ -74,7 +79,8 @@ class Queue:
         self._reach = reach
         self._terms: dict[str, Terms] = {}
         self._idle: dict[str, deque[asyncio.Future[None]]] = defaultdict(deque)
-        self._changed: dict[int, asyncio.Event] = {}
+        self._changed: WeakValueDictionary[int, asyncio.Event] = WeakValueDictionary()
+        self._begun: set[asyncio.Task[Any]] = set()
         self._waiting: Counter[str] = Counter(store.read(rows.waiting_counts))
         self._running: Counter[str] = Counter()
         self._workers: dict[str, Worker] = {
@@ -101,6 +107,9 @@ class Queue:
 
     async def close(self, machine: str) -> bool:
         """Give a machine no more work; True when it has none now."""
+        return await self._go_through(self._close(machine))
+
+    async def _close(self, machine: str) -> bool:
         now = self._clock.now()
         is_free = await self._store.write(lambda db: rows.close(db, machine, now))
         self._note_closed(machine)
@@ -112,6 +121,9 @@ class Queue:
 
         Lost is retried or failed by the job's own policy, visibly, as one more attempt.
         """
+        await self._go_through(self._forget(machine))
+
+    async def _forget(self, machine: str) -> None:
         now = self._clock.now()
         held = self._store.read(lambda db: rows.running_on(db, machine))
         ended = None
@@ -128,6 +140,9 @@ class Queue:
 
     async def submit(self, job: rows.Submission) -> tuple[int, bool]:
         """Take a job in; its id, and False when it was handed in before."""
+        return await self._go_through(self._submit(job))
+
+    async def _submit(self, job: rows.Submission) -> tuple[int, bool]:
         now = self._clock.now()
         number, is_new = await self._store.write(lambda db: rows.submit(db, job, now))
         await self._reach("queue.submitted")
@@ -137,6 +152,9 @@ class Queue:
 
     async def cancel(self, number: int) -> JobState:
         """End a job: at once while it waits, through its machine while it runs. Return its state before."""
+        return await self._go_through(self._cancel(number))
+
+    async def _cancel(self, number: int) -> JobState:
         now = self._clock.now()
         found = await self._store.write(lambda db: rows.cancel(db, number, now))
         if found is None:
@@ -150,6 +168,9 @@ class Queue:
 
     async def retry(self, number: int) -> JobState:
         """Let an ended job run once more. Return its state before."""
+        return await self._go_through(self._retry(number))
+
+    async def _retry(self, number: int) -> JobState:
         now = self._clock.now()
         found = await self._store.write(lambda db: rows.retry(db, number, now))
         if found is None:
@@ -167,16 +188,19 @@ class Queue:
         Safe to repeat: a machine that never heard the answer gets the same job with the same attempt again.
         """
         deadline = self._clock.monotonic() + POLL
-        while True:
-            terms = self._terms.get(pool_of(machine))
-            answer = await self._ask(machine, terms, finished, leaving=leaving)
-            if answer is not None:
-                return answer
-            assert terms is not None
-            finished = None
-            left = deadline - self._clock.monotonic()
-            if left <= 0 or not await self._wait_for_work(terms.job_class, left):
-                return Answer("wait")
+        try:
+            while True:
+                terms = self._terms.get(pool_of(machine))
+                answer = await self._ask(machine, terms, finished, leaving=leaving)
+                if answer is not None:
+                    return answer
+                assert terms is not None
+                finished = None
+                left = deadline - self._clock.monotonic()
+                if left <= 0 or not await self._wait_for_work(terms.job_class, left):
+                    return Answer("wait")
+        finally:
+            self._pass_on(machine)
 
     async def watch(self, job: int) -> str:
         """A machine asks whether its job is still wanted; `cancel` or, after a while, `continue`."""
@@ -200,15 +224,34 @@ class Queue:
     async def _ask(
         self, machine: str, terms: Terms | None, finished: Finished | None, *, leaving: bool
     ) -> Answer | None:
-        """One transaction: settle the last job, then claim the next one, or end."""
+        """Settle the last job, then claim the next one that can be started, or end; None when there is no work."""
+        known = self._workers.get(machine)
+        is_idle = known is not None and known.job is None and not known.closed
+        if (
+            is_idle
+            and terms is not None
+            and finished is None
+            and not (leaving or self._waiting[terms.job_class])
+        ):
+            return None
+        while True:
+            row, claim = await self._go_through(self._exchange(machine, terms, finished, leaving=leaving))
+            if claim is None:
+                return Answer("end") if row.closed else None
+            work, problem = self._prepare(claim, terms)
+            if work is not None:
+                return Answer("run", work)
+            now = self._clock.now()
+            finished = Finished(claim.job, claim.attempt, "unstartable", 126, problem, now, now)
+
+    async def _exchange(
+        self, machine: str, terms: Terms | None, finished: Finished | None, *, leaving: bool
+    ) -> tuple[rows.WorkerRow, rows.Claim | None]:
+        """One transaction, and the mirror after it."""
         now = self._clock.now()
         is_new = machine not in self._workers
-        if terms is not None and finished is None and not leaving and not is_new:
-            known = self._workers[machine]
-            if known.job is None and not known.closed and not self._waiting[terms.job_class]:
-                return None
         settled, row, claim = await self._store.write(
-            lambda db: _exchange(db, machine, terms, finished, leaving, now)
+            lambda db: _settle_and_claim(db, machine, terms, finished, leaving, now)
         )
         await self._reach("queue.exchanged")
         if settled is not None:
@@ -218,18 +261,14 @@ class Queue:
             self._workers[machine] = known
             if is_new or settled is not None:
                 self._wake()
-            return Answer("end") if row.closed else None
+            return row, None
         self._workers[machine] = structs.replace(known, job=str(claim.job))
         if not claim.again:
             self._waiting[claim.job_class] -= 1
             self._running[claim.job_class] += 1
             self._tell_change(claim.job)
         self._wake()
-        work, problem = self._prepare(claim, terms)
-        if work is None:
-            failed = Finished(claim.job, claim.attempt, "unstartable", 126, problem, now, now)
-            return await self._ask(machine, terms, failed, leaving=leaving)
-        return Answer("run", work)
+        return row, claim
 
     def _prepare(self, claim: rows.Claim, terms: Terms | None) -> tuple[Work | None, str]:
         secrets = {}
@@ -270,15 +309,28 @@ class Queue:
                 await place
         except TimeoutError:
             return False
-        except asyncio.CancelledError:
-            # Roused and gone at the same moment: the job must rouse someone else.
-            if place.done() and not place.cancelled():
-                _rouse(line, 1)
-            raise
         finally:
             with contextlib.suppress(ValueError):
                 line.remove(place)
         return True
+
+    def _pass_on(self, machine: str) -> None:
+        """Whoever leaves may have been roused for a job it did not take: let that rouse someone else."""
+        terms = self._terms.get(pool_of(machine))
+        if terms is not None and self._waiting[terms.job_class] > 0:
+            _rouse(self._idle[terms.job_class], 1)
+
+    async def _go_through(self, change: Coroutine[Any, Any, T]) -> T:
+        """Cancelling the caller does not stop the change."""
+        task = asyncio.get_running_loop().create_task(change)
+        self._begun.add(task)
+        task.add_done_callback(self._ended)
+        return await asyncio.shield(task)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._begun.discard(task)
+        if not task.cancelled():
+            task.exception()  # whoever asked has it, or has gone
 
     def _add_waiting(self, job_class: str) -> None:
         self._waiting[job_class] += 1
@@ -302,7 +354,8 @@ class Queue:
         self._wake()
 
     def _event(self, number: int) -> asyncio.Event:
-        return self._changed.setdefault(number, asyncio.Event())
+        event = asyncio.Event()
+        return self._changed.setdefault(number, event)
 
     def _tell_change(self, number: int) -> None:
         event = self._changed.pop(number, None)
@@ -310,7 +363,7 @@ class Queue:
             event.set()
 
 
-def _exchange(
+def _settle_and_claim(
     db: sqlite3.Connection,
     machine: str,
     terms: Terms | None,
@@ -347,13 +400,19 @@ def _rouse(line: deque[asyncio.Future[None]], count: int) -> None:
 
 def _read_secret(name: str, path: str) -> str:
     try:
-        with Path(path).open("rb") as file:
-            data = file.read(_LARGEST_SECRET + 1)
+        # Not blocking: a pipe that nobody writes to must not stop everything.
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            data = file.read(_LARGEST_SECRET + 1) if is_file else b""
     except OSError as error:
         raise BadInput(f"secret {name} cannot be read from {path}: {error.strerror}") from None
+    if not is_file:
+        raise BadInput(f"secret {name} cannot be read from {path}: it is no regular file")
     if len(data) > _LARGEST_SECRET:
         raise BadInput(f"secret {name} in {path} is larger than {_LARGEST_SECRET // 1024} KiB")
-    text = data.decode("utf-8", "surrogateescape").removesuffix("\n")
-    if "\0" in text:
+    if b"\0" in data:
         raise BadInput(f"secret {name} in {path} has a NUL byte, which no environment variable can hold")
-    return text
+    try:
+        return data.decode().removesuffix("\n")
+    except UnicodeDecodeError:
+        raise BadInput(f"secret {name} in {path} is not UTF-8 text") from None

@@ -2,7 +2,7 @@
 
 import re
 import sqlite3
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 
 from msgspec import Struct
 
@@ -10,7 +10,7 @@ from remuda.control.routes import Call, Route
 from remuda.errors import BadInput, NotFound
 from remuda.model.jobs import Ahead, Changed, Finished, Job, JobList, JobSpec, JobState, Submit, Submitted
 from remuda.sources.queue import rows
-from remuda.sources.queue.output import JobFiles, follow
+from remuda.sources.queue.output import JobFiles, follow, written
 from remuda.sources.queue.queue import Answer, Queue
 
 _MOST_JOBS = 1_000
@@ -130,12 +130,12 @@ class QueueRoutes:
 
     async def cancel(self, call: Call) -> Changed:
         """End a job."""
-        number = self._existing(call)
+        number = self._existing(call).id
         return Changed(number, await self._queue.cancel(number))
 
     async def retry(self, call: Call) -> Changed:
         """Run an ended job again."""
-        number = self._existing(call)
+        number = self._existing(call).id
         before = await self._queue.retry(number)
         if not before.is_end:
             raise BadInput(f"job {number} is {before}: only a job that has ended can be retried")
@@ -143,23 +143,12 @@ class QueueRoutes:
 
     async def logs(self, call: Call) -> AsyncIterator[bytes]:
         """Stream the output of all attempts, or of one."""
-        number = self._existing(call)
+        number = self._existing(call).id
         if call.query.get("follow") == "true":
             return follow(
                 self._files, lambda: self._queue.job(number), lambda: self._queue.changed(number, _GLANCE_S)
             )
-        return self._written(number, call.query.get("attempt"))
-
-    async def _written(self, number: int, attempt: str | None) -> AsyncIterator[bytes]:
-        job = self._queue.job(number)
-        for known in job.attempts if job else ():
-            offset = 0
-            while attempt in (None, str(known.number)):
-                piece = self._files.read(number, known.number, offset)
-                if not piece:
-                    break
-                offset += len(piece)
-                yield piece
+        return _one_by_one(written(self._files, self._existing(call), call.query.get("attempt")))
 
     async def next(self, call: Call) -> Answer:
         """Long-poll for work."""
@@ -169,11 +158,16 @@ class QueueRoutes:
         """Long-poll for a cancellation."""
         return Answer(await self._queue.watch(call.body.job))
 
-    def _existing(self, call: Call) -> int:
-        number = call.number("job")
-        if self._queue.job(number) is None:
-            raise NotFound(f"there is no job {number}")
-        return number
+    def _existing(self, call: Call) -> Job:
+        found = self._queue.job(call.number("job"))
+        if found is None:
+            raise NotFound(f"there is no job {call.names['job']}")
+        return found
+
+
+async def _one_by_one(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+    for piece in pieces:
+        yield piece
 
 
 #: how often a follower looks for new output

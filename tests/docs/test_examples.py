@@ -1,0 +1,138 @@
+"""
+The examples in the documentation are executed.
+
+Each page is one session in a directory of its own: every `$` line of its console blocks is run, and what it prints
+must be what the page says, widths of columns apart. `…` stands for anything within a line, and a line of it alone for any lines.
+"""
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from remuda.output.words import CODES
+
+ROOT = Path(__file__).parents[2]
+PAGES = ["tutorial.md", "pools.md", "jobs.md", "operating.md", "why.md"]
+DEADLINE_S = 60
+
+
+def steps(page: str) -> Iterator[tuple[str, list[str]]]:
+    """Commands of a page, each with the lines it should print."""
+    text = (ROOT / "docs" / page).read_text()
+    for block in re.findall(r"```console\n(.*?)```", text, re.DOTALL):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, *expected = part.rstrip("\n").split("\n")
+            yield command, expected
+
+
+def pattern(expected: list[str]) -> re.Pattern[str]:
+    lines = [
+        r"(?:.*\n)*?" if line.strip() == "…" else re.escape(squeezed(line)).replace("…", ".*") + r"[ ]*\n"
+        for line in expected
+    ]
+    return re.compile("".join(lines))
+
+
+def squeezed(text: str) -> str:
+    """Columns may be wider or narrower than on the page."""
+    return re.sub(" +", " ", text)
+
+
+@pytest.fixture
+def sandbox() -> Iterator[tuple[Path, dict[str, str]]]:
+    directory = Path(subprocess.check_output(["mktemp", "-d"], text=True).strip())
+    shutil.copytree(ROOT / "examples", directory / "examples")
+    bin_dir = str(Path(sys.executable).parent)
+    environ = {
+        "PATH": f"{bin_dir}:{os.environ['PATH']}",
+        "HOME": str(directory),
+        "REMUDA_DATA_DIR": str(directory / "data"),
+        "NO_COLOR": "1",
+    }
+    yield directory, environ
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if str(directory).encode() in (process / "cmdline").read_bytes():
+                os.kill(int(process.name), signal.SIGKILL)
+    with contextlib.suppress(OSError, ValueError):
+        os.kill(int((directory / "data" / "lock").read_text()), signal.SIGKILL)
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_says_what_happens(page: str, sandbox: tuple[Path, dict[str, str]]) -> None:
+    directory, environ = sandbox
+    for command, expected in steps(page):
+        if command.endswith("&"):
+            with (directory / "up.log").open("ab") as log:
+                # The shell ends at once and is reaped; what it started stays, until the sandbox is cleared.
+                subprocess.run(
+                    ["bash", "-c", f"{command}"],
+                    cwd=directory,
+                    env=environ,
+                    stdout=log,
+                    stderr=log,
+                    check=True,
+                )
+            wait_until_warm(directory, environ)
+            continue
+        wanted = pattern(expected)
+        deadline = time.monotonic() + DEADLINE_S
+        while True:
+            done = subprocess.run(
+                ["bash", "-c", command],
+                cwd=directory,
+                env=environ,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                timeout=DEADLINE_S,
+                check=False,
+            )
+            # A question may be asked again until the world has settled; what changes something is done once.
+            is_question = re.match(r"(remuda (why|pools list|jobs list|loops list|replay)|curl)", command)
+            if wanted.fullmatch(squeezed(done.stdout)) or not is_question or time.monotonic() > deadline:
+                break
+            time.sleep(0.2)
+        assert wanted.fullmatch(squeezed(done.stdout)), f"$ {command}\n{done.stdout}\nwanted:\n" + "\n".join(
+            expected
+        )
+
+
+def wait_until_warm(directory: Path, environ: dict[str, str]) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while time.monotonic() < deadline:
+        done = subprocess.run(
+            ["remuda", "loops", "list"],
+            cwd=directory,
+            env=environ,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if "running" in done.stdout:
+            return
+        time.sleep(0.1)
+    pytest.fail((directory / "up.log").read_text())
+
+
+def test_every_reason_code_is_documented_and_nothing_else() -> None:
+    text = (ROOT / "docs" / "why.md").read_text()
+    documented = dict(re.findall(r"^\| `([a-z.-]+)` \| (.*) \|$", text, re.MULTILINE))
+    assert documented == {code: meaning for code, (meaning, _) in CODES.items()}
+
+
+def test_every_link_between_pages_leads_somewhere() -> None:
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
