@@ -44,7 +44,7 @@ sim: $(READY)  ## the seeded histories; one of them again with SEED=…
 
 soak: $(READY)  ## new seeds, for as long as you like
 	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n $(JOBS) tests/pools tests/rules tests/sim
-	$(BIN)/remuda simulate pools --seeds 200 --faults hostile
+	$(BIN)/remuda simulate pools --seed $(SEED)000 --seeds 200
 
 lock:  ## renew the locked versions
 	$(BIN)/python -m pip install --quiet uv

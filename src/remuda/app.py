@@ -18,6 +18,7 @@ from msgspec import Struct
 from prometheus_client import CollectorRegistry
 
 from remuda.catalog import load
+from remuda.control.loops import LoopRoutes, paused_loops
 from remuda.control.routes import Route
 from remuda.control.server import SOCKET, ControlServer
 from remuda.datadir import DataDir
@@ -30,7 +31,6 @@ from remuda.loop.health import Health, HealthServer, Pulse, health_page, livenes
 from remuda.loop.logs import Log
 from remuda.loop.loop import Loop, Pace, Tools
 from remuda.loop.metrics import LoopMetrics
-from remuda.loop.routes import LoopRoutes, paused_loops
 from remuda.loop.steps import Reach, pass_by
 from remuda.loop.supervise import run_loops
 from remuda.machines.process.driver import ProcessMachines

@@ -80,7 +80,7 @@ def _set(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
     def callback(context: click.Context, parameter: click.Parameter, value: Any) -> None:
         given = context.get_parameter_source(str(parameter.name)) is click.core.ParameterSource.COMMANDLINE
         if given and isinstance(context.obj, Session):
-            setattr(context.obj, name, value)
+            setattr(context.obj, name, value.absolute() if isinstance(value, Path) else value)
 
     return callback
 

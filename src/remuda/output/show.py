@@ -47,7 +47,11 @@ def show(report: Report, form: str, *, quiet: bool = False, out: TextIO | None =
 
 def one_line(text: str) -> str:
     """Text as one line that a terminal only shows: nothing in it can move the cursor or change a colour."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else " " if c.isspace() else "�" for c in text)
+    return (
+        text
+        if text.isprintable()
+        else "".join(c if c.isprintable() else " " if c.isspace() else "�" for c in text)
+    )
 
 
 def _print_tables(report: Report, stream: TextIO, *, quiet: bool) -> None:
@@ -59,7 +63,7 @@ def _print_tables(report: Report, stream: TextIO, *, quiet: bool) -> None:
             if table.note and not quiet:
                 stream.write(table.note + "\n")
             continue
-        rows = [tuple(map(_harmless, row)) for row in table.rows]
+        rows = [tuple(_harmless(cell).replace("\n", " ") for cell in row) for row in table.rows]
         if not quiet:
             rows.insert(0, table.headings)
         widths = [max(len(row[column]) for row in rows) for column in range(len(table.headings))]
@@ -70,8 +74,10 @@ def _print_tables(report: Report, stream: TextIO, *, quiet: bool) -> None:
 
 
 #: a job's command or output must not be able to steer the terminal
-_CONTROL = {number: "\N{REPLACEMENT CHARACTER}" for number in (*range(32), *range(127, 160))} | {
-    ord(space): " " for space in "\n\r\t"
+_CONTROL = dict.fromkeys((*range(32), *range(127, 160)), "\N{REPLACEMENT CHARACTER}") | {
+    ord("\n"): "\n",
+    ord("\t"): " ",
+    ord("\r"): "",
 }
 
 

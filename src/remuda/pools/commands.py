@@ -133,7 +133,11 @@ def resume(session: Session, name: str) -> None:
 @click.argument("name")
 @pass_session
 def drain(session: Session, name: str) -> None:
-    """Let a pool's idle machines go and its busy ones finish, until resumed."""
+    """
+    Let idle machines go and busy ones finish.
+
+    The pool stays empty until it is resumed, also over a restart.
+    """
     _steer(session, name, "drain", {})
 
 
@@ -221,17 +225,28 @@ def top(session: Session, once: bool) -> None:
     from rich.console import Console
 
     from remuda.loop.clock import SystemClock
-    from remuda.pools.live import picture, watch
+    from remuda.pools.live import ask, render, watch
 
     screen = Console()
     remuda, clock = session.remuda, SystemClock()
+    seen, jobs, decisions = ask(remuda)
+    if session.form != "table":
+        told = tuple((clock_time(item.at, clock.now()), item.text) for item in decisions)
+        tables = (
+            Table(_HEADINGS, tuple(map(_row, seen.pools)), title="pools", note="no pools"),
+            _machine_table(session, seen.machines),
+            Table(("AT", "WHAT AND WHY"), told, title="last decisions", note="none"),
+        )
+        session.show(Report({"pools": seen, "jobs": jobs, "decisions": decisions}, tables))
+        return
     if once or not screen.is_terminal:
-        screen.print(picture(remuda, clock))
+        screen.print(render(seen, jobs, decisions, clock.now()))
         return
 
     async def follow() -> None:
         stop = asyncio.Event()
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, stop.set)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
         await watch(remuda, clock, stop, screen)
 
     asyncio.run(follow())
@@ -264,14 +279,23 @@ def why(session: Session, kind: str, name: str, at: str | None, history: bool) -
     session.show(Report(answer, lines=tuple(lines)))
 
 
+_STATES = {
+    JobState.WAITING: "waits",
+    JobState.RUNNING: "runs",
+    JobState.SUCCEEDED: "succeeded",
+    JobState.FAILED: "failed",
+    JobState.CANCELLED: "was cancelled",
+}
+
+
 def _why_job(session: Session, name: str, at: int | None) -> None:
     job = session.remuda.get(path_of("v1", "jobs", name), Job)
     now = session.now()
     lines = [
-        f"job {job.id} of class {job.job_class} is {job.state}   since {clock_time(job.changed_at, now)} ({age(now - job.changed_at)})"
+        f"job {job.id} of class {job.job_class} {_STATES[job.state]}   since {clock_time(job.changed_at, now)} ({age(now - job.changed_at)})"
     ]
     lines.append(
-        f"  submitted {clock_time(job.submitted_at, now)}, priority {job.priority}, {job.retries} retries allowed"
+        f"  submitted {clock_time(job.submitted_at, now)}, priority {job.priority}, retries allowed: {job.retries}"
     )
     for attempt in job.attempts:
         told = f"  attempt {attempt.number} on {attempt.machine} from {clock_time(attempt.claimed_at, now)}"
@@ -407,8 +431,9 @@ def _told(session: Session, answer: Why) -> list[str]:
         f"{answer.headline}   since {clock_time(answer.since, now)} ({age(answer.at - answer.since)}{cycles})"
     ]
     width = max((len(step.text) for step in answer.steps), default=0)
-    for step in answer.steps:
-        lines.append(f"  {step.label:<9} {step.text:<{min(width, 60)}}   {step.remark}".rstrip())
+    lines += [
+        f"  {step.label:<9} {step.text:<{min(width, 60)}}   {step.remark}".rstrip() for step in answer.steps
+    ]
     return lines
 
 

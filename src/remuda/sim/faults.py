@@ -52,7 +52,7 @@ class Faults:
 
     def __init__(self, seed: int, points: Mapping[str, Fault]) -> None:
         self._points = dict(points)
-        self._dice = {point: random.Random(f"{seed} {point}") for point in points}  # noqa: S311 - to be repeated
+        self._dice = {point: random.Random(f"{seed} {point}") for point in points}
         #: how often each fault happened, by point and kind: `provider.create fail`
         self.counts: Counter[str] = Counter()
 

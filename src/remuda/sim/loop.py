@@ -49,7 +49,7 @@ class SimLoop(asyncio.BaseEventLoop):
     def __init__(self, seed: int = 0, start: float = 0.0) -> None:
         super().__init__()
         self._now = start
-        self._dice = random.Random(seed)  # noqa: S311 - a history to repeat, not a secret
+        self._dice = random.Random(seed)
         self._soon: deque[asyncio.Handle] = deque()
         #: due, the seeded order among equals, the order of creation in case the dice repeat themselves
         self._timers: list[tuple[float, float, int, asyncio.TimerHandle]] = []
@@ -60,11 +60,13 @@ class SimLoop(asyncio.BaseEventLoop):
         self.set_task_factory(self._make_task)
 
     def time(self) -> float:
+        """The virtual second."""
         return self._now
 
     def call_soon(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.Handle:
+        """In the order of the calls, as asyncio promises."""
         handle = asyncio.Handle(callback, args, self, context)
         self._soon.append(handle)
         return handle
@@ -72,17 +74,24 @@ class SimLoop(asyncio.BaseEventLoop):
     def call_soon_threadsafe(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.Handle:
+        """There are no threads here."""
         return self.call_soon(callback, *args, context=context)
 
     def call_at(
         self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.TimerHandle:
+        """A timer; those due at the same instant fire in seeded order."""
         timer = asyncio.TimerHandle(when, callback, args, self, context)
         if when < math.inf:
             heapq.heappush(self._timers, (when, self._dice.random(), next(self._timer_count), timer))
         return timer
 
-    def run_in_executor(self, executor: object, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
+    def run_in_executor(  # noqa: D417
+        self,
+        executor: object,
+        func: Callable[[*Ts], T],
+        *args: *Ts,  # noqa: ARG002
+    ) -> asyncio.Future[T]:
         """Call at once, and let the answer come as if from a thread: not before the caller waited for it."""
         answer: asyncio.Future[T] = self.create_future()
         try:
@@ -94,6 +103,7 @@ class SimLoop(asyncio.BaseEventLoop):
         return answer
 
     async def getaddrinfo(self, *_: object, **__: object) -> NoReturn:
+        """Refuse."""
         raise NotImplementedError("a simulation has no network")
 
     def default_exception_handler(self, context: dict[str, Any]) -> None:

@@ -45,7 +45,7 @@ def day(pools: int = 50, jobs: int = 100_000, seed: int = 1) -> Summary:
 
 
 def _day(pools: int, jobs: int, seed: int) -> Scenario:
-    dice = random.Random(f"day {seed}")  # noqa: S311 - to be repeated
+    dice = random.Random(f"day {seed}")
     policies, setups = {}, {}
     for number in range(pools):
         name = f"pool{number:03}"
@@ -54,11 +54,11 @@ def _day(pools: int, jobs: int, seed: int) -> Scenario:
             job_class=f"class-{name}",
             template="t",
             bounds=Bounds(1, 60, 1),
-            scale_down_delay=5 * MINUTE,
+            scale_down_delay=30 * MINUTE,
             ceiling=f"ceiling{number // 10}",
             weight=1 + number % 3,
         )
-        setups[name] = pool_setup(policies[name], max_uses=None if number % 4 else 1)
+        setups[name] = pool_setup(policies[name], max_uses=None if number % 5 else 1)
     ceilings = {f"ceiling{number}": 300 for number in range((pools + 9) // 10)}
     return Scenario(
         Setup(Policy(policies, ceilings), setups),

@@ -57,7 +57,7 @@ def make_loop(
     """A loop whose warnings and errors are told."""
     tools = Tools(
         clock,
-        random.Random(seed),  # noqa: S311 - to be repeated
+        random.Random(seed),
         Log(clock, tell, "warning"),
         LoopMetrics(CollectorRegistry()),
         reach,
@@ -114,6 +114,7 @@ class SimStore:
     async def write(self, change: Write[T], *, durable: bool = True) -> T:
         """Wait for the writer; cancelling the caller does not undo the write."""
         del durable
+        self._process.check_alive()
         answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._unanswered.add(answer)
         answer.add_done_callback(self._unanswered.discard)
@@ -169,19 +170,19 @@ class _Reach:
         self._inner = inner
 
     async def list(self) -> tuple[Supplied, ...]:
-        await self._process.still_alive()
+        self._process.check_alive()
         return await self._inner.list()
 
     async def create(self, order: Order) -> None:
-        await self._process.still_alive()
+        self._process.check_alive()
         await self._inner.create(order)
 
     async def delete(self, name: str, created_at: int) -> bool:
-        await self._process.still_alive()
+        self._process.check_alive()
         return await self._inner.delete(name, created_at)
 
     async def console(self, name: str) -> bytes:
-        await self._process.still_alive()
+        self._process.check_alive()
         return await self._inner.console(name)
 
 
@@ -251,18 +252,18 @@ class Process:
 
     async def reach(self, point: str) -> None:
         """A step that a crash could follow."""
-        await self.still_alive()
+        self.check_alive()
         try:
             await self._faults.reach(point)
         except Crash:
             self.die()
             raise
-        await self.still_alive()
+        self.check_alive()
 
-    async def still_alive(self) -> None:
-        """Never return once the process is dead."""
+    def check_alive(self) -> None:
+        """Raise `Crash` in whatever a dead process still tries."""
         if not self.is_alive:
-            await asyncio.Event().wait()
+            raise Crash("the process is dead")
 
     def die(self) -> None:
         """Die now: whatever was not committed is gone."""
@@ -278,7 +279,7 @@ class Process:
         task = self.start(work)
         try:
             return await (task if is_noticed else asyncio.shield(task))
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, Crash):
             caller = asyncio.current_task()
             if caller is not None and caller.cancelling():
                 raise

@@ -8,6 +8,7 @@ crash idle or busy. Calls to the provider are slow or fail by the fault points `
 
 import asyncio
 import random
+from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol
 
@@ -39,7 +40,7 @@ class Behaviour(Struct, frozen=True):
 class SimMachine:
     """A machine as it really is."""
 
-    __slots__ = ("ended", "job", "order", "ready_at", "story", "supplied", "task")
+    __slots__ = ("ended", "job", "order", "ready_at", "story", "task")
 
     def __init__(self, order: Order) -> None:
         self.order = order
@@ -49,7 +50,6 @@ class SimMachine:
         self.job: tuple[int, int] | None = None
         self.story: tuple[State, ...] = (State.SPECULATIVE,)
         self.task: asyncio.Task[None] | None = None
-        self.supplied: Supplied | None = None
 
     @property
     def name(self) -> str:
@@ -109,14 +109,27 @@ class SimProvider:
         self._witness = witness
         self._shim = shim
         self._start = start
-        self._listed: tuple[Supplied, ...] | None = None
+        #: what is listed, sorted by name
+        self._names: list[str] = []
+        self._listed: list[Supplied] = []
 
     async def list(self) -> tuple[Supplied, ...]:
         """Every machine, sorted by name."""
         await self._faults.reach("provider.list")
-        if self._listed is None:
-            self._listed = tuple(_supplied(self.machines[name]) for name in sorted(self.machines))
-        return self._listed
+        return tuple(self._listed)
+
+    def _relist(self, machine: SimMachine) -> None:
+        """Let the list show what has become of a machine."""
+        order = machine.order
+        supplied = Supplied(
+            order.name, order.pool, order.template, order.created_at, machine.ready_at, machine.ended
+        )
+        place = bisect_left(self._names, order.name)
+        if place < len(self._names) and self._names[place] == order.name:
+            self._listed[place] = supplied
+        else:
+            self._names.insert(place, order.name)
+            self._listed.insert(place, supplied)
 
     async def create(self, order: Order) -> None:
         """Make a machine, or find that it was made already."""
@@ -125,7 +138,7 @@ class SimProvider:
             machine = SimMachine(order)
             machine.go(State.CREATING)
             self.machines[order.name] = machine
-            self._listed = None
+            self._relist(machine)
             self._witness.made(machine)
             machine.task = self._start(self._live(machine))
         await self._faults.reach("provider.created")
@@ -148,7 +161,8 @@ class SimProvider:
         await self._faults.reach("provider.deleted")
         if self.machines.pop(name, None) is not None:
             machine.go(State.DELETING, State.SPECULATIVE)
-            self._listed = None
+            place = bisect_left(self._names, name)
+            del self._names[place], self._listed[place]
         return True
 
     async def console(self, name: str) -> bytes:
@@ -163,8 +177,8 @@ class SimProvider:
             self._end(machine, Ended(code, "by chance"))
 
     def _end(self, machine: SimMachine, ended: Ended) -> None:
-        machine.ended, machine.supplied, machine.job = ended, None, None
-        self._listed = None
+        machine.ended, machine.job = ended, None
+        self._relist(machine)
         if machine.task is not None:
             machine.task.cancel()
 
@@ -180,7 +194,8 @@ class SimProvider:
             self._over(machine, "boot")
             return
         machine.go(State.IDLE)
-        machine.ready_at, machine.supplied, self._listed = self._clock.now(), None, None
+        machine.ready_at = self._clock.now()
+        self._relist(machine)
         self._witness.ready(machine)
         if luck < behaviour.loops:
             await asyncio.sleep(boot_s / 10)
@@ -197,12 +212,3 @@ class SimProvider:
             machine.task = None
             self._witness.ended(machine)
             self._end(machine, Ended(code))
-
-
-def _supplied(machine: SimMachine) -> Supplied:
-    if machine.supplied is None:
-        order = machine.order
-        machine.supplied = Supplied(
-            order.name, order.pool, order.template, order.created_at, machine.ready_at, machine.ended
-        )
-    return machine.supplied

@@ -95,7 +95,7 @@ def pool_setup(policy: PoolPolicy, *, max_uses: int | None, idle_timeout: int | 
 
 def hostile(seed: int, *, seconds: float = 1_800.0) -> Scenario:
     """A random world in which everything that can go wrong does: one seed, one history."""
-    dice = random.Random(f"hostile {seed}")  # noqa: S311 - to be repeated
+    dice = random.Random(f"hostile {seed}")
     setup = _setup(dice)
     events: list[Event] = [*_jobs(dice, setup, seconds), *_meddling(dice, setup, seconds)]
     events.sort(key=lambda event: event.at)

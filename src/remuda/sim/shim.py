@@ -46,7 +46,10 @@ class Diary(Protocol):
 class Shim:
     """Holds machines, one call of `hold` each."""
 
-    def __init__(self, desk: Desk, diary: Diary, clock: Clock, cancelled: Callable[[int], bool]) -> None:
+    def __init__(
+        self, desk: Desk, diary: Diary, clock: Clock, cancelled: Callable[[int], bool] | None
+    ) -> None:
+        """Without `cancelled` no job is ever cancelled."""
         self._desk = desk
         self._diary = diary
         self._clock = clock
@@ -94,21 +97,19 @@ class Shim:
             return await self._desk.next(machine.name, finished, leaving=leaving)
 
     async def _run(self, machine: SimMachine, work: Work) -> Finished:
-        """Run a job whose command is `run SECONDS EXIT-CODE`; look once a second whether it was cancelled."""
+        """Run a job whose command is `run SECONDS EXIT-CODE`."""
         machine.go(State.CONFIGURING, State.CONFIGURED)
         machine.job = (work.id, work.attempt)
         self._diary.began(machine, work)
         started_at = self._clock.now()
         status, code = "exited", int(work.command[2])
-        ends = self._clock.monotonic() + float(work.command[1])
-        while True:
-            left = ends - self._clock.monotonic()
-            await asyncio.sleep(min(left, _LOOK_S))
-            if left <= _LOOK_S:
-                break
+        left = float(work.command[1])
+        while self._cancelled is not None and left > _LOOK_S:
+            await asyncio.sleep(_LOOK_S)
+            left -= _LOOK_S
             if self._cancelled(work.id):
-                status, code = "cancelled", 143
-                break
+                status, code, left = "cancelled", 143, 0.0
+        await asyncio.sleep(left)
         result = Finished(
             work.id, work.attempt, status, code, started_at=started_at, finished_at=self._clock.now()
         )

@@ -15,7 +15,7 @@ from remuda.errors import InvariantError
 from remuda.loop.clock import Clock
 from remuda.model.jobs import Finished
 from remuda.model.plans import Plan, Reason
-from remuda.model.times import Instant
+from remuda.model.times import MINUTE, Instant
 from remuda.pools.decide.target import bounds_in_force
 from remuda.pools.decide.world import Override, Policy, PoolAction, Snapshot
 from remuda.sim.provider import SimMachine
@@ -23,6 +23,7 @@ from remuda.sources.queue.queue import Work
 
 #: an operation is carried out at the latest so long after it was decided, restarts included
 _LAG_S = 300.0
+_NO_HAND = Override()
 
 
 class Violation(InvariantError):  # noqa: N818 - a rule that is broken, not an error of the caller
@@ -49,6 +50,7 @@ class Watch:
         #: of the last decision
         self.reasons: tuple[Reason, ...] = ()
         self._bounds: list[Bound] = []
+        self._basis: tuple[Policy, dict[str, Override], int] | None = None
         self._rollouts: dict[str, float] = {}
         #: machines that exist and are not over, by pool
         self.existing: Counter[str] = Counter()
@@ -91,13 +93,26 @@ class Watch:
 
     def decided(self, seen: Snapshot, policy: Policy, now: Instant, plan: Plan[PoolAction]) -> None:
         """A decision was made: whatever is made from now on may go by its bounds."""
-        at, self.reasons = self._clock.monotonic(), plan.reasons
-        overrides = {pool.name: pool.override for pool in seen.pools}
+        self.reasons = plan.reasons
+        self._note_bounds(seen, policy, now)
+        targets = [action.target for action in plan.actions]
+        if len(set(targets)) != len(targets):
+            raise self.broken("one action a target", str(targets))
+        if plan.actions:
+            self.note("plan", *(f"{type(action).__name__}:{action.target}" for action in plan.actions))
+
+    def _note_bounds(self, seen: Snapshot, policy: Policy, now: Instant) -> None:
+        overrides = {pool.name: pool.override for pool in seen.pools if pool.override != _NO_HAND}
+        basis = (policy, overrides, now // MINUTE)
+        if self._basis is not None and self._basis[0] is policy and self._basis[1:] == basis[1:]:
+            return
+        self._basis = basis
+        at = self._clock.monotonic()
         for name, override in overrides.items():
             if override.finish_rollout is not None:
                 self._rollouts[name] = at
         maxima = {
-            name: bounds_in_force(mine, overrides.get(name, Override()), now)[0].max
+            name: bounds_in_force(mine, overrides.get(name, _NO_HAND), now)[0].max
             for name, mine in policy.pools.items()
         }
         members: dict[str, set[str]] = {name: set() for name in policy.ceilings}
@@ -108,11 +123,6 @@ class Watch:
         if not self._bounds or (maxima, ceilings) != (self._bounds[-1].maxima, self._bounds[-1].ceilings):
             self._bounds = [bound for bound in self._bounds if bound.at > at - _LAG_S] + self._bounds[-1:]
             self._bounds.append(Bound(at, maxima, ceilings))
-        targets = [action.target for action in plan.actions]
-        if len(set(targets)) != len(targets):
-            raise self.broken("one action a target", str(targets))
-        if plan.actions:
-            self.note("plan", *(f"{type(action).__name__}:{action.target}" for action in plan.actions))
 
     def made(self, machine: SimMachine) -> None:
         """Bounds and ceilings hold for every machine that is made."""

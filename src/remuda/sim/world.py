@@ -8,7 +8,7 @@ operation is done, and nothing moves any more.
 import asyncio
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from msgspec import Struct, structs
@@ -31,13 +31,13 @@ class Summary(Struct, frozen=True):
     """What came of a history. The digest is that of every change in it, in order."""
 
     jobs: int
-    succeeded: int
-    failed: int
-    cancelled: int
+    jobs_done: int
+    jobs_failed: int
+    jobs_cancelled: int
     wait_p50_s: float
     wait_p99_s: float
-    machines: int
-    machine_s: float
+    machines_created: int
+    machine_seconds: float
     utilisation: float
     cycles: int
     restarts: int
@@ -49,10 +49,13 @@ class Summary(Struct, frozen=True):
 class World(ABC):
     """What both worlds share: machines, the passage of time, and the count of what happened."""
 
+    #: whether someone asked for a job to end; None where nobody ever does
+    is_cancelled: Callable[[int], bool] | None = None
+
     def __init__(self, scenario: Scenario, seed: int) -> None:
         self.scenario = scenario
         self.seed = seed
-        self.dice = random.Random(f"world {seed}")  # noqa: S311 - to be repeated
+        self.dice = random.Random(f"world {seed}")
         self.clock = SimClock(asyncio.get_running_loop())
         self.faults = Faults(seed, scenario.faults)
         self.watch = Watch(self.clock, seed)
@@ -60,13 +63,14 @@ class World(ABC):
         self.shim = Shim(self, self.watch, self.clock, self.is_cancelled)
         self.provider = SimProvider(
             self.clock,
-            random.Random(f"machines {seed}"),  # noqa: S311 - to be repeated
+            random.Random(f"machines {seed}"),
             self.faults,
             self.watch,
             self.shim.hold,
             self.start,
         )
         self.provider.behaviour = scenario.behaviour
+        #: job → when it came
         self.arrivals: dict[int, float] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -153,27 +157,22 @@ class World(ABC):
     async def next(self, machine: str, finished: Finished | None, *, leaving: bool) -> Answer:
         """A machine asks for work."""
 
-    def is_cancelled(self, job: int) -> bool:
-        """Whether a job shall end."""
-        del job
-        return False
-
     @abstractmethod
     def summary(self) -> Summary:
         """What came of it."""
 
-    def _summary(self, succeeded: int, failed: int, cancelled: int, cycles: int, restarts: int) -> Summary:
+    def _summary(self, done: int, failed: int, cancelled: int, cycles: int, restarts: int) -> Summary:
         watch = self.watch
         waits = sorted(at - self.arrivals[job] for job, at in watch.first_runs.items())
         return Summary(
             jobs=len(self.arrivals),
-            succeeded=succeeded,
-            failed=failed,
-            cancelled=cancelled,
+            jobs_done=done,
+            jobs_failed=failed,
+            jobs_cancelled=cancelled,
             wait_p50_s=round(waits[len(waits) // 2], 3) if waits else 0.0,
             wait_p99_s=round(waits[len(waits) * 99 // 100], 3) if waits else 0.0,
-            machines=watch.made_count,
-            machine_s=round(watch.machine_s, 3),
+            machines_created=watch.made_count,
+            machine_seconds=round(watch.machine_s, 3),
             utilisation=round(watch.busy_s / watch.machine_s, 4) if watch.machine_s else 0.0,
             cycles=cycles,
             restarts=restarts,

@@ -19,6 +19,7 @@ from remuda.machines.process.pidfd import open_pidfd
 from remuda.machines.process.records import identity
 from remuda.machines.process.spec import Limits, ProcessMachine, ProcessSpec
 
+pytestmark = pytest.mark.slow
 Drive = Callable[..., Awaitable[ProcessMachines]]
 
 
@@ -440,7 +441,6 @@ async def test_a_process_that_hides_from_its_dead_shim_is_ended_by_its_group(
     assert not list(machines.cgroups.parent.glob("remuda-id-m-*")) or find_cgroups().parent is None
 
 
-@pytest.mark.slow
 async def test_fifty_machines_start_together_and_leave_nothing(drive: Drive, tmp_path: Path) -> None:
     machines = await drive()
     names = [f"m-{number}" for number in range(50)]

@@ -23,6 +23,7 @@ from tests.machines.process.stand_in import (
 from remuda.machines.process import shim
 from remuda.machines.process.records import boot, start_time
 
+pytestmark = pytest.mark.slow
 Hold = Callable[..., Machine]
 
 
@@ -233,6 +234,20 @@ def test_many_processes_that_start_others_are_all_gone(hold: Hold, remuda: Remud
     remuda.order("m", sh(tmp_path, "j", script))
     assert remuda.result("j")["detail"] == ""
     assert not any(is_alive(int(pid)) for pid in notes.read_text().split())
+
+
+def test_a_process_that_becomes_another_all_the_time_is_caught(
+    hold: Hold, remuda: Remuda, tmp_path: Path
+) -> None:
+    hold()
+    beat = tmp_path / "beat"
+    hop = f"import os\nwhile True:\n    if os.fork(): os._exit(0)\n    open({str(beat)!r}, 'w').close()"
+    script = f'"{sys.executable}" -I -S -c "{hop}" & while ! test -e {beat}; do sleep 0.01; done'
+    remuda.order("m", sh(tmp_path, "j", script))
+    assert remuda.result("j")["detail"] == ""
+    beat.unlink()
+    time.sleep(0.1)
+    assert not beat.exists()
 
 
 def test_a_finish_is_handed_in_when_remuda_comes_back(hold: Hold, remuda: Remuda, tmp_path: Path) -> None:

@@ -358,12 +358,12 @@ class ProcessMachines:
         try:
             if lock is None and os.path.exists(path):  # noqa: PTH110
                 raise BlockingIOError("a shim has just taken its lock")
+            if machine.file.cgroup:
+                remove_group(Path(machine.file.cgroup))
             if not (machine.directory / "end.json").exists():
                 alive = kill_leftovers(machine.file.id, machine.directory)
                 if alive:
                     raise TimeoutError(f"{alive} processes that its shim left behind cannot be killed")
-            if machine.file.cgroup:
-                remove_group(Path(machine.file.cgroup))
             with contextlib.suppress(FileNotFoundError):
                 machine.directory.rename(gone)
         finally:

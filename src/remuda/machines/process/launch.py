@@ -204,31 +204,29 @@ def end_descendants(group: int, cgroup: str | None) -> int:
     """
     Kill everything below this process until nothing is left; how many would not die.
 
-    The shim is the reaper of all its descendants, so that having no child means having no descendant, also of a
-    daemon that left its session. They are stopped before they are killed: what is stopped cannot start another.
+    The shim inherits every process below it whose parent ends, so that killing its children until it has none ends
+    all of them, also a daemon that left its session and one that starts others faster than a search could find.
     Elsewhere than on Linux only the job's process group is found.
     """
     give_up = time.monotonic() + UNKILLABLE_S
-    while not reap():
+    killed: set[int] = set()
+    while not _reap():
         if cgroup:
             with contextlib.suppress(OSError):
                 write_text(f"{cgroup}/cgroup.kill", "1")
-        if sys.platform != "linux":
-            _kill(-group, signal.SIGKILL)
-        found: set[int] = set()
-        while new := _descendants() - found:
-            for pid in new:
-                _kill(pid, signal.SIGSTOP)
-            found |= new
+        children = _children() if sys.platform == "linux" else {-group}
+        for pid in children:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
         if time.monotonic() > give_up:
-            return len(found)
-        for pid in found:
-            _kill(pid, signal.SIGKILL)
-        time.sleep(0.002)
+            return len(children)
+        if children <= killed:  # they are dying: a new one would be killed without delay
+            time.sleep(0.001)
+        killed |= children
     return 0
 
 
-def reap() -> bool:
+def _reap() -> bool:
     """Take all children that have ended; True when there are none any more."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
@@ -238,29 +236,17 @@ def reap() -> bool:
     return False
 
 
-def _descendants() -> set[int]:
-    if sys.platform != "linux":
-        return set()
-    children: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):  # noqa: PTH208
+def _children() -> set[int]:
+    own = os.getpid()
+    with contextlib.suppress(OSError), open(f"/proc/{own}/task/{own}/children", "rb") as file:  # noqa: PTH123
+        return {int(pid) for pid in file.read().split()}
+    found = set()
+    for name in os.listdir("/proc"):  # noqa: PTH208 - a kernel without that file
         if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
-                    parent = int(file.read().rpartition(b")")[2].split()[1])
-            except (OSError, IndexError):
-                continue
-            children.setdefault(parent, []).append(int(name))
-    found: set[int] = set()
-    left = children.get(os.getpid(), [])
-    while left:
-        found.update(left)
-        left = [child for pid in left for child in children.get(pid, ())]
+            with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
+                if int(file.read().rpartition(b")")[2].split()[1]) == own:
+                    found.add(int(name))
     return found
-
-
-def _kill(pid: int, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.kill(pid, number)
 
 
 def oom_kills(cgroup: str | None) -> int:

@@ -1,8 +1,12 @@
 """`remuda submit` and `remuda jobs`."""
 
 import os
+import shlex
+import signal
 import sys
+import time
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -13,11 +17,27 @@ from remuda.errors import BadInput, Unavailable
 from remuda.model.jobs import Changed, Job, JobList, JobState, Submit, Submitted
 from remuda.model.times import Duration
 from remuda.output.moments import age, clock_time
-from remuda.output.show import Report, Table
+from remuda.output.show import Report, Table, one_line
 from remuda.sources.queue.output import JobFiles, written
 
+#: how long a Remuda that went away is waited for
+_PATIENCE_S = 60.0
 
-@click.command(cls=Command, context_settings={"ignore_unknown_options": False})
+
+class _SubmitCommand(Command):
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does; an option of the job that is taken for ours is told where it belongs."""
+        has_mark = "--" in args
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            if has_mark:
+                raise
+            hint = "The job's command comes after --, with its own options."
+            raise click.UsageError(f"{error.format_message()} {hint}", ctx) from None
+
+
+@click.command(cls=_SubmitCommand)
 @click.argument("job_class", metavar="CLASS")
 @click.argument("command", nargs=-1, required=True, metavar="-- COMMAND…")
 @click.option("--wait", is_flag=True, help="Stream the job's output and exit with its exit code.")
@@ -75,7 +95,7 @@ def submit(
     unreadable = [
         f"--secret-env {name}: {path} cannot be read"
         for name, path in secrets.items()
-        if not os.access(path, os.R_OK)
+        if not (os.access(path, os.R_OK) and not os.path.isdir(path))  # noqa: PTH112
     ]
     if unreadable:
         raise BadInput("\n".join(unreadable))
@@ -89,12 +109,27 @@ def submit(
         timeout=_timeout(timeout),
         idempotency=uuid.uuid4().hex,
     )
-    answer = session.remuda.post("/v1/jobs", body, Submitted)
+    answer = _hand_in(session, body)
     if not wait:
         told = f"job {answer.job} waits; `remuda jobs logs -f {answer.job}` follows it"
         session.show(Report(answer, lines=(str(answer.job) if session.quiet else told,)))
         return
     raise click.exceptions.Exit(_follow(session, answer.job))
+
+
+def _hand_in(session: Session, body: Submit) -> Submitted:
+    """Hand the job in once: when the answer is lost, its key keeps the next try from being another job."""
+    until = time.monotonic() + _PATIENCE_S
+    was_lost = False
+    while True:
+        try:
+            return session.remuda.post("/v1/jobs", body, Submitted)
+        except Unavailable as error:
+            # Only a broken connection has a cause; the others are answers.
+            was_lost = was_lost or error.__cause__ is not None
+            if not was_lost or time.monotonic() > until:
+                raise
+        time.sleep(0.5)
 
 
 def _timeout(text: str | None) -> int | None:
@@ -121,37 +156,43 @@ def _pairs(option: str, shape: str, given: tuple[str, ...]) -> dict[str, str]:
 
 def _follow(session: Session, number: int) -> int:
     """Stream a job's output to its end, over a restart of Remuda too; return the exit code to end with."""
-    import time
-
-    written, patience = 0, 60.0
+    shown = 0
+    away_since: float | None = None
     while True:
         try:
             passed = 0
             for piece in session.remuda.stream(path_of("v1", "jobs", number, "logs") + "?follow=true"):
                 # After a reconnection the stream begins anew: what was shown is not shown again.
-                fresh = piece[max(0, written - passed) :]
+                fresh = piece[max(0, shown - passed) :]
                 passed += len(piece)
-                written = max(written, passed)
+                shown = max(shown, passed)
                 sys.stdout.buffer.write(fresh)
                 sys.stdout.buffer.flush()
+            away_since = None
             job = session.remuda.get(path_of("v1", "jobs", number), Job)
             if job.state.is_end:
                 return _exit_code(job)
         except Unavailable:
-            patience -= 1
-            if patience < 0:
+            if away_since is None:
+                away_since = time.monotonic()
+                click.echo(f"remuda is away; job {number} goes on, waiting for remuda", err=True)
+            elif time.monotonic() - away_since > _PATIENCE_S:
                 raise
-        time.sleep(1)
+        except KeyboardInterrupt:
+            click.echo(f"\njob {number} goes on; `remuda jobs cancel {number}` ends it", err=True)
+            raise
+        time.sleep(0.5)
 
 
 def _exit_code(job: Job) -> int:
-    last = job.attempts[-1] if job.attempts else None
+    """The exit code to end with; anything but an exit of the command itself is told on stderr."""
     if job.state is JobState.SUCCEEDED:
         return 0
-    told = f"job {job.id} {'was cancelled' if job.state is JobState.CANCELLED else 'failed'}"
-    if last is not None and last.status != "exited":
-        told += f": {last.status}" + (f", {last.detail}" if last.detail else "")
+    last = job.attempts[-1] if job.attempts else None
     if last is None or last.status != "exited":
+        told = f"job {job.id} {'was cancelled' if job.state is JobState.CANCELLED else 'failed'}"
+        if last is not None:
+            told += f": {_outcome(job)}" + (f", {last.detail}" if last.detail else "")
         click.echo(told, err=True)
     code = last.exit_code if last is not None and last.exit_code is not None else 1
     return code if 0 < code < 256 else 1
@@ -252,16 +293,12 @@ def logs(session: Session, number: int, follow: bool, attempt: int | None) -> No
 @pass_session
 def cancel(session: Session, numbers: tuple[int, ...]) -> None:
     """End jobs: at once while they wait, with TERM and then KILL while they run."""
-    answers = [
-        session.remuda.post(path_of("v1", "jobs", number, "cancel"), {}, Changed) for number in numbers
-    ]
-    lines = [
-        f"job {answer.job} had {answer.before} already"
-        if answer.before.is_end
-        else f"job {answer.job} is cancelled"
-        for answer in answers
-    ]
-    session.show(Report(answers, lines=tuple(lines)))
+    _change(
+        session,
+        numbers,
+        "cancel",
+        lambda answer: f"had {answer.before} already" if answer.before.is_end else "is cancelled",
+    )
 
 
 @jobs.command()
@@ -269,12 +306,38 @@ def cancel(session: Session, numbers: tuple[int, ...]) -> None:
 @pass_session
 def retry(session: Session, numbers: tuple[int, ...]) -> None:
     """Run ended jobs once more."""
-    answers = [session.remuda.post(path_of("v1", "jobs", number, "retry"), {}, Changed) for number in numbers]
-    session.show(Report(answers, lines=tuple(f"job {answer.job} waits again" for answer in answers)))
+    _change(session, numbers, "retry", lambda _: "waits again")
+
+
+def _change(session: Session, numbers: tuple[int, ...], verb: str, tell: Callable[[Changed], str]) -> None:
+    """Change each job that can be, show what happened, and then complain about the others."""
+    answers, problems = [], []
+    for number in numbers:
+        try:
+            answers.append(session.remuda.post(path_of("v1", "jobs", number, verb), {}, Changed))
+        except BadInput as error:
+            problems.append(str(error))
+    if answers or not problems:
+        session.show(Report(answers, lines=tuple(f"job {answer.job} {tell(answer)}" for answer in answers)))
+    if problems:
+        raise BadInput("; ".join(problems))
 
 
 def _outcome(job: Job) -> str:
     last = job.attempts[-1] if job.attempts else None
     if last is None or last.status is None:
         return "-"
+    if last.status == "signaled" and last.exit_code is not None:
+        return f"ended by {_signal_name(last.exit_code - 128)}"
     return f"exit {last.exit_code}" if last.status == "exited" else last.status
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"

@@ -1,0 +1,86 @@
+"""`remuda simulate`: the same judgement against a simulated world."""
+
+import sys
+
+import click
+
+from remuda.control.command import Group, Session, pass_session
+from remuda.errors import InvariantError
+from remuda.output.show import Report, Table
+
+
+@click.group(cls=Group)
+def simulate() -> None:
+    """
+    Run the same judgement against a simulated world.
+
+    Time is virtual, faults are seeded, and the same seed gives the same history on every machine.
+    """
+
+
+@simulate.command()
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="The first seed.")
+@click.option(
+    "--seeds",
+    type=click.IntRange(1, 1_000_000),
+    default=1,
+    show_default=True,
+    help="How many seeds, one after another.",
+)
+@click.option(
+    "--world",
+    type=click.Choice(["hostile", "day"]),
+    default="hostile",
+    show_default=True,
+    help="hostile: half an hour in which everything goes wrong. day: a working day of many jobs.",
+)
+@click.option(
+    "--pools",
+    "pool_count",
+    type=click.IntRange(1, 1_000),
+    default=50,
+    show_default=True,
+    help="Pools of a day.",
+)
+@click.option(
+    "--jobs", type=click.IntRange(1, 10_000_000), default=100_000, show_default=True, help="Jobs of a day."
+)
+@pass_session
+def pools(session: Session, seed: int, seeds: int, world: str, pool_count: int, jobs: int) -> None:
+    """
+    Pools, their queue and their machines, with faults and crashes.
+
+    Rules that must always hold are checked at every change: no busy machine is removed, no bound or ceiling is broken,
+    no job is lost or run twice unseen. A broken rule ends it with exit code 1 and the seed that shows it again.
+    """
+    from remuda.sim.pools import day, hostile
+    from remuda.sim.pools import simulate as live
+
+    found = []
+    for number in range(seed, seed + seeds):
+        if seeds > 1 and sys.stderr.isatty() and not session.quiet:
+            click.echo(f"\rseed {number} ({number - seed + 1} of {seeds})", err=True, nl=False)
+        try:
+            summary = day(pool_count, jobs, number) if world == "day" else live(hostile(number), number)
+        except InvariantError as error:
+            click.echo(
+                f"\n{error}\nto see it again: remuda simulate pools --world {world} --seed {number}", err=True
+            )
+            raise click.exceptions.Exit(1) from None
+        found.append((number, summary))
+    rows = tuple(
+        (
+            str(number),
+            f"{summary.jobs_done:,}",
+            f"{summary.wait_p50_s:.1f}s",
+            f"{summary.wait_p99_s:.1f}s",
+            f"{summary.machines_created:,}",
+            f"{summary.utilisation:.0%}",
+            f"{sum(summary.faults.values()):,}",
+            summary.digest[:12],
+        )
+        for number, summary in found
+    )
+    headings = ("SEED", "JOBS DONE", "WAIT P50", "WAIT P99", "MACHINES", "USED", "FAULTS", "DIGEST")
+    data = [{"seed": number, "summary": summary} for number, summary in found]
+    session.show(Report(data, (Table(headings, rows),)))
