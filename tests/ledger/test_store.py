@@ -95,7 +95,7 @@ async def test_many_writes_at_once_take_few_commits(store: SqliteStore) -> None:
 
 async def test_changes_of_a_batch_are_made_in_the_order_they_were_asked_for(store: SqliteStore) -> None:
     order: list[int] = []
-    await all_at_once(store, *[lambda _, number=number: order.append(number) for number in range(50)])  # type: ignore[misc]
+    await all_at_once(store, *[lambda _, number=number: order.append(number) for number in range(50)])
     assert order == list(range(50))
 
 

@@ -308,7 +308,7 @@ def _open_for_writing(path: Path, most_bytes: int | None) -> sqlite3.Connection:
 def _check_whole(connection: sqlite3.Connection) -> None:
     problem: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     if problem != "ok":
-        raise sqlite3.DatabaseError(problem)
+        raise sqlite3.DatabaseError(problem.splitlines()[-1])
 
 
 def _connect(path: Path | None, mode: str) -> sqlite3.Connection:

@@ -56,7 +56,11 @@ def check_transition(name: str, story: tuple[State, ...], after: State) -> None:
 
 
 class Ended(Struct, frozen=True, gc=False):
-    """The machine itself is over. `code` is a stable word: `finished`, `idle`, `closed`, `crashed`, `boot`, `lost`."""
+    """
+    The machine itself is over. `code` is a stable word.
+
+    `finished`, `closed`, `idle` and `orphaned` are proper ends; `boot`, `crashed`, `lost` and `vanished` are not.
+    """
 
     code: str
     detail: str = ""

@@ -86,11 +86,11 @@ class SimLoop(asyncio.BaseEventLoop):
             heapq.heappush(self._timers, (when, self._dice.random(), next(self._timer_count), timer))
         return timer
 
-    def run_in_executor(  # noqa: D417
+    def run_in_executor(
         self,
-        executor: object,
+        executor: object,  # noqa: ARG002 - there is only one way to run things here
         func: Callable[[*Ts], T],
-        *args: *Ts,  # noqa: ARG002
+        *args: *Ts,
     ) -> asyncio.Future[T]:
         """Call at once, and let the answer come as if from a thread: not before the caller waited for it."""
         answer: asyncio.Future[T] = self.create_future()

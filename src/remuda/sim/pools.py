@@ -54,7 +54,7 @@ def _day(pools: int, jobs: int, seed: int) -> Scenario:
             job_class=f"class-{name}",
             template="t",
             bounds=Bounds(1, 60, 1),
-            scale_down_delay=30 * MINUTE,
+            scale_down_delay=10 * MINUTE,
             ceiling=f"ceiling{number // 10}",
             weight=1 + number % 3,
         )

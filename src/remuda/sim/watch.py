@@ -120,8 +120,8 @@ class Watch:
             if mine.ceiling is not None:
                 members[mine.ceiling].add(name)
         ceilings = {name: (policy.ceilings[name], frozenset(group)) for name, group in members.items()}
-        if not self._bounds or (maxima, ceilings) != (self._bounds[-1].maxima, self._bounds[-1].ceilings):
-            self._bounds = [bound for bound in self._bounds if bound.at > at - _LAG_S] + self._bounds[-1:]
+        last = self._bounds[-1] if self._bounds else None
+        if last is None or (last.maxima, last.ceilings) != (maxima, ceilings):
             self._bounds.append(Bound(at, maxima, ceilings))
 
     def made(self, machine: SimMachine) -> None:

@@ -1,0 +1,109 @@
+"""What `why` and `replay` read."""
+
+import pytest
+
+from remuda.ledger.history import cycle_at, cycles_between, newest, oldest, operation, operations_on, story
+from remuda.ledger.record import Ledger
+from remuda.ledger.store import InlineStore
+from remuda.model.plans import Outcome, Plan, Reason
+from tests.loop.toy import TOY_KINDS, Memory, Policy, Seen, steady, turn
+
+FOREVER = 2**53
+
+
+@pytest.fixture
+async def store() -> InlineStore:
+    """Cycles in force from 10 to 12, from 20 to 20 and from 30 to 35."""
+    store = InlineStore()
+    ledger = Ledger(store, "toy", TOY_KINDS)
+    for now, value in ((10, 1), (12, 1), (20, 2), (30, 3), (35, 3)):
+        await ledger.record(Seen(value), Memory(), Policy(value), now, steady(code=f"c{value}"), Memory(), ())
+    return store
+
+
+def value_at(store: InlineStore, at: int) -> int | None:
+    found = store.read(lambda db: cycle_at(db, "toy", at, TOY_KINDS))
+    return found.snapshot.value if found else None
+
+
+@pytest.mark.parametrize(
+    ("at", "value"),
+    [
+        pytest.param(9, None, id="before the first nothing is known"),
+        pytest.param(10, 1, id="at its first moment"),
+        pytest.param(19, 1, id="between two it is the one before"),
+        pytest.param(20, 2, id="the next one"),
+        pytest.param(FOREVER, 3, id="the last one lasts"),
+    ],
+)
+def test_the_cycle_at_an_instant_is_the_last_that_began_by_then(
+    store: InlineStore, at: int, value: int | None
+) -> None:
+    assert value_at(store, at) == value
+
+
+async def test_after_the_clock_was_set_back_the_newest_cycle_is_still_the_newest(store: InlineStore) -> None:
+    ledger = Ledger(store, "toy", TOY_KINDS)
+    await ledger.record(Seen(4), Memory(), Policy(), 15, steady(), Memory(), ())
+    assert value_at(store, FOREVER) == 4
+    assert value_at(store, 15) == 4
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "values"),
+    [
+        pytest.param(0, FOREVER, [1, 2, 3], id="all"),
+        pytest.param(11, 19, [1], id="one that began before and still held"),
+        pytest.param(12, 30, [1, 2, 3], id="the ends count"),
+        pytest.param(13, 19, [], id="a gap"),
+        pytest.param(36, 99, [], id="after the end"),
+    ],
+)
+def test_the_cycles_of_a_span_are_those_in_force_in_it(
+    store: InlineStore, since: int, until: int, values: list[int]
+) -> None:
+    found = store.read(lambda db: list(cycles_between(db, "toy", since, until, TOY_KINDS)))
+    assert [cycle.snapshot.value for cycle in found] == values
+    assert [cycle.policy.limit for cycle in found] == values
+
+
+def test_history_begins_where_the_first_cycle_began(store: InlineStore) -> None:
+    assert store.read(lambda db: oldest(db, "toy")) == 10
+    assert store.read(lambda db: oldest(db, "other")) is None
+
+
+def test_a_story_is_told_oldest_first_and_ends_at_the_instant(store: InlineStore) -> None:
+    def told(until: int, most: int = 20) -> list[tuple[int, str]]:
+        lines = store.read(lambda db: story(db, "toy/a", until, most))
+        return [(line.at, line.reason.code) for line in lines]
+
+    assert told(FOREVER) == [(10, "c1"), (20, "c2"), (30, "c3")]
+    assert told(29) == [(10, "c1"), (20, "c2")]
+    assert told(FOREVER, 2) == [(20, "c2"), (30, "c3")]
+    assert told(9) == []
+
+
+def test_the_newest_lines_of_all_stories_are_told_oldest_first(store: InlineStore) -> None:
+    assert [line.reason.code for line in store.read(lambda db: newest(db, 2))] == ["c2", "c3"]
+
+
+async def test_operations_are_found_by_target_and_by_number() -> None:
+    store = InlineStore()
+    ledger = Ledger(store, "toy", TOY_KINDS)
+    (first,) = await ledger.record(Seen(), Memory(), Policy(), 1, Plan((turn("a"),)), Memory(), ())
+    await ledger.finish(first, Outcome("refused", 2, "not now"))
+    (second,) = await ledger.record(
+        Seen(1), Memory(), Policy(), 3, Plan((turn("a", "toy.again"),)), Memory(), ledger.operations()
+    )
+    done, under_way = store.read(lambda db: operations_on(db, "a", FOREVER))
+    assert (done.id, done.kind, done.started_at, done.reason) == (
+        first.id,
+        "turn",
+        1,
+        Reason("toy.turn", "toy/a", {"n": 1}),
+    )
+    assert done.outcome == Outcome("refused", 2, "not now")
+    assert (under_way.id, under_way.outcome) == (second.id, None)
+    assert store.read(lambda db: operations_on(db, "a", 2)) == (done,)
+    assert store.read(lambda db: operation(db, second.id)) == under_way
+    assert store.read(lambda db: operation(db, 99)) is None

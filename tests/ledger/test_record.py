@@ -1,0 +1,296 @@
+"""What a loop writes: one transaction a cycle, quiet cycles extended, operations one per target."""
+
+import asyncio
+import sqlite3
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+from remuda.ledger.history import cycle_at, story
+from remuda.ledger.record import Ledger, Notebook
+from remuda.ledger.store import InlineStore, SqliteStore
+from remuda.model.plans import Operation, Outcome, Plan, Reason
+from tests.loop.toy import TOY_KINDS, Memory, Policy, Seen, Turn, steady, turn
+
+ToyLedger: TypeAlias = Ledger[Seen, Memory, Policy, Turn]
+POLICY = Policy()
+DONE = Outcome("done", 5)
+FOREVER = 2**53
+
+
+@pytest.fixture
+def store() -> InlineStore:
+    return InlineStore()
+
+
+@pytest.fixture
+def ledger(store: InlineStore) -> ToyLedger:
+    return reopened(store)
+
+
+def reopened(store: InlineStore, loop: str = "toy") -> ToyLedger:
+    """The ledger as the next process finds it."""
+    return Ledger(store, loop, TOY_KINDS)
+
+
+async def record(
+    ledger: ToyLedger,
+    now: int,
+    plan: Plan[Turn] | None = None,
+    *,
+    value: int = 0,
+    memory: Memory = Memory(),
+    after: Memory | None = None,
+    policy: Policy = POLICY,
+) -> tuple[Operation[Turn], ...]:
+    """A cycle as a loop records it."""
+    saw = ledger.operations()
+    return await ledger.record(
+        Seen(value, saw), memory, policy, now, steady() if plan is None else plan, after or memory, saw
+    )
+
+
+def cycles(store: InlineStore) -> list[tuple[int, int, int]]:
+    return store.read(
+        lambda db: db.execute("SELECT first_at, last_at, count FROM cycles ORDER BY id").fetchall()
+    )
+
+
+def count(store: InlineStore, table: str) -> int:
+    number: int = store.read(lambda db: db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+    return number
+
+
+async def test_a_quiet_cycle_extends_the_row_of_the_one_before(store: InlineStore, ledger: ToyLedger) -> None:
+    for now in range(100, 110):
+        await record(ledger, now)
+    assert cycles(store) == [(100, 109, 10)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"value": 1}, id="snapshot"),
+        pytest.param({"memory": Memory(1)}, id="memory"),
+        pytest.param({"policy": Policy(11)}, id="policy"),
+        pytest.param({"plan": steady(code="toy.other")}, id="plan"),
+    ],
+)
+async def test_a_change_of_any_part_adds_one_row(
+    store: InlineStore, ledger: ToyLedger, change: dict[str, object]
+) -> None:
+    await record(ledger, 100)
+    await record(ledger, 101)
+    await record(ledger, 102, **change)  # type: ignore[arg-type]
+    await record(ledger, 103, **change)  # type: ignore[arg-type]
+    assert cycles(store) == [(100, 101, 2), (102, 103, 2)]
+
+
+async def test_a_clock_that_was_set_back_does_not_shorten_what_was_seen(
+    store: InlineStore, ledger: ToyLedger
+) -> None:
+    for now in (100, 101, 50):
+        await record(ledger, now)
+    assert cycles(store) == [(100, 101, 3)]
+
+
+async def test_what_is_read_back_is_what_was_recorded(store: InlineStore, ledger: ToyLedger) -> None:
+    plan = Plan((turn("a"),), (Reason("toy.busy", "toy/a", {"n": 3, "at": None, "who": "é"}),))
+    await record(ledger, 100, plan, value=7, memory=Memory(3), after=Memory(4), policy=Policy(9))
+    found = store.read(lambda db: cycle_at(db, "toy", FOREVER, TOY_KINDS))
+    assert found is not None
+    assert (found.snapshot, found.memory, found.policy, found.plan) == (Seen(7), Memory(3), Policy(9), plan)
+    assert reopened(store).memory() == Memory(4)
+
+
+async def test_a_policy_is_stored_once_however_often_it_is_used(
+    store: InlineStore, ledger: ToyLedger
+) -> None:
+    for now in range(10):
+        await record(ledger, now, value=now, policy=Policy(now % 2))
+    assert count(store, "cycles") == 10
+    assert count(store, "policies") == 2
+
+
+def test_a_loop_without_a_past_has_an_empty_memory_and_no_operations(ledger: ToyLedger) -> None:
+    assert ledger.memory() == Memory()
+    assert ledger.operations() == ()
+
+
+async def test_the_whole_cycle_is_one_transaction(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "remuda.db")
+    ledger = Ledger(store, "toy", TOY_KINDS)
+    await ledger.record(Seen(), Memory(), POLICY, 1, steady(), Memory(1), ())
+
+    def spoil(db: sqlite3.Connection) -> None:
+        db.execute("CREATE TRIGGER no BEFORE INSERT ON operations BEGIN SELECT raise(ABORT, 'spoilt'); END")
+
+    await store.write(spoil)
+    plan = Plan((turn("a"),), (Reason("toy.new", "toy/a"),))
+    with pytest.raises(sqlite3.IntegrityError, match="spoilt"):
+        await ledger.record(Seen(9), Memory(1), Policy(5), 2, plan, Memory(2), ())
+    assert ledger.memory() == Memory(1)
+    for table, rows in (("cycles", 1), ("policies", 1), ("stories", 1), ("operations", 0)):
+        query = f"SELECT count(*) FROM {table}"
+        assert store.read(lambda db, query=query: db.execute(query).fetchone()) == (rows,), table  # type: ignore[misc]
+
+    await store.write(lambda db: db.execute("DROP TRIGGER no"))
+    started = await ledger.record(Seen(9), Memory(1), Policy(5), 3, plan, Memory(2), ())
+    assert [operation.action.target for operation in started] == ["a"]
+    store.close()
+
+
+# Operations.
+
+
+async def test_operations_are_one_per_target_and_an_action_on_a_busy_target_is_left_out(
+    ledger: ToyLedger,
+) -> None:
+    first = await record(ledger, 1, Plan((turn("a"), turn("b"))))
+    assert [operation.action.target for operation in first] == ["a", "b"]
+    second = await record(ledger, 2, Plan((turn("b"), turn("c"), turn("c"))))
+    assert [operation.action.target for operation in second] == ["c"]
+    assert [operation.action.target for operation in ledger.operations()] == ["a", "b", "c"]
+
+
+async def test_loops_do_not_see_each_others_operations(store: InlineStore, ledger: ToyLedger) -> None:
+    other = reopened(store, "other")
+    await record(ledger, 1, Plan((turn("a"),)))
+    assert other.operations() == ()
+    assert len(await record(other, 1, Plan((turn("a"),)))) == 1
+
+
+async def test_an_outcome_stays_until_a_plan_was_recorded_that_saw_it(
+    store: InlineStore, ledger: ToyLedger
+) -> None:
+    (operation,) = await record(ledger, 1, Plan((turn("a"),)))
+    saw_it_running = ledger.operations()
+    await ledger.finish(operation, DONE)
+    await ledger.record(Seen(0, saw_it_running), Memory(), POLICY, 2, steady(), Memory(), saw_it_running)
+    assert ledger.operations() == (Operation(operation.id, turn("a"), DONE),)
+    assert reopened(store).operations() == ledger.operations()
+    await record(ledger, 3)
+    assert ledger.operations() == ()
+
+
+async def test_a_quiet_cycle_that_saw_an_outcome_is_not_quiet(store: InlineStore, ledger: ToyLedger) -> None:
+    """A loop whose snapshot leaves operations out must still get rid of their outcomes."""
+    (operation,) = await record(ledger, 1, Plan((turn("a"),)))
+    for now in (2, 3):
+        await ledger.record(Seen(), Memory(), POLICY, now, steady(), Memory(), ledger.operations())
+    await ledger.finish(operation, DONE)
+    await ledger.record(Seen(), Memory(), POLICY, 4, steady(), Memory(), ledger.operations())
+    assert ledger.operations() == ()
+    assert cycles(store) == [(1, 1, 1), (2, 3, 2), (4, 4, 1)]
+
+
+async def test_the_first_outcome_is_kept_and_a_second_changes_nothing(ledger: ToyLedger) -> None:
+    (operation,) = await record(ledger, 1, Plan((turn("a"),)))
+    await ledger.finish(operation, DONE)
+    await ledger.finish(operation, Outcome("failed", 9, "again"))
+    assert ledger.operations()[0].outcome == DONE
+
+
+async def test_unfinished_operations_are_found_again_by_the_next_process(
+    store: InlineStore, ledger: ToyLedger
+) -> None:
+    first, second = await record(ledger, 1, Plan((turn("a"), turn("b"))))
+    await ledger.finish(first, DONE)
+    found = reopened(store).operations()
+    assert found == (Operation(first.id, turn("a"), DONE), second)
+
+
+async def test_the_number_of_an_operation_is_never_used_again(store: InlineStore, ledger: ToyLedger) -> None:
+    (first,) = await record(ledger, 1, Plan((turn("a"),)))
+    await ledger.finish(first, DONE)
+    await record(ledger, 2)
+    await store.write(lambda db: db.execute("DELETE FROM operations"))
+    (second,) = await record(ledger, 3, Plan((turn("a"),)))
+    assert second.id > first.id
+
+
+# Stories.
+
+
+async def codes(store: InlineStore, subject: str = "toy/a") -> list[tuple[int, str]]:
+    return [(line.at, line.reason.code) for line in store.read(lambda db: story(db, subject, FOREVER))]
+
+
+async def test_a_story_gets_a_line_only_when_the_code_changes(store: InlineStore, ledger: ToyLedger) -> None:
+    for now, (value, code) in enumerate([(0, "x"), (1, "x"), (2, "y"), (3, "y"), (4, "x")]):
+        await record(ledger, now, Plan((), (Reason(code, "toy/a", {"n": value}),)), value=value)
+    assert await codes(store) == [(0, "x"), (2, "y"), (4, "x")]
+
+
+async def test_every_action_is_a_line_of_its_subject(store: InlineStore, ledger: ToyLedger) -> None:
+    for now in (1, 2):
+        await record(ledger, now, Plan((turn(f"t{now}"),), (Reason("x", "toy/a"),)))
+    assert await codes(store) == [(1, "x")]
+    assert await codes(store, "toy/t1") == [(1, "toy.turn")]
+    assert await codes(store, "toy/t2") == [(2, "toy.turn")]
+
+
+async def test_a_restart_does_not_repeat_the_last_line_of_a_story(
+    store: InlineStore, ledger: ToyLedger
+) -> None:
+    acting = Plan((turn("a", "toy.made"),), (Reason("x", "toy/a"),))
+    await record(ledger, 1, acting)
+    await record(reopened(store), 2, Plan((), (Reason("x", "toy/a"),)))
+    assert await codes(store) == [(1, "x"), (1, "toy.made")]
+
+
+async def test_a_subject_that_went_and_came_back_begins_anew(store: InlineStore, ledger: ToyLedger) -> None:
+    await record(ledger, 1, steady("toy/a", code="x"))
+    await record(ledger, 2, steady("toy/b", code="x"))
+    await record(ledger, 3, steady("toy/a", code="x"))
+    assert await codes(store) == [(1, "x"), (3, "x")]
+
+
+# The notebook.
+
+
+@pytest.fixture(params=["ledger", "notebook"])
+def recorder(
+    request: pytest.FixtureRequest, ledger: ToyLedger
+) -> "ToyLedger | Notebook[Seen, Memory, Policy, Turn]":
+    return ledger if request.param == "ledger" else Notebook(Memory())
+
+
+async def test_notebook_and_ledger_treat_operations_alike(
+    recorder: "ToyLedger | Notebook[Seen, Memory, Policy, Turn]",
+) -> None:
+    async def step(plan: Plan[Turn]) -> list[tuple[int, str]]:
+        saw = recorder.operations()
+        started = await recorder.record(Seen(), Memory(), POLICY, 1, plan, Memory(), saw)
+        return [(operation.id, operation.action.target) for operation in started]
+
+    assert await step(Plan((turn("a"), turn("b")))) == [(1, "a"), (2, "b")]
+    assert await step(Plan((turn("a"),))) == []
+    await recorder.finish(recorder.operations()[0], DONE)
+    assert [operation.outcome for operation in recorder.operations()] == [DONE, None]
+    assert [target for _, target in await step(Plan((turn("a"),)))] == ["a"]
+    assert [operation.action.target for operation in recorder.operations()] == ["b", "a"]
+
+
+async def test_a_dry_run_starts_nothing_and_keeps_its_memory_to_itself() -> None:
+    notebook: Notebook[Seen, Memory, Policy, Turn] = Notebook(Memory(1), starts=False)
+    plan = Plan((turn("a"),))
+    assert await notebook.record(Seen(), Memory(1), POLICY, 1, plan, Memory(2), ()) == ()
+    assert notebook.operations() == ()
+    assert notebook.memory() == Memory(2)
+
+
+async def test_cycles_of_several_loops_are_recorded_side_by_side(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "remuda.db")
+    ledgers = [Ledger(store, f"loop-{number}", TOY_KINDS) for number in range(5)]
+
+    async def live(ledger: ToyLedger) -> None:
+        for now in range(20):
+            await ledger.record(Seen(now // 2), Memory(), POLICY, now, steady(), Memory(), ())
+
+    await asyncio.gather(*map(live, ledgers))
+    query = "SELECT loop, count(*), sum(count) FROM cycles GROUP BY loop ORDER BY loop"
+    found = store.read(lambda db: db.execute(query).fetchall())
+    assert found == [(f"loop-{number}", 10, 20) for number in range(5)]
+    store.close()
