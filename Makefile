@@ -53,3 +53,6 @@ lock:  ## renew the locked versions
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+servers: $(READY)  ## etcd, kube-apiserver and the other real servers that tests use, found or built
+	$(BIN)/python -m tests.servers get

@@ -1,5 +1,6 @@
 """What every test shares: derandomized property tests, so that a green run is not luck."""
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -7,3 +8,8 @@ settings.register_profile(
 )
 settings.register_profile("soak", deadline=None, max_examples=2_000, database=None)
 settings.load_profile("ci")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--update-golden` rewrites the files that printed texts are compared with."""
+    parser.addoption("--update-golden", action="store_true", help="rewrite golden files")

@@ -15,11 +15,11 @@ class RemudaError(Exception):
     """Base of all errors with a message meant for a person."""
 
 
-class BadInput(RemudaError):  # noqa: N818
+class BadInput(RemudaError):
     """What the caller gave is wrong; the message says what would be right."""
 
 
-class Unavailable(RemudaError):  # noqa: N818
+class Unavailable(RemudaError):
     """Something this needs is not there now."""
 
 

@@ -1,12 +1,12 @@
 """What `why` and `replay` read."""
 
 import pytest
+from tests.loop.toy import TOY_KINDS, Memory, Policy, Seen, steady, turn
 
 from remuda.ledger.history import cycle_at, cycles_between, newest, oldest, operation, operations_on, story
 from remuda.ledger.record import Ledger
 from remuda.ledger.store import InlineStore
 from remuda.model.plans import Outcome, Plan, Reason
-from tests.loop.toy import TOY_KINDS, Memory, Policy, Seen, steady, turn
 
 FOREVER = 2**53
 

@@ -6,15 +6,16 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
+from tests.loop.toy import TOY_KINDS, Memory, Policy, Seen, Turn, steady, turn
 
 from remuda.ledger.history import cycle_at, story
 from remuda.ledger.record import Ledger, Notebook
 from remuda.ledger.store import InlineStore, SqliteStore
 from remuda.model.plans import Operation, Outcome, Plan, Reason
-from tests.loop.toy import TOY_KINDS, Memory, Policy, Seen, Turn, steady, turn
 
 ToyLedger: TypeAlias = Ledger[Seen, Memory, Policy, Turn]
 POLICY = Policy()
+EMPTY = Memory()
 DONE = Outcome("done", 5)
 FOREVER = 2**53
 
@@ -40,7 +41,7 @@ async def record(
     plan: Plan[Turn] | None = None,
     *,
     value: int = 0,
-    memory: Memory = Memory(),
+    memory: Memory = EMPTY,
     after: Memory | None = None,
     policy: Policy = POLICY,
 ) -> tuple[Operation[Turn], ...]:

@@ -1,10 +1,10 @@
 """What is forgotten, and what never is."""
 
-import asyncio
 import random
 from pathlib import Path
 
 import pytest
+from tests.loop.toy import TOY_KINDS, Memory, Policy, Seen, Turn, steady, turn
 
 from remuda.ledger.history import cycle_at, oldest, story
 from remuda.ledger.record import Ledger
@@ -12,7 +12,6 @@ from remuda.ledger.retention import Retention, forget, make_room
 from remuda.ledger.store import InlineStore, SqliteStore
 from remuda.model.plans import Outcome, Plan, Reason
 from remuda.model.times import DAY, HOUR
-from tests.loop.toy import TOY_KINDS, Memory, Policy, Seen, steady, turn
 
 NOW = 100 * DAY
 WEEK = Retention(age=7 * DAY)
@@ -127,38 +126,25 @@ async def test_jobs_and_settings_are_never_touched(store: InlineStore) -> None:
 
 
 async def test_history_over_its_size_goes_oldest_first_and_the_file_shrinks(tmp_path: Path) -> None:
-    path = tmp_path / "remuda.db"
+    path, dice = tmp_path / "remuda.db", random.Random(1)
     store = SqliteStore(path)
     ledger = Ledger(store, "toy", TOY_KINDS)
-    dice = random.Random(1)
-    noise = ["".join(chr(dice.randrange(32, 0x2FFF)) for _ in range(700)) for _ in range(3_000)]
-    await asyncio.gather(
-        *(
-            ledger.record(
-                Seen(now),
-                Memory(),
-                Policy(),
-                NOW + now,
-                Plan((), (Reason("x", "toy/a", {"n": text}),)),
-                Memory(),
-                (),
-            )
-            for now, text in enumerate(noise)
-        )
-    )
-    await store.write(lambda db: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone() and None)
-    large = path.stat().st_size
-    keep = Retention(most_bytes=large // 2)
-    while await store.write(lambda db: forget(db, keep, NOW + 5_000), durable=False):
-        pass
-    rows = store.read(
-        lambda db: db.execute("SELECT count(*), min(first_at), max(first_at) FROM cycles").fetchone()
-    )
-    assert 500 < rows[0] < 2_500
-    assert rows[1] == NOW + 3_000 - rows[0]
-    assert rows[2] == NOW + 2_999
+    for now in range(NOW, NOW + 1_500):
+        plan: Plan[Turn] = Plan((), (Reason("x", "toy/a", {"n": dice.randbytes(1_000).hex()}),))
+        await ledger.record(Seen(now), Memory(), Policy(), now, plan, Memory(), ())
     store.close()
-    assert path.stat().st_size < large * 0.7
+    large = path.stat().st_size
+    store = SqliteStore(path)
+    while await store.write(
+        lambda db: forget(db, Retention(most_bytes=large // 2), NOW + DAY), durable=False
+    ):
+        pass
+    query = "SELECT count(*), min(first_at), max(first_at) FROM cycles"
+    rows, first, last = store.read(lambda db: db.execute(query).fetchone())
+    assert 250 < rows <= 1_000
+    assert (first, last) == (NOW + 1_500 - rows, NOW + 1_499)
+    store.close()
+    assert path.stat().st_size < large * 0.8
 
 
 async def test_size_takes_stories_and_operations_as_well(store: InlineStore) -> None:

@@ -1,9 +1,10 @@
 """A job that does nothing but what a test tells it, and the tools to run it with."""
 
 import asyncio
+import functools
 import random
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, ParamSpec
 
 import msgspec
 from msgspec import Struct
@@ -20,7 +21,7 @@ from remuda.model.times import Instant
 from remuda.sim.clock import SimClock
 from remuda.sim.loop import run
 
-T = TypeVar("T")
+Given = ParamSpec("Given")
 
 
 class Turn(Action, frozen=True, kw_only=True, tag="turn"):
@@ -60,7 +61,10 @@ class Toy:
         self.value = 0
         #: plans still to be made; after the last one nothing is to be done
         self.plans: list[Plan[Turn]] = []
+        #: whether its memory counts cycles
+        self.learns = False
         self.began: list[float] = []
+        self.judged: list[tuple[Memory, Policy]] = []
         self.saw: list[tuple[Operation[Turn], ...]] = []
         self.acted: list[tuple[float, int, str]] = []
         self.on_observe: Callable[[], Awaitable[None]] = _nothing
@@ -75,8 +79,10 @@ class Toy:
         return Seen(self.value, operations)
 
     def decide(self, seen: Seen, memory: Memory, policy: Policy, now: Instant) -> tuple[Plan[Turn], Memory]:
+        self.judged.append((memory, policy))
         self.on_decide()
-        return (self.plans.pop(0) if self.plans else steady()), memory
+        plan = self.plans.pop(0) if self.plans else steady()
+        return plan, (Memory(memory.count + 1) if self.learns else memory)
 
     async def act(self, operation: Operation[Turn]) -> Outcome:
         self.acted.append((self.clock.monotonic(), operation.id, operation.action.target))
@@ -128,12 +134,11 @@ class Rig:
         await asyncio.wait([task])
 
 
-def virtually(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
+def virtually(test: Callable[Given, Coroutine[Any, Any, None]]) -> Callable[Given, None]:
     """Run an async test in virtual time."""
 
-    def in_virtual_time() -> None:
-        run(test())
+    @functools.wraps(test)
+    def in_virtual_time(*args: Given.args, **kwargs: Given.kwargs) -> None:
+        run(test(*args, **kwargs))
 
-    in_virtual_time.__name__ = test.__name__
-    in_virtual_time.__doc__ = test.__doc__
     return in_virtual_time

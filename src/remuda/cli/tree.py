@@ -9,7 +9,7 @@ import importlib
 import os
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -77,10 +77,11 @@ def views() -> tuple["Route", ...]:
 
 
 def load(files: Iterable[str]) -> "Loaded":
-    """Read files with every kind and check there is."""
-    from remuda.catalog import load as load_all
+    """Read files with every kind there is; what their objects say of others is for the caller to check."""
+    from remuda.catalog import KINDS
+    from remuda.objects.load import load_files
 
-    return load_all(files)
+    return load_files(files, KINDS)
 
 
 @click.group(
@@ -98,14 +99,14 @@ def root() -> None:
     """
 
 
-def main() -> None:
-    """Run the command line; errors become one clear message and an exit code."""
+def main(args: list[str] | None = None) -> NoReturn:
+    """Run the command line, or the words given; errors become one clear message and an exit code."""
     name = os.path.basename(sys.argv[0]) if sys.argv else "remuda"  # noqa: PTH119 - no import of pathlib for a name
     prog = "kubectl remuda" if name.startswith("kubectl-") else "remuda"
     complete_var = "_REMUDA_COMPLETE"
     try:
         code: Any = root.main(
-            obj=Session(views, load), prog_name=prog, standalone_mode=False, complete_var=complete_var
+            args, obj=Session(views, load), prog_name=prog, standalone_mode=False, complete_var=complete_var
         )
     except click.exceptions.Exit as exit_:
         code = exit_.exit_code

@@ -112,9 +112,15 @@ def up(
 
     async def main(stop: asyncio.Event) -> None:
         app = App(options, clock, random.Random(), log)
-        asyncio.get_running_loop().add_signal_handler(
-            signal.SIGHUP, lambda: asyncio.ensure_future(app.reload())
-        )
+        reloads = set[asyncio.Task[bool]]()
+
+        def hang_up() -> None:
+            if watches and not sys.stdout.isatty():
+                stop.set()  # the terminal is gone: nobody asks for a reload
+            else:
+                reloads.add(asyncio.ensure_future(app.reload()))
+
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hang_up)
         if not watches:
             await app.run(stop)
             return
@@ -124,7 +130,8 @@ def up(
         finally:
             stop.set()
             await view
-        click.echo("stopped; machines stay for the next `remuda up`, those without a job for ten minutes")
+        with contextlib.suppress(OSError):  # the terminal may be gone
+            click.echo("stopped; machines stay for the next `remuda up`, those without a job for ten minutes")
 
     asyncio.run(_until_stopped(main))
 
@@ -144,17 +151,16 @@ def _show_plan(session: Session, options: "Options", clock: "SystemClock") -> No
 
 
 async def _watch(session: Session, clock: "SystemClock", stop: asyncio.Event, log: "Log") -> None:
-    """Draw the view. Nothing that goes wrong with it harms what runs; a terminal that is gone ends it all."""
+    """Draw the view; nothing that goes wrong with it harms what runs."""
     from remuda.pools.live import watch
 
     try:
         await watch(session.remuda, clock, stop)
-    except OSError as error:
-        log.error("the terminal is gone; stopping", error=str(error))
-        stop.set()
     except Exception as error:  # noqa: BLE001 - see above
-        log.error("the live view failed", error=f"{type(error).__name__}: {error}")
-        click.echo(f"the live view failed ({type(error).__name__}: {error}); remuda goes on", err=True)
+        told = f"the live view failed ({type(error).__name__}: {error})"
+        log.error(told)
+        with contextlib.suppress(OSError):
+            click.echo(f"{told}; remuda goes on until Ctrl-C", err=True)
 
 
 async def _until_stopped(main: Callable[[asyncio.Event], Awaitable[None]]) -> None:

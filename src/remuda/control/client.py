@@ -81,7 +81,10 @@ class Remuda:
         return True
 
     def _from_store(self, path: str, query: dict[str, str]) -> Any:
-        route, names = match(self._views(), "GET", path)
+        try:
+            route, names = match(self._views(), "GET", path)
+        except NotFound:
+            raise _NothingRuns(self._data_dir) from None
         if route.view is None:
             raise _NothingRuns(self._data_dir)
         store = self._data_dir / FILE
@@ -121,8 +124,10 @@ class Remuda:
         try:
             connection.connect()
         except (FileNotFoundError, ConnectionRefusedError):
+            connection.close()
             raise _NothingRuns(self._data_dir if self._server is None else address) from None
         except OSError as error:
+            connection.close()
             raise Unavailable(f"cannot reach remuda at {address}: {error}") from error
         return connection
 

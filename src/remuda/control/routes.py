@@ -74,5 +74,5 @@ _patterns: dict[str, re.Pattern[str]] = {}
 
 def _pattern(path: str) -> re.Pattern[str]:
     if path not in _patterns:
-        _patterns[path] = re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", path))
+        _patterns[path] = re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(path)))
     return _patterns[path]

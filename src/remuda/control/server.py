@@ -37,11 +37,13 @@ class ControlServer:
         self._store = store
         app = web.Application(client_max_size=_LARGEST_BODY)
         described = _encode(document(routes))
+
+        async def describe(_: web.Request) -> web.Response:
+            return web.Response(body=described, content_type=_JSON)
+
         for route in routes:
             app.router.add_route(route.method, route.path, self._answerer(route))
-        app.router.add_get(
-            "/openapi.json", lambda _: _ready(web.Response(body=described, content_type=_JSON))
-        )
+        app.router.add_get("/openapi.json", describe)
         app.router.add_route("*", "/{rest:.*}", _nothing_here)
         self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0)
 
@@ -124,10 +126,6 @@ class ControlServer:
 
 
 _JSON = "application/json"
-
-
-async def _ready(response: web.Response) -> web.Response:
-    return response
 
 
 async def _nothing_here(request: web.Request) -> web.Response:

@@ -1,7 +1,7 @@
 """Several loops in one process: one that fails does not take the others down."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from remuda.loop.logs import Log
@@ -22,5 +22,13 @@ async def _guard(loop: Loop[Any, Any, Any, Any], log: Log) -> None:
         await loop.run()
     except Exception as error:  # noqa: BLE001 - a loop that dies must not take its neighbours with it
         loop.standing.phase = Phase.BROKEN
-        loop.standing.last_error = f"{type(error).__name__}: {error}"
+        loop.standing.last_error = "; ".join(_told(error))
         log.error("loop died", loop=loop.name, error=loop.standing.last_error)
+
+
+def _told(error: BaseException) -> Iterator[str]:
+    if isinstance(error, BaseExceptionGroup):
+        for part in error.exceptions:
+            yield from _told(part)
+    else:
+        yield f"{type(error).__name__}: {error}"

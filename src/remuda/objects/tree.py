@@ -50,7 +50,7 @@ _NOT_QUITE_NUMBERS = re.compile(
 )
 
 
-class Refused(Exception):  # noqa: N818
+class Refused(Exception):
     """The rest cannot be read: the message says why, and where when that is known."""
 
     def __init__(self, message: str, line: int = 0, column: int = 0, path: str = "") -> None:

@@ -44,7 +44,7 @@ CODES: Mapping[str, tuple[str, str]] = {
     ),
     "pool.waiting-for-room": (
         "Its share of the ceiling is still taken up by machines on their way out.",
-        "wants {target:machine} and has {live}: waiting for room under ceiling {ceiling}",
+        "wants {target:machine} and has {live}: waiting until machines on their way out are gone",
     ),
     "pool.surplus-busy": (
         "It has more machines than it wants, and all of those are busy.",

@@ -336,17 +336,18 @@ def replay(session: Session, since: str, until: str | None, files: tuple[str, ..
     A difference is not carried on to the next step: the world went on as it did. Exits 1 when something differs.
     """
     from remuda.ledger.store import FILE, explained, reading
-    from remuda.pools.policy import EXACT_SOURCES, compile_objects
+    from remuda.pools.policy import EXACT_SOURCES, change
     from remuda.pools.replay import Difference
     from remuda.pools.replay import replay as run
 
     begin = session.instant(since, 0)
     end = session.instant(until, session.now())
-    changed = compile_objects(session.load(files), EXACT_SOURCES).policy if files else None
+    changed = session.load(files) if files else None
+    make = (lambda recorded: change(recorded, changed, EXACT_SOURCES)) if changed else None
     store = session.data_dir / FILE
     steps, cycles, differences = 0, 0, list[Difference]()
     with reading(store) as db, explained(store):
-        for step in run(db, begin, end, changed):
+        for step in run(db, begin, end, make):
             steps, cycles = steps + 1, cycles + step.cycles
             differences += step.differences
     if not steps:
@@ -426,7 +427,7 @@ def _steer(session: Session, name: str, verb: str, body: dict[str, Any]) -> None
 
 def _told(session: Session, answer: Why) -> list[str]:
     now = session.now()
-    cycles = f", {answer.cycles} cycles" if answer.cycles else ""
+    cycles = f", {answer.cycles} cycle{'s' * (answer.cycles != 1)}" if answer.cycles else ""
     lines = [
         f"{answer.headline}   since {clock_time(answer.since, now)} ({age(answer.at - answer.since)}{cycles})"
     ]

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, structs
 
 from remuda.model.times import SECOND
 from remuda.objects.ceiling import CeilingMember, CeilingSpec
@@ -60,6 +60,32 @@ def compile_objects(objects: Iterable[Object[Any]], exact_sources: frozenset[str
         ),
         setups,
     )
+
+
+def change(recorded: Policy, objects: Iterable[Object[Any]], exact_sources: frozenset[str]) -> Policy:
+    """A recorded policy with changed objects in the place of their namesakes; the file need not hold the others."""
+    found = list(objects)
+    changed = compile_objects(found, exact_sources).policy
+    ceilings: dict[str, CeilingSpec] = {item.name: item.spec for item in found if item.kind == "Ceiling"}
+    pools = {**recorded.pools, **changed.pools}
+    for name, pool in pools.items():
+        if pool.ceiling in ceilings:
+            # Members are the ceiling's to say, also for pools that are not in the file.
+            terms = {str(member.name): member for member in ceilings[pool.ceiling].members}.get(name)
+            pools[name] = structs.replace(
+                pool,
+                guaranteed=terms.guaranteed if terms else 0,
+                priority=terms.priority if terms else 0,
+                weight=terms.weight if terms else 1,
+            )
+        elif (
+            name in changed.pools and name in recorded.pools and pool.ceiling == recorded.pools[name].ceiling
+        ):
+            before = recorded.pools[name]
+            pools[name] = structs.replace(
+                pool, guaranteed=before.guaranteed, priority=before.priority, weight=before.weight
+            )
+    return Policy(pools, {**recorded.ceilings, **changed.ceilings})
 
 
 def check_objects(objects: Objects) -> Iterator[tuple[Object[Any], str, str]]:
@@ -174,7 +200,7 @@ def _policy(
     own = _bounds(_own_min(spec), spec.max, spec.headroom)
     under = None if isinstance(spec.ceiling, UnsetType) else str(spec.ceiling)
     member = CeilingMember(name=setup.name)  # type: ignore[arg-type]
-    if under is not None:
+    if under in ceilings:
         member = next((item for item in ceilings[under].members if item.name == setup.name), member)
     if isinstance(spec.idle_window, UnsetType):
         idle_window = 0 if setup.source in exact_sources else INEXACT_WINDOW

@@ -6,7 +6,7 @@ next, because the world went on as it did.
 """
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
@@ -43,20 +43,15 @@ class Replayed(Struct, frozen=True):
 
 
 def replay(
-    db: sqlite3.Connection, since: Instant, until: Instant, changed: Policy | None
+    db: sqlite3.Connection, since: Instant, until: Instant, change: Callable[[Policy], Policy] | None = None
 ) -> Iterator[Replayed]:
     """Go through the recorded steps of a span, oldest first, with the recorded policy or a changed one."""
     for cycle in cycles_between(db, LOOP, since, until, POOL_KINDS):
-        policy = _changed(cycle.policy, changed) if changed else cycle.policy
+        policy = change(cycle.policy) if change else cycle.policy
         plan, _ = decide(cycle.snapshot, cycle.memory, policy, cycle.first_at)
         yield Replayed(
             cycle.count, tuple(_differences(cycle.plan, plan, cycle.first_at, cycle.last_at, cycle.count))
         )
-
-
-def _changed(recorded: Policy, changed: Policy) -> Policy:
-    """The recorded policy with the changed objects in the place of their namesakes."""
-    return Policy({**recorded.pools, **changed.pools}, {**recorded.ceilings, **changed.ceilings})
 
 
 def _differences(

@@ -2,17 +2,27 @@
 
 import sqlite3
 from collections.abc import Callable
+from typing import Any
 
 from msgspec import Struct, structs
 
 from remuda.errors import NotFound
 from remuda.ledger.history import Done, Line, operation, operations_on, story
-from remuda.model.plans import Reason
+from remuda.ledger.record import unpack
+from remuda.model.needs import Need
+from remuda.model.plans import Reason, Term
 from remuda.model.times import Instant
 from remuda.output.words import demand, number, pool_lines, sentence
+from remuda.pools.controller import LOOP
 from remuda.pools.decide import decide
 from remuda.pools.decide.world import Override, PoolPolicy
+from remuda.pools.kinds import POOL_KINDS
 from remuda.pools.views import PoolCycle, last_cycle
+
+#: recorded cycles that are looked at to find out since when something is so
+_FAR_BACK = 1_000
+#: members of a ceiling that are named one by one
+_MOST_HOLDERS = 3
 
 
 class Step(Struct, frozen=True):
@@ -57,9 +67,9 @@ def why_pool(db: sqlite3.Connection, name: str, at: Instant) -> Why:
     if reason is None:
         known = ", ".join(seen.name for seen in cycle.snapshot.pools) or "none"
         raise NotFound(f"there was no pool {name} then; there was: {known}")
-    lines = story(db, reason.subject, at)
-    since = next((line for line in reversed(lines) if line.reason.code == reason.code), None)
+    since, cycles = _unchanged(db, reason, cycle)
     steps = [Step(*line) for line in pool_lines(reason)]
+    steps = [_with_holders(step, cycle, reason) if step.label == "ceiling" else step for step in steps]
     override = next(seen.override for seen in cycle.snapshot.pools if seen.name == name)
     if override != Override():
         steps.append(
@@ -72,11 +82,11 @@ def why_pool(db: sqlite3.Connection, name: str, at: Instant) -> Why:
         subject=reason.subject,
         headline=sentence(reason),
         code=reason.code,
-        since=since.at if since else cycle.first_at,
+        since=since,
         at=min(at, cycle.last_at),
-        cycles=_cycles_since(db, since.cycle if since else cycle.id, cycle),
+        cycles=cycles,
         steps=tuple(steps),
-        history=tuple(_event(line) for line in lines),
+        history=tuple(_event(line) for line in story(db, reason.subject, at)),
         reason=reason,
     )
 
@@ -97,11 +107,51 @@ def tell_override(override: Override) -> str:
     return ", ".join(parts)
 
 
-def _cycles_since(db: sqlite3.Connection, first: int, last: PoolCycle) -> int:
-    row = db.execute(
-        "SELECT sum(count) FROM cycles WHERE id BETWEEN ? AND ? AND loop = 'pools'", (first, last.id)
-    ).fetchone()
-    return row[0] or last.count
+def _unchanged(db: sqlite3.Connection, reason: Reason, last: PoolCycle) -> tuple[Instant, int]:
+    """Since when, and in how many cycles, the very same was found."""
+    headline, since, cycles = sentence(reason), last.first_at, last.count
+    rows = db.execute(
+        "SELECT first_at, count, plan FROM cycles WHERE loop = ? AND id < ? ORDER BY id DESC LIMIT ?",
+        (LOOP, last.id, _FAR_BACK),
+    )
+    for first_at, count, data in rows:
+        reasons = unpack(data, POOL_KINDS.plan).reasons
+        before = next((item for item in reasons if item.subject == reason.subject), None)
+        if before is None or sentence(before) != headline:
+            break
+        since, cycles = first_at, cycles + count
+    return since, cycles
+
+
+def _with_holders(step: Step, cycle: PoolCycle, reason: Reason) -> Step:
+    """The ceiling's line with who else has how much of it."""
+    told = []
+    for name, terms in _holders(cycle, reason)[:_MOST_HOLDERS]:
+        guaranteed = cycle.policy.pools[name].guaranteed
+        parts = [f"{name} holds {number(terms, 'live')}"]
+        parts += [f"{number(terms, 'busy')} busy"] if number(terms, "busy") else []
+        parts += [f"guaranteed {guaranteed}"] if guaranteed else []
+        told.append(", ".join(parts))
+    rest = _holders(cycle, reason)[_MOST_HOLDERS:]
+    if rest:
+        told.append(f"{len(rest)} more hold {sum(number(terms, 'live') for _, terms in rest)}")
+    text, _, others = step.text.partition("; ")
+    return Step(step.label, "; ".join([text, *(told or [others])]), step.remark)
+
+
+def _holders(cycle: PoolCycle, reason: Reason) -> list[tuple[str, dict[str, Term]]]:
+    """Other pools that have machines under the same ceiling, those with most first."""
+    found = [
+        (item.subject.removeprefix("pool/"), item.terms)
+        for item in cycle.plan.reasons
+        if item.subject != reason.subject
+        and item.terms.get("ceiling") == reason.terms.get("ceiling")
+        and number(item.terms, "live")
+    ]
+    return sorted(
+        ((name, terms) for name, terms in found if name in cycle.policy.pools),
+        key=lambda item: (-number(item[1], "live"), item[0]),
+    )
 
 
 def _event(line: Line) -> Event:
@@ -186,12 +236,38 @@ def what_would_change(cycle: PoolCycle, name: str) -> list[str]:
         enough = _least(with_limit, limit + 1, most, wanted)
         if enough is not None:
             changes.append(f"ceiling {policy.ceiling} ≥ {enough} gives {wanted}")
+        changes += _without_holders(cycle, name, target)
     if terms.get("held_by") == "max":
         asked = demand(terms)
         got = _target(_with_pool(cycle, name, policy, asked), name, now)
         if got > target:
             changes.append(f"max ≥ {asked} gives {got}")
+    got = _target(_seen_otherwise(cycle, name, override=Override()), name, now)
+    if got > target:
+        changes.append(f"clearing what is set by hand gives {got}")
     return changes
+
+
+def _without_holders(cycle: PoolCycle, name: str, target: int) -> list[str]:
+    """What the pool would get if another one under its ceiling had no work any more."""
+    reason = next(item for item in cycle.plan.reasons if item.subject == f"pool/{name}")
+    changes = []
+    for other, terms in _holders(cycle, reason)[:_MOST_HOLDERS]:
+        busy = number(terms, "busy")
+        without = _seen_otherwise(cycle, other, need=Need(0, 0), machines=())
+        got = _target(without, name, cycle.last_at) if busy else target
+        if got > target:
+            jobs = "its job" if busy == 1 else f"its {busy} jobs"
+            changes.append(f"{other} ending {jobs} with none waiting gives {got}")
+    return changes
+
+
+def _seen_otherwise(cycle: PoolCycle, name: str, **changes: Any) -> PoolCycle:
+    """The cycle as if one pool had been seen otherwise."""
+    pools = tuple(
+        structs.replace(seen, **changes) if seen.name == name else seen for seen in cycle.snapshot.pools
+    )
+    return structs.replace(cycle, snapshot=structs.replace(cycle.snapshot, pools=pools))
 
 
 def _with_pool(cycle: PoolCycle, name: str, policy: PoolPolicy, high: int) -> PoolCycle:

@@ -4,7 +4,6 @@ from prometheus_client import CollectorRegistry
 
 from remuda.ledger.record import Notebook
 from remuda.model.jobs import Finished
-from remuda.model.plans import Plan
 from remuda.pools.decide.world import Memory, Policy, PoolAction, Snapshot
 from remuda.pools.meters import PoolMeters
 from remuda.sim.process import WatchedJob, make_loop, terms_of
@@ -14,21 +13,13 @@ from remuda.sim.world import Summary, World
 from remuda.sources.queue.queue import Answer
 
 
-class _QuietJob(WatchedJob):
-    """Nobody reads a simulated day's metrics."""
-
-    def report(self, seen: Snapshot, plan: Plan[PoolAction]) -> dict[str, object]:
-        del seen, plan
-        return {}
-
-
 class LightWorld(World):
     """Jobs arrive and machines fail; nobody meddles."""
 
     def __init__(self, scenario: Scenario, seed: int) -> None:
         super().__init__(scenario, seed)
         self.source = SimSource(self.clock, terms_of(self.setup), self._wake)
-        job = _QuietJob(
+        job = WatchedJob(
             {"queue": self.source}, {"sim": self.provider}, dict, self.clock, PoolMeters(CollectorRegistry())
         )
         job.watch = self.watch

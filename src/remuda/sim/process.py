@@ -73,7 +73,7 @@ def terms_of(setup: Setup) -> dict[str, Terms]:
 
 
 class WatchedJob(PoolsJob):
-    """The real controller, whose decisions the watch hears of."""
+    """The real controller, whose decisions the watch hears of and whose metrics nobody reads."""
 
     watch: Watch
 
@@ -84,6 +84,11 @@ class WatchedJob(PoolsJob):
         plan, after = super().decide(seen, memory, policy, now)
         self.watch.decided(seen, policy, now, plan)
         return plan, after
+
+    def report(self, seen: Snapshot, plan: Plan[PoolAction]) -> dict[str, object]:
+        """Nothing to tell: the watch has seen it."""
+        del seen, plan
+        return {}
 
 
 class SimFiles(JobFiles):

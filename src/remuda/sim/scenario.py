@@ -114,7 +114,7 @@ def hostile(seed: int, *, seconds: float = 1_800.0) -> Scenario:
         behaviour,
         _faults(dice),
         unnoticed=0.3,
-        pace=Pace(interval=dice.choice((2.0, 5.0)), gap=0.5, stop_grace=1.0),
+        pace=Pace(interval=dice.choice((2.0, 5.0, 10.0)), gap=dice.choice((0.1, 1.0, 2.0)), stop_grace=1.0),
     )
 
 
@@ -161,7 +161,7 @@ def _setup(dice: random.Random) -> Setup:
 
 def _policy(dice: random.Random, name: str, ceiling: str | None, left: dict[str, int]) -> PoolPolicy:
     """Guarantees and minima of a ceiling's members add up to what it holds at most."""
-    most = dice.randint(1, 8)
+    most = dice.randint(2, 8)
     least = dice.randint(0, min(3, most))
     guaranteed = 0
     if ceiling is not None:

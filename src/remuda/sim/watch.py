@@ -26,7 +26,7 @@ _LAG_S = 300.0
 _NO_HAND = Override()
 
 
-class Violation(InvariantError):  # noqa: N818 - a rule that is broken, not an error of the caller
+class Violation(InvariantError):
     """A rule was broken; the message says which, when, and how to see it again."""
 
 

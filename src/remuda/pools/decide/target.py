@@ -133,9 +133,11 @@ def falling_steps(before: Steps, wanted: int, live: int, now: Instant, delay: in
         return before
     steps = [(min(since, now), count) for since, count in before] or [(now, live)]
     if steps[-1][1] != wanted:
+        since = now
         while steps and steps[-1][1] <= wanted:
-            steps.pop()
-        steps.append((now, wanted))
+            # The step above ended when this one began, not now: a small rise must not keep it in force.
+            since = steps.pop()[0]
+        steps.append((since if steps else now, wanted))
     # A step holds until the next one began; it is over once that was `delay` ago.
     while len(steps) > 1 and steps[1][0] + delay <= now:
         steps.pop(0)

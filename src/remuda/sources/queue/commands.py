@@ -292,12 +292,16 @@ def logs(session: Session, number: int, follow: bool, attempt: int | None) -> No
 @click.argument("numbers", type=click.IntRange(1), nargs=-1, required=True)
 @pass_session
 def cancel(session: Session, numbers: tuple[int, ...]) -> None:
-    """End jobs: at once while they wait, with TERM and then KILL while they run."""
+    """
+    End jobs, waiting or running.
+
+    One that waits ends at once; one that runs is sent TERM, and KILL five seconds later.
+    """
     _change(
         session,
         numbers,
         "cancel",
-        lambda answer: f"had {answer.before} already" if answer.before.is_end else "is cancelled",
+        lambda answer: f"has ended already: {answer.before}" if answer.before.is_end else "is cancelled",
     )
 
 

@@ -35,7 +35,8 @@ class JobFiles:
         try:
             path.mkdir(mode=0o700)
         except FileExistsError:
-            pass
+            if not path.is_dir():
+                raise
         except FileNotFoundError:
             path.mkdir(parents=True, exist_ok=True, mode=0o700)
         return path

@@ -147,13 +147,6 @@ def close(db: sqlite3.Connection, machine: str, now: Instant) -> bool:
     return running_on(db, machine) is None
 
 
-def close_if_free(db: sqlite3.Connection, machine: str, now: Instant) -> bool:
-    """Give the machine no more work, but only if it has none now."""
-    if running_on(db, machine) is not None:
-        return False
-    return close(db, machine, now)
-
-
 def forget(db: sqlite3.Connection, machine: str) -> None:
     """The machine is gone for good."""
     db.execute("DELETE FROM workers WHERE machine = ?", (machine,))

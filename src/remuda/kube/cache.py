@@ -1,0 +1,186 @@
+"""
+Follows all objects of a kind: lists them, watches from there, and never misses a deletion.
+
+After a 410 the list is read again and compared with what was known, so what was deleted meanwhile is noticed. Whoever
+uses a cache is woken, looks at it, and may ask which keys changed since it last asked.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from remuda.kube.client import Client
+from remuda.kube.errors import Gone, KubeError, Status, error_for
+from remuda.kube.resources import Key, Meta, Resource, Thing
+from remuda.loop.clock import Clock
+
+T = TypeVar("T", bound=Thing)
+
+_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.2, 30.0
+#: a watch that lasted so long was a good one: the next failure begins with a short wait again
+_GOOD_S = 5.0
+
+
+class _Event(Struct, frozen=True):
+    type: str
+    object: msgspec.Raw
+
+
+class _Versioned(Struct, frozen=True):
+    metadata: Meta = Meta()
+
+
+_event = msgspec.json.Decoder(_Event).decode
+_versioned = msgspec.json.Decoder(_Versioned).decode
+_status = msgspec.json.Decoder(Status).decode
+
+
+class Cache(Generic[T]):
+    """
+    All objects of one kind, in a namespace or everywhere, as the projection `kind` sees them.
+
+    `run` keeps it fresh until cancelled. `wake` is called after changes; it must not block.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        resource: Resource,
+        kind: type[T],
+        clock: Clock,
+        rng: random.Random,
+        wake: Callable[[], None] = lambda: None,
+        *,
+        namespace: str | None = None,
+        labels: str | None = None,
+        fields: str | None = None,
+        silence: float = 90.0,
+    ) -> None:
+        self.objects: dict[Key, T] = {}
+        self.resource = resource
+        #: why it is not fresh, in words, while it is not
+        self.trouble: str | None = None
+        self._client = client
+        self._kind = kind
+        self._decode = msgspec.json.Decoder(kind).decode
+        self._clock = clock
+        self._rng = rng
+        self._wake = wake
+        self._namespace = namespace
+        self._labels, self._fields = labels, fields
+        self._silence = silence
+        self._synced = asyncio.Event()
+        self._heard_at = clock.monotonic()
+        self._before: dict[Key, T | None] = {}
+        self._version = ""
+
+    @property
+    def is_synced(self) -> bool:
+        """True once everything was listed for the first time."""
+        return self._synced.is_set()
+
+    async def wait_synced(self, timeout: float) -> None:
+        """Return when everything was listed once; `TimeoutError` when that takes too long."""
+        async with asyncio.timeout(timeout):
+            await self._synced.wait()
+
+    def staleness(self) -> float:
+        """Seconds since the server was last heard of: a bookmark comes about once a minute."""
+        return self._clock.monotonic() - self._heard_at
+
+    def get(self, name: str, namespace: str = "") -> T | None:
+        """One object, if there is one."""
+        return self.objects.get((namespace, name))
+
+    def take_changes(self) -> dict[Key, T | None]:
+        """
+        The keys that changed since the last call, each with the object as it was then; None if there was none.
+
+        An object that is gone is not in `objects`; one that was made anew has another uid.
+        """
+        changes, self._before = self._before, {}
+        return changes
+
+    async def run(self) -> None:
+        """List and watch until cancelled; errors are waited out, and told in `trouble`."""
+        wait = _FIRST_WAIT_S
+        while True:
+            began = self._clock.monotonic()
+            try:
+                if not self._version:
+                    self._version = await self._list()
+                self.trouble = None
+                await self._watch()
+            except Gone:
+                self._version = ""
+            except KubeError as error:
+                # What was seen is seen: the next watch goes on from there.
+                self.trouble = str(error)
+            except msgspec.MsgspecError as error:
+                self.trouble = (
+                    f"watching {self.resource.told(self._namespace)}: the answer is broken: {error}"
+                )
+                self._version = ""
+            if self._clock.monotonic() - began > _GOOD_S:
+                wait = _FIRST_WAIT_S
+            await asyncio.sleep(wait * self._rng.uniform(0.5, 1.0))
+            wait = min(wait * 2, _LONGEST_WAIT_S)
+
+    async def _list(self) -> str:
+        listed = await self._client.list(
+            self.resource, self._kind, self._namespace, labels=self._labels, fields=self._fields
+        )
+        fresh = {item.key: item for item in listed.items}
+        changed = False
+        for key, known in self.objects.items():
+            now = fresh.get(key)
+            if now is None or now.metadata.resource_version != known.metadata.resource_version:
+                self._before.setdefault(key, known)
+                changed = True
+        for key in fresh.keys() - self.objects.keys():
+            self._before.setdefault(key, None)
+            changed = True
+        self.objects = fresh
+        self._heard_at = self._clock.monotonic()
+        was_synced = self.is_synced
+        self._synced.set()
+        if changed or not was_synced:
+            self._wake()
+        return listed.resource_version
+
+    async def _watch(self) -> None:
+        """Follow until the server ends the watch, which it does every few minutes."""
+        lines = self._client.watch(
+            self.resource,
+            self._version,
+            self._namespace,
+            labels=self._labels,
+            fields=self._fields,
+            silence=self._silence,
+        )
+        async for line in lines:
+            self._heard_at = self._clock.monotonic()
+            self._version = self._take(line) or self._version
+
+    def _take(self, line: bytes) -> str:
+        event = _event(line)
+        match event.type:
+            case "BOOKMARK":
+                return _versioned(event.object).metadata.resource_version
+            case "ERROR":
+                raise error_for(f"watching {self.resource.told(self._namespace)}", _status(event.object))
+            case "DELETED":
+                thing = self._decode(event.object)
+                known = self.objects.pop(thing.key, None)
+                if known is not None:
+                    self._before.setdefault(thing.key, known)
+            case _:
+                thing = self._decode(event.object)
+                self._before.setdefault(thing.key, self.objects.get(thing.key))
+                self.objects[thing.key] = thing
+        self._wake()
+        return thing.metadata.resource_version

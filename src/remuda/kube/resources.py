@@ -1,0 +1,92 @@
+"""Where objects are: a resource knows its path, and a projection declares only the fields that are read."""
+
+from typing import TypeAlias
+from urllib.parse import quote
+
+from msgspec import Struct
+
+Key: TypeAlias = tuple[str, str]
+
+
+class Resource(Struct, frozen=True):
+    """A kind of object of one version, as the API serves it."""
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool = True
+
+    @property
+    def api_version(self) -> str:
+        """As objects carry it."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def path(
+        self, namespace: str | None = None, name: str | None = None, subresource: str | None = None
+    ) -> str:
+        """The path of the collection, of an object, or of a part of it. No namespace means all of them."""
+        parts = ["apis", self.group, self.version] if self.group else ["api", self.version]
+        if self.namespaced and namespace is not None:
+            parts += ["namespaces", namespace]
+        parts.append(self.plural)
+        if name is not None:
+            parts.append(name)
+        if subresource is not None:
+            parts.append(subresource)
+        return "/" + "/".join(quote(part, safe="") for part in parts)
+
+    def told(self, namespace: str | None = None, name: str | None = None) -> str:
+        """For errors: `pods ci/runner-1`, `nodes`."""
+        where = "/".join(part for part in (namespace if self.namespaced else None, name) if part)
+        return f"{self.plural} {where}".rstrip()
+
+
+class OwnerReference(Struct, frozen=True, gc=False, rename="camel"):
+    """Who an object belongs to."""
+
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool = False
+
+
+class Meta(Struct, frozen=True, gc=False, rename="camel"):
+    """The metadata that is ever read."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    creation_timestamp: str = ""
+    deletion_timestamp: str | None = None
+    finalizers: tuple[str, ...] = ()
+    owner_references: tuple[OwnerReference, ...] = ()
+
+
+class Thing(Struct, frozen=True, gc=False):
+    """The least projection: metadata alone. Others inherit from it and declare what they read."""
+
+    metadata: Meta = Meta()
+
+    @property
+    def key(self) -> Key:
+        """Namespace and name."""
+        return self.metadata.namespace, self.metadata.name
+
+
+NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
+PODS = Resource("", "v1", "pods", "Pod")
+SECRETS = Resource("", "v1", "secrets", "Secret")
+CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
+EVENTS = Resource("", "v1", "events", "Event")
+LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
+CRDS = Resource(
+    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
+)
+RUNNER_POOLS = Resource("remuda.dev", "v1alpha1", "runnerpools", "RunnerPool")
+CEILINGS = Resource("remuda.dev", "v1alpha1", "ceilings", "Ceiling")

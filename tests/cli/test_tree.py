@@ -1,0 +1,294 @@
+"""The command tree: help that teaches, mistakes that are met with a hint, exit codes."""
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+import yaml
+from tests.cli.conftest import Run
+from tests.processes import Place
+
+from remuda import __version__
+from remuda.cli.completion import SHELLS
+from remuda.cli.tree import COMMANDS, root
+
+
+def tree(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Every command below a group, with the words that lead to it."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        yield (*path, name), command
+        if isinstance(command, click.Group):
+            yield from tree(command, (*path, name))
+
+
+EVERY = [pytest.param(path, command, id=" ".join(path)) for path, command in tree(root)]
+GROUPS = [
+    pytest.param(path, id=" ".join(path) or "remuda")
+    for path in [(), *(p for p, c in tree(root) if isinstance(c, click.Group))]
+]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_line_in_the_list_of_commands_is_the_first_of_its_help(name: str) -> None:
+    module, attribute, line = COMMANDS[name]
+    command: click.Command = getattr(importlib.import_module(module), attribute)
+    assert (command.help or "").strip().splitlines()[0] == line
+
+
+@pytest.mark.parametrize(("path", "command"), EVERY)
+def test_every_command_teaches(path: tuple[str, ...], command: click.Command, run: Run) -> None:
+    ran = run(*path, "--help")
+    assert ran.code == 0
+    first = (command.help or "").strip().splitlines()[0]
+    assert first.endswith(".")
+    assert len(first.split()) >= 3
+    assert first in " ".join(ran.out.split())
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert parameter.help, f"{parameter.name} has no help"
+
+
+@pytest.mark.parametrize("path", GROUPS)
+def test_no_line_in_a_list_of_commands_is_cut_short(path: tuple[str, ...], run: Run) -> None:
+    commands = run(*path, "--help").out.partition("Commands:\n")[2]
+    assert commands
+    assert "..." not in commands
+
+
+@pytest.mark.parametrize("path", GROUPS)
+def test_a_group_alone_shows_its_help_and_is_a_mistake(path: tuple[str, ...], run: Run) -> None:
+    ran = run(*path)
+    assert ran.code == 2
+    assert ran.err.startswith("Usage: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        pytest.param(["pols"], "Did you mean 'pools'?", id="a command"),
+        pytest.param(["pools", "lst"], "Did you mean 'list'?", id="a command of a group"),
+        pytest.param(["jobs", "cancle"], "Did you mean 'cancel'?", id="letters swapped"),
+        pytest.param(["pools", "list", "--quite"], "--quiet", id="an option"),
+        pytest.param(["explain", "RunnerPol"], "did you mean RunnerPool?", id="a kind"),
+        pytest.param(["explain", "RunnerPool.spec.mni"], "did you mean min?", id="a field"),
+        pytest.param(["xyzzy"], "No such command 'xyzzy'.", id="nothing near"),
+    ],
+)
+def test_a_mistake_names_the_nearest_right_word(words: list[str], hint: str, run: Run) -> None:
+    ran = run(*words)
+    assert ran.code == 2
+    assert hint in ran.err
+    assert ran.out == ""
+
+
+def test_the_version_is_told(run: Run) -> None:
+    assert run("--version").out == f"remuda, version {__version__}\n"
+
+
+@pytest.mark.slow
+def test_help_costs_no_import_of_what_it_does_not_need() -> None:
+    script = "import sys; from remuda.cli import main\ntry: main(['--help'])\nfinally: print(*sys.modules, file=sys.stderr)"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert {"aiohttp", "rich", "sqlite3", "msgspec", "yaml", "prometheus_client"}.isdisjoint(
+        ran.stderr.split()
+    )
+
+
+@pytest.mark.slow
+def test_it_is_installed_as_a_plugin_of_kubectl_too() -> None:
+    plugin = Path(sys.executable).with_name("kubectl-remuda")
+    ran = subprocess.run([plugin, "pools", "lst"], capture_output=True, text=True, check=False)
+    assert ran.returncode == 2
+    assert ran.stderr.startswith("Usage: kubectl remuda pools")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shell", SHELLS)
+def test_completion_prints_a_script_that_calls_remuda(shell: str, run: Run) -> None:
+    script = run("completion", shell).out
+    assert f"_REMUDA_COMPLETE={shell}_complete" in script
+    if shell == "bash":
+        subprocess.run(["bash", "-n"], input=script.encode(), check=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        pytest.param("remuda po", {"pools"}, id="commands"),
+        pytest.param("remuda pools sc", {"scale"}, id="commands of a group"),
+        pytest.param("remuda pools list -o js", {"json"}, id="values of an option"),
+        pytest.param("remuda why ", {"pool", "machine", "job"}, id="values of an argument"),
+    ],
+)
+def test_completion_knows(words: str, found: set[str]) -> None:
+    count = str(len(words.split(" ")) - 1)
+    ran = subprocess.run(
+        [sys.executable, "-m", "remuda"],
+        env={**os.environ, "_REMUDA_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": count},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert {line.partition(",")[2] for line in ran.stdout.splitlines()} == found
+
+
+@pytest.mark.slow
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    script = f"{sys.executable} -m remuda schema RunnerPool | head -n 1; echo ${{PIPESTATUS[0]}}"
+    ran = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout == "{\n0\n"
+    assert ran.stderr == ""
+
+
+READS = [
+    "pools list",
+    "pools status",
+    "pools status shell",
+    "pools describe shell",
+    "pools rollout shell",
+    "machines list",
+    "machines list --pool shell",
+    "machines describe MACHINE",
+    "machines console MACHINE",
+    "jobs list",
+    "jobs list --state failed",
+    "jobs show 1",
+    "top",
+    "why pool shell",
+    "why pool shell --history",
+    "why machine MACHINE",
+    "why job 1",
+    "replay",
+    "loops list",
+    "explain RunnerPool",
+    "explain RunnerPool.spec.schedules --recursive",
+    "schema Ceiling",
+    "validate FILE",
+    "up FILE --dry-run",
+]
+
+
+def filled(words: str, place: Place) -> list[str]:
+    """The words of a command with the names of things that are there."""
+    machine = place.pools().machines[0].name
+    return words.replace("MACHINE", machine).replace("FILE", str(place.file)).split()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", READS)
+def test_every_reading_command_prints_in_every_form(words: str, lively: Place, run: Run) -> None:
+    asked = [*filled(words, lively), "--data-dir", lively.data]
+    plain = run(*asked)
+    assert (plain.code, plain.err) == (0, "")
+    assert plain.out.strip()
+    as_json = run(*asked, "-o", "json")
+    assert as_json.code == 0
+    told = json.loads(as_json.out)
+    as_yaml = yaml.safe_load(run(*asked, "-o", "yaml").out)
+    assert type(as_yaml) is type(told)
+    if isinstance(told, dict):
+        assert as_yaml.keys() == told.keys()
+    markdown = run(*asked, "-o", "markdown")
+    assert markdown.code == 0
+    assert markdown.out.strip()
+    assert not any(line.startswith("\x1b") for line in plain.out.splitlines())
+
+
+@pytest.mark.slow
+def test_the_form_may_be_said_before_or_after_the_command(lively: Place, run: Run) -> None:
+    before = run("-o", "json", "--data-dir", lively.data, "jobs", "list")
+    between = run("jobs", "--data-dir", lively.data, "-o", "json", "list")
+    after = run("jobs", "list", "-o", "json", "--data-dir", lively.data)
+    assert before.out == between.out == after.out
+
+
+@pytest.mark.slow
+def test_quiet_leaves_out_headings(lively: Place, run: Run) -> None:
+    told = run("jobs", "list", "--data-dir", lively.data, "--quiet").out
+    assert [line.split()[0] for line in told.splitlines()] == ["2", "1"]
+    assert run("pools", "list", "-q", "--data-dir", lively.data).out.startswith("shell ")
+
+
+@pytest.mark.slow
+def test_commands_are_told_apart_as_a_shell_would(lively: Place, run: Run) -> None:
+    told = run("jobs", "show", "1", "--data-dir", lively.data).out
+    assert """command    sh -c 'echo '"'"'it [/works]'"'"' | cat'""" in told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        pytest.param("pools status nope", "there is no pool nope; there is: shell", id="a pool"),
+        pytest.param("pools scale nope 1", "there is no pool nope; there is: shell", id="a pool to steer"),
+        pytest.param("machines describe shell-999", "there is no machine shell-999 now", id="a machine"),
+        pytest.param("machines console shell-999", "there is no machine shell-999 now", id="a console"),
+        pytest.param("jobs show 999", "there is no job 999", id="a job"),
+        pytest.param("jobs logs 999", "there is no job 999", id="its output"),
+        pytest.param("jobs retry 999", "there is no job 999", id="a job to retry"),
+        pytest.param("why pool nope", "there was no pool nope then; there was: shell", id="why of a pool"),
+        pytest.param("why machine nope-9", "nothing is recorded of a machine nope-9", id="why of a machine"),
+        pytest.param("why job 999", "there is no job 999", id="why of a job"),
+        pytest.param("why job x", "job wants a whole number, found 'x'", id="why of no job"),
+        pytest.param("loops pause nope", "there is no loop nope; there is: pools", id="a loop"),
+        pytest.param("jobs list --state lost", "lost is no state of a job: waiting", id="a state"),
+        pytest.param("why pool shell --at noon", "'noon' is no time", id="a time"),
+        pytest.param("replay --since noon", "'noon' is no time", id="a time to replay from"),
+        pytest.param("replay --since 1s --until 1h", "nothing is recorded", id="an empty span"),
+        pytest.param(
+            "pools scale shell", "say one of: a COUNT, --min and/or --max, or --clear", id="no bound"
+        ),
+        pytest.param("pools scale shell 2 --clear", "say one of", id="two orders at once"),
+        pytest.param("pools scale shell --min 5 --max 2", "min 5 is more than max 2", id="crossed bounds"),
+        pytest.param("pools scale shell -- -1", "not in the range", id="a negative count"),
+        pytest.param("jobs list --server ftp://x", "is no address: write unix:PATH", id="an address"),
+    ],
+)
+def test_what_is_not_there_is_told_with_what_is(words: str, told: str, lively: Place, run: Run) -> None:
+    ran = (
+        run(*words.split(" "), "--data-dir", lively.data)
+        if " -- " not in words
+        else run("pools", "--data-dir", lively.data, *words.split(" ")[1:])
+    )
+    assert ran.code == 2
+    assert told in ran.err
+    assert ran.out == ""
+    assert len(ran.err.splitlines()) == 1 or ran.err.startswith("Usage")
+
+
+@pytest.mark.parametrize(
+    "words", ["pools list", "jobs list", "top", "why pool shell", "replay", "jobs logs 1"]
+)
+def test_without_a_store_commands_say_that_nothing_has_run(words: str, tmp_path: Path, run: Run) -> None:
+    ran = run(*words.split(), "--data-dir", tmp_path)
+    assert ran.code == 2
+    assert (
+        f"there is no store at {tmp_path}/remuda.db: nothing has run with this data directory yet" in ran.err
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["submit a/b -- true", "pools pause shell", "jobs cancel 1", "loops list", "machines console x-1"],
+)
+def test_what_needs_a_running_remuda_says_how_to_start_one(words: str, tmp_path: Path, run: Run) -> None:
+    ran = run(*words.split()[:2], "--data-dir", tmp_path, *words.split()[2:])
+    assert ran.code == 1
+    assert ran.err == f"remuda: no remuda runs with {tmp_path}: start one with `remuda up FILE…`\n"
+
+
+def test_a_server_that_is_not_there_is_told_and_no_store_is_read_instead(tmp_path: Path, run: Run) -> None:
+    ran = run("pools", "list", "--server", f"unix:{tmp_path}/nope.sock")
+    assert ran.code == 1
+    assert f"no remuda runs with unix:{tmp_path}/nope.sock" in ran.err

@@ -1,0 +1,218 @@
+"""What every source of needs promises to the pools."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from remuda.ledger.store import InlineStore, SqliteStore
+from remuda.loop.clock import SystemClock
+from remuda.model.jobs import Finished, JobSpec
+from remuda.model.needs import Need, Reading, Worker
+from remuda.pools.ports import Source
+from remuda.sim.shim import Desk
+from remuda.sim.source import SimSource
+from remuda.sources.queue import rows
+from remuda.sources.queue.output import JobFiles
+from remuda.sources.queue.queue import Queue, Terms, Work
+
+TERMS = {"a": Terms("class-a", None, 0), "once": Terms("class-once", 1, 0)}
+_PATIENCE_S = 30.0
+
+
+@dataclass
+class Rig:
+    """A source with one way to hand jobs in and one for machines to ask."""
+
+    source: Source
+    desk: Desk
+    hand_in: Callable[[str, int], Awaitable[object]]
+
+    async def submit(self, job_class: str = "class-a", retries: int = 0) -> None:
+        await self.hand_in(job_class, retries)
+
+    async def take(self, machine: str, finished: Finished | None = None) -> Work:
+        """Ask for work that is there."""
+        async with asyncio.timeout(_PATIENCE_S):
+            answer = await self.desk.next(machine, finished, leaving=False)
+        assert answer.job is not None, answer
+        return answer.job
+
+    async def end(self, machine: str, finished: Finished | None = None, *, leaving: bool = False) -> None:
+        """Ask and be told to end."""
+        async with asyncio.timeout(_PATIENCE_S):
+            answer = await self.desk.next(machine, finished, leaving=leaving)
+        assert answer.do == "end"
+
+    async def read(self) -> Reading:
+        return await self.source.read()
+
+    async def need(self, job_class: str = "class-a") -> Need:
+        return (await self.read()).needs[job_class]
+
+    async def worker(self, machine: str) -> Worker | None:
+        return (await self.read()).workers.get(machine)
+
+
+def result(work: Work, exit_code: int = 0) -> Finished:
+    return Finished(work.id, work.attempt, "exited", exit_code)
+
+
+@pytest.fixture(params=["queue", "queue in a file", "simulated"])
+async def rig(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Rig]:
+    clock = SystemClock()
+    if request.param == "simulated":
+        source = SimSource(clock, TERMS, lambda: None)
+
+        async def hand_in(job_class: str, retries: int) -> object:
+            return source.submit(job_class, ("run", "0", "0"), retries)
+
+        yield Rig(source, source, hand_in)
+        return
+    store = InlineStore() if request.param == "queue" else SqliteStore(tmp_path / "remuda.db")
+    queue = Queue(store, JobFiles(tmp_path / "jobs"), clock, lambda: None)
+    queue.serve(TERMS)
+    spec = JobSpec(("true",))
+    yield Rig(
+        queue, queue, lambda job_class, retries: queue.submit(rows.Submission(job_class, spec, 0, retries))
+    )
+    store.close()
+
+
+async def test_a_class_without_jobs_has_a_need_of_nothing(rig: Rig) -> None:
+    reading = await rig.read()
+    assert reading.needs == {"class-a": Need(0, 0), "class-once": Need(0, 0)}
+    assert reading.workers == {}
+
+
+async def test_a_job_waits_until_a_machine_takes_it_and_runs_until_it_is_finished(rig: Rig) -> None:
+    await rig.submit()
+    assert await rig.need() == Need(1, 0)
+    work = await rig.take("a-1")
+    assert await rig.need() == Need(0, 1)
+    worker = await rig.worker("a-1")
+    assert worker is not None
+    assert (worker.job, worker.uses, worker.closed) == (str(work.id), 1, False)
+    await rig.submit()
+    await rig.take("a-1", result(work))
+    assert await rig.need() == Need(0, 1)
+
+
+async def test_a_machine_that_did_not_hear_the_answer_gets_the_same_job_again(rig: Rig) -> None:
+    await rig.submit()
+    await rig.submit()
+    first, again = await rig.take("a-1"), await rig.take("a-1")
+    assert (first.id, first.attempt) == (again.id, again.attempt)
+    assert await rig.need() == Need(1, 1)
+
+
+async def test_a_result_that_is_handed_in_twice_counts_once(rig: Rig) -> None:
+    await rig.submit()
+    await rig.submit()
+    first = await rig.take("a-1")
+    second = await rig.take("a-1", result(first))
+    again = await rig.take("a-1", result(first))
+    assert (second.id, second.attempt) == (again.id, again.attempt)
+    assert await rig.need() == Need(0, 1)
+
+
+async def test_a_job_that_failed_waits_again_while_it_has_retries(rig: Rig) -> None:
+    await rig.submit(retries=1)
+    first = await rig.take("a-1")
+    second = await rig.take("a-1", result(first, 1))
+    assert (second.id, second.attempt) == (first.id, 2)
+    await rig.end("a-1", result(second, 1), leaving=True)
+    assert await rig.need() == Need(0, 0)
+
+
+async def test_a_closed_machine_gets_no_more_work_for_good(rig: Rig) -> None:
+    await rig.submit()
+    await rig.submit()
+    work = await rig.take("a-1")
+    assert [await rig.source.close("a-1"), await rig.source.close("a-1")] == [False, False]
+    worker = await rig.worker("a-1")
+    assert worker is not None
+    assert (worker.closed, worker.job) == (True, str(work.id))
+    await rig.end("a-1", result(work))
+    assert await rig.source.close("a-1")
+    await rig.end("a-1")
+    assert await rig.need() == Need(1, 0)
+
+
+async def test_a_closed_machine_that_waits_for_work_is_told_to_end(rig: Rig) -> None:
+    waiting = asyncio.ensure_future(rig.end("a-1"))
+    async with asyncio.timeout(_PATIENCE_S):
+        while await rig.worker("a-1") is None:
+            await asyncio.sleep(0.001)
+    assert await rig.source.close("a-1")
+    await waiting
+
+
+async def test_a_machine_can_be_closed_before_it_ever_asked(rig: Rig) -> None:
+    await rig.submit()
+    assert await rig.source.close("a-7")
+    await rig.end("a-7")
+    assert await rig.need() == Need(1, 0)
+
+
+async def test_a_machine_that_is_used_up_or_leaves_is_told_to_end(rig: Rig) -> None:
+    await rig.submit("class-once")
+    await rig.submit("class-once")
+    work = await rig.take("once-1")
+    await rig.end("once-1", result(work))
+    await rig.end("a-1", leaving=True)
+    for name in ("once-1", "a-1"):
+        worker = await rig.worker(name)
+        assert worker is not None
+        assert (worker.closed, worker.job) == (True, None)
+    assert await rig.need("class-once") == Need(1, 0)
+
+
+@pytest.mark.parametrize(
+    ("retries", "waiting"), [pytest.param(1, 1, id="waits again"), pytest.param(0, 0, id="has failed")]
+)
+async def test_a_job_whose_machine_is_gone_waits_again_or_has_failed(
+    rig: Rig, retries: int, waiting: int
+) -> None:
+    await rig.submit(retries=retries)
+    await rig.take("a-1")
+    await rig.source.forget("a-1")
+    await rig.source.forget("a-1")
+    assert await rig.need() == Need(waiting, 0)
+    assert await rig.worker("a-1") is None
+    if waiting:
+        assert (await rig.take("a-2")).attempt == 2
+
+
+async def test_forgetting_a_machine_nobody_knows_changes_nothing(rig: Rig) -> None:
+    await rig.submit()
+    await rig.source.forget("a-9")
+    assert await rig.read() == Reading({"class-a": Need(1, 0), "class-once": Need(0, 0)}, {})
+
+
+async def test_every_job_rouses_a_machine_that_waits(rig: Rig) -> None:
+    takers = [asyncio.ensure_future(rig.take(f"a-{number}")) for number in range(3)]
+    async with asyncio.timeout(_PATIENCE_S):
+        while len((await rig.read()).workers) < 3:
+            await asyncio.sleep(0.001)
+    for _ in range(3):
+        await rig.submit()
+    works = await asyncio.gather(*takers)
+    assert len({work.id for work in works}) == 3
+
+
+async def test_a_machine_that_goes_away_while_it_waits_takes_no_job_with_it(rig: Rig) -> None:
+    """Whatever moment it goes, the job rouses another one, or is the gone one's and comes back when that is forgotten."""
+    waiting = {name: asyncio.ensure_future(rig.take(name)) for name in ("a-1", "a-2")}
+    async with asyncio.timeout(_PATIENCE_S):
+        while len((await rig.read()).workers) < 2:
+            await asyncio.sleep(0.001)
+    await rig.submit(retries=1)
+    waiting["a-1"].cancel()
+    await asyncio.gather(waiting["a-1"], return_exceptions=True)
+    await rig.source.forget("a-1")
+    work = await waiting["a-2"]
+    assert work.attempt in (1, 2)
+    assert await rig.need() == Need(0, 1)

@@ -1,0 +1,91 @@
+"""Printing: a table for a person, the others for a program."""
+
+import io
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+import yaml
+
+from remuda.output.show import FORMATS, Report, Table, show
+
+
+class Thing(msgspec.Struct):
+    name: str
+    count: int
+    path: Path = Path("/x")
+
+
+THINGS = [Thing("ä|b", 1), Thing("c\\d", 22)]
+TABLE = Table(
+    ("NAME", "COUNT"), tuple((thing.name, str(thing.count)) for thing in THINGS), title="things", note="none"
+)
+EMPTY = Table(("NAME",), (), title="others", note="no others")
+REPORT = Report(THINGS, (TABLE, EMPTY), ("two things",))
+
+
+def shown(report: Report, form: str, *, quiet: bool = False) -> str:
+    out = io.StringIO()
+    show(report, form, quiet=quiet, out=out)
+    return out.getvalue()
+
+
+def test_a_table_is_aligned_and_an_empty_one_has_its_note() -> None:
+    assert shown(REPORT, "table") == (
+        "two things\n\nthings\nNAME   COUNT\nä|b    1\nc\\d    22\n\nothers\nno others\n"
+    )
+
+
+def test_quiet_leaves_out_headings_titles_and_notes() -> None:
+    assert shown(REPORT, "table", quiet=True) == "two things\nä|b   1\nc\\d   22\n"
+
+
+def test_a_table_has_no_trailing_blanks() -> None:
+    report = Report(None, (Table(("A", "B"), (("long cell", ""), ("x", "y"))),))
+    assert all(line == line.rstrip() for line in shown(report, "table").splitlines())
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_json_is_the_data_and_nothing_else(quiet: bool) -> None:
+    assert json.loads(shown(REPORT, "json", quiet=quiet)) == [
+        {"name": "ä|b", "count": 1, "path": "/x"},
+        {"name": "c\\d", "count": 22, "path": "/x"},
+    ]
+    assert "ä" in shown(REPORT, "json")
+
+
+def test_yaml_is_the_same_data_as_json() -> None:
+    text = shown(REPORT, "yaml")
+    assert yaml.safe_load(text) == json.loads(shown(REPORT, "json"))
+    assert "ä" in text
+
+
+def test_markdown_escapes_what_would_end_a_cell() -> None:
+    report = Report(None, (Table(("A",), (("a|b\nc\\|d",),)),))
+    assert shown(report, "markdown") == "| A |\n| --- |\n| a\\|b c\\\\\\|d |\n"
+
+
+def test_markdown_has_titles_lines_and_notes() -> None:
+    assert shown(REPORT, "markdown") == (
+        "two things\n\n### things\n\n| NAME | COUNT |\n| --- | --- |\n| ä\\|b | 1 |\n| c\\\\d | 22 |\n"
+        "\n### others\n\nno others\n"
+    )
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_report_without_anything_can_be_shown(form: str) -> None:
+    shown(Report(None), form)
+
+
+def test_what_a_job_is_called_cannot_steer_the_terminal() -> None:
+    text = shown(Report(None, (Table(("A",), (("\x1b[2Jx\x07\r\ny\tz\x9b",),)),), ("\x1b]0;t\x07",)), "table")
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert "\x9b" not in text
+    assert "x\N{REPLACEMENT CHARACTER} y z" in text
+    assert len(text.splitlines()) == 3
+
+
+def test_a_line_may_be_several() -> None:
+    assert shown(Report(None, lines=("a\nb",)), "table") == "a\nb\n"

@@ -1,0 +1,171 @@
+"""What pools that share a ceiling get of it."""
+
+import pytest
+from msgspec.structs import replace
+from tests.builders import NOW, machine, machines, policy, pool, reason_of, settings, snapshot, told
+
+from remuda.model.machines import State
+from remuda.pools.decide import decide
+from remuda.pools.decide.world import (
+    Bounds,
+    Create,
+    Memory,
+    Override,
+    Policy,
+    PoolMemory,
+    PoolPolicy,
+    PoolSeen,
+    Snapshot,
+)
+
+
+def created(seen: Snapshot, rules: Policy, memory: Memory | None = None) -> dict[str, int]:
+    plan, _ = decide(seen, memory or Memory(), rules, NOW)
+    made = [action.pool for action in plan.actions if isinstance(action, Create)]
+    return {each.name: made.count(each.name) for each in seen.pools}
+
+
+def under_roof(**pools: int) -> Policy:
+    return policy(settings("a", ceiling="roof"), settings("b", ceiling="roof"), **pools)
+
+
+@pytest.mark.parametrize(
+    ("roof", "pools", "made"),
+    [
+        pytest.param(
+            9,
+            (pool("a", waiting=4), pool("b", waiting=5)),
+            {"a": 4, "b": 5},
+            id="what fits is not in the way",
+        ),
+        pytest.param(
+            6, (pool("a", waiting=9), pool("b", waiting=9)), {"a": 3, "b": 3}, id="equals share alike"
+        ),
+        pytest.param(
+            6, (pool("a", waiting=1), pool("b", waiting=9)), {"a": 1, "b": 5}, id="nothing is left unused"
+        ),
+        pytest.param(
+            6,
+            (pool("a", *machines("a", busy=5), running=5, waiting=2), pool("b", waiting=9)),
+            {"a": 0, "b": 1},
+            id="a busy machine never gives way",
+        ),
+        pytest.param(
+            3,
+            (pool("a", *machines("a", busy=5), running=5, waiting=2), pool("b", waiting=9)),
+            {"a": 0, "b": 0},
+            id="a ceiling lowered below what is busy makes nothing",
+        ),
+        pytest.param(
+            0, (pool("a", waiting=9), pool("b", waiting=9)), {"a": 0, "b": 0}, id="a ceiling of nothing"
+        ),
+        pytest.param(
+            6,
+            (pool("a", machine("a-1", State.DRAINING), machine("a-2", State.DELETING)), pool("b", waiting=9)),
+            {"a": 0, "b": 4},
+            id="a machine on its way out takes its place until it is gone",
+        ),
+        pytest.param(
+            6,
+            (pool("a", machine("a-1", State.DRAINING, ended="finished")), pool("b", waiting=9)),
+            {"a": 0, "b": 6},
+            id="one that is over takes none",
+        ),
+        pytest.param(
+            4,
+            (
+                pool("a", *machines("a", idle=3), waiting=0),
+                pool("b", waiting=2),
+            ),
+            {"a": 0, "b": 1},
+            id="what is still taken comes free later",
+        ),
+    ],
+)
+def test_a_ceiling_bounds_what_is_made(roof: int, pools: tuple[PoolSeen, ...], made: dict[str, int]) -> None:
+    assert created(snapshot(*pools), under_roof(roof=roof)) == made
+
+
+A, B = settings("a", ceiling="roof"), settings("b", ceiling="roof")
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "made"),
+    [
+        pytest.param(replace(A, priority=1), B, {"a": 6, "b": 0}, id="priority is served first"),
+        pytest.param(
+            replace(A, priority=1), replace(B, guaranteed=2), {"a": 4, "b": 2}, id="but a guarantee before it"
+        ),
+        pytest.param(replace(A, weight=2), B, {"a": 4, "b": 2}, id="equals share by weight"),
+        pytest.param(
+            replace(A, priority=1),
+            replace(B, bounds=Bounds(2, 10)),
+            {"a": 4, "b": 2},
+            id="a minimum is a guarantee",
+        ),
+    ],
+)
+def test_a_ceiling_is_shared_by_guarantee_then_priority_then_weight(
+    a: PoolPolicy, b: PoolPolicy, made: dict[str, int]
+) -> None:
+    assert created(snapshot(pool("a", waiting=9), pool("b", waiting=9)), policy(a, b, roof=6)) == made
+
+
+def test_a_minimum_raised_by_hand_takes_nobodys_guarantee() -> None:
+    rules = policy(
+        settings("a", ceiling="roof", guaranteed=3), settings("b", ceiling="roof", priority=1, max=9), roof=6
+    )
+    seen = snapshot(pool("a", waiting=9), pool("b", override=Override(min=9)))
+    assert created(seen, rules) == {"a": 3, "b": 3}
+
+
+def test_idle_machines_of_lower_priority_give_way() -> None:
+    rules = policy(settings("a", ceiling="roof"), settings("b", ceiling="roof", priority=1), roof=6)
+    idle_and_waiting = pool("a", *machines("a", idle=6), waiting=6)
+    plan, _ = decide(snapshot(idle_and_waiting, pool("b", waiting=2)), Memory(), rules, NOW)
+    assert told(plan) == ["close a-1 machine.gives-way", "close a-2 machine.gives-way"]
+    assert reason_of(plan, "b").code == "pool.waiting-for-room"
+
+
+def test_a_paused_pool_keeps_no_place_it_does_not_have() -> None:
+    seen = snapshot(pool("a", waiting=9, override=Override(paused=True)), pool("b", waiting=9))
+    assert created(seen, under_roof(roof=6)) == {"a": 0, "b": 6}
+
+
+@pytest.mark.parametrize(
+    ("guaranteed", "made"),
+    [
+        pytest.param(0, {"a": 0, "b": 6}, id="what it cannot make the others may have"),
+        pytest.param(2, {"a": 0, "b": 4}, id="but what it was promised stays free for it"),
+    ],
+)
+def test_a_pool_whose_machines_all_fail_does_not_keep_its_share_from_the_others(
+    guaranteed: int, made: dict[str, int]
+) -> None:
+    rules = policy(
+        settings("a", ceiling="roof", guaranteed=guaranteed), settings("b", ceiling="roof"), roof=6
+    )
+    failing = Memory({"a": PoolMemory(failures=9, failed_at=NOW, retry_at=NOW + 9_000)})
+    seen = snapshot(pool("a", waiting=9), pool("b", waiting=9))
+    assert created(seen, rules, failing) == made
+    plan, _ = decide(seen, failing, rules, NOW)
+    assert reason_of(plan, "a").code == "pool.failing"
+
+
+def test_the_reason_names_the_ceilings_terms() -> None:
+    seen = snapshot(pool("a", waiting=9), pool("b", *machines("b", busy=4), running=4))
+    plan, _ = decide(seen, Memory(), under_roof(roof=6), NOW)
+    reason = reason_of(plan)
+    terms = {name: reason.terms[name] for name in ("wanted", "ceiling", "limit", "others", "grant", "target")}
+    assert reason.code == "pool.held-by-ceiling"
+    assert terms == {"wanted": 9, "ceiling": "roof", "limit": 6, "others": 4, "grant": 2, "target": 2}
+
+
+def test_pools_without_a_ceiling_and_ceilings_nobody_defined_are_left_alone() -> None:
+    rules = policy(settings("a"), settings("b", ceiling="sky"))
+    assert created(snapshot(pool("a", waiting=9), pool("b", waiting=9)), rules) == {"a": 9, "b": 9}
+
+
+def test_two_ceilings_do_not_know_each_other() -> None:
+    rules = policy(settings("a", ceiling="roof"), settings("b", ceiling="shed"), roof=2, shed=3)
+    assert created(snapshot(pool("a", waiting=9), pool("b", waiting=9)), rules) == {"a": 2, "b": 3}

@@ -1,0 +1,312 @@
+"""Which machines come and go."""
+
+import pytest
+from tests.builders import (
+    NOW,
+    closing,
+    creation,
+    deletion,
+    machine,
+    machines,
+    policy,
+    pool,
+    reason_of,
+    settings,
+    snapshot,
+    told,
+)
+
+from remuda.model.machines import Machine, State
+from remuda.model.plans import Operation, Plan
+from remuda.pools.decide import decide
+from remuda.pools.decide.world import (
+    Close,
+    Create,
+    Delete,
+    Memory,
+    Override,
+    PoolAction,
+    PoolMemory,
+    PoolPolicy,
+    PoolSeen,
+)
+
+ROLLOUT = Override(finish_rollout="t")
+
+
+def planned(
+    seen: PoolSeen,
+    rules: PoolPolicy | None = None,
+    *operations: Operation[PoolAction],
+    memory: PoolMemory | None = None,
+) -> Plan[PoolAction]:
+    before = Memory({"a": memory}) if memory else Memory()
+    return decide(snapshot(seen, operations=operations), before, policy(rules or settings()), NOW)[0]
+
+
+def old(name: str, state: State = State.IDLE, job: str | None = None) -> Machine:
+    return machine(name, state, template="before", job=job)
+
+
+@pytest.mark.parametrize(
+    ("member", "code"),
+    [
+        pytest.param(
+            machine("a-1", State.DRAINING, ended="finished"), "machine.finished", id="it did its work"
+        ),
+        pytest.param(machine("a-1", State.FAILED, ended="crashed"), "machine.crashed", id="it crashed"),
+        pytest.param(
+            machine("a-1", State.FAILED, job="7", ended="lost"), "machine.lost", id="it died at work"
+        ),
+        pytest.param(machine("a-1", State.FAILED), "machine.failed", id="it failed"),
+        pytest.param(
+            machine("a-1", State.DRAINING), "machine.drained", id="it was told to end and has no work"
+        ),
+        pytest.param(
+            machine("a-1", State.CREATING, created_at=NOW - 600_000),
+            "machine.boot-timeout",
+            id="it did not boot",
+        ),
+    ],
+)
+def test_what_is_over_is_removed(member: Machine, code: str) -> None:
+    assert told(planned(pool("a", member))) == [f"delete a-1 {code}"]
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        pytest.param(deletion(9, "a-1"), id="its deletion is under way"),
+        pytest.param(deletion(9, "a-1", "failed"), id="its deletion failed just now"),
+        pytest.param(creation(1), id="its creation is under way and may be repeated"),
+    ],
+)
+@pytest.mark.parametrize(
+    "member",
+    [
+        pytest.param(machine("a-1", State.FAILED, ended="crashed"), id="crashed"),
+        pytest.param(machine("a-1", State.DRAINING), id="draining"),
+        pytest.param(machine("a-1", State.CREATING, created_at=NOW - 600_000), id="overdue"),
+        pytest.param(machine("a-1"), id="surplus"),
+        pytest.param(old("a-1"), id="old and to go now"),
+    ],
+)
+def test_a_machine_with_an_operation_is_left_alone(member: Machine, operation: Operation[PoolAction]) -> None:
+    assert told(planned(pool("a", member, override=ROLLOUT), None, operation)) == []
+
+
+@pytest.mark.parametrize(
+    ("seen", "rules", "actions"),
+    [
+        pytest.param(pool("a", *machines(idle=3), waiting=3), settings(), [], id="what is wanted stays"),
+        pytest.param(
+            pool(
+                "a",
+                machine("a-1", since=NOW - 5),
+                machine("a-2", since=NOW - 9),
+                machine("a-3", since=NOW - 9),
+            ),
+            settings(min=1),
+            ["close a-2 machine.surplus", "close a-3 machine.surplus"],
+            id="who waited longest goes first, then by name",
+        ),
+        pytest.param(
+            pool("a", machine("a-1", since=NOW - 9), old("a-2")),
+            settings(min=1),
+            ["close a-2 machine.surplus"],
+            id="old templates go first of all",
+        ),
+        pytest.param(pool("a", *machines(busy=3), running=1), settings(), [], id="a busy machine never goes"),
+        pytest.param(
+            pool("a", *machines(idle=1, busy=3), running=3, waiting=0),
+            settings(max=2),
+            ["close a-1 machine.surplus"],
+            id="only the idle ones of too many",
+        ),
+        pytest.param(pool("a", *machines(creating=3)), settings(), [], id="a booting machine is let finish"),
+        pytest.param(
+            pool("a", *machines(idle=3)),
+            settings(natural=True),
+            [],
+            id="a natural pool never removes an unused one",
+        ),
+        pytest.param(
+            pool("a", old("a-1")), settings(natural=True, min=1), [], id="not even one of an old template"
+        ),
+        pytest.param(
+            pool("a", *machines(idle=1), override=Override(draining=True)),
+            settings(natural=True),
+            ["close a-1 machine.surplus"],
+            id="except when an operator drains it",
+        ),
+        pytest.param(
+            pool("a", *machines(idle=3), silent=True),
+            settings(),
+            [],
+            id="nothing goes while the source is silent",
+        ),
+        pytest.param(
+            pool("a", *machines(idle=3), stale_since=NOW, override=Override(draining=True)),
+            settings(),
+            [],
+            id="nor on stale news, not even to drain",
+        ),
+    ],
+)
+def test_surplus_machines_are_told_to_take_no_more_work(
+    seen: PoolSeen, rules: PoolPolicy, actions: list[str]
+) -> None:
+    assert told(planned(seen, rules)) == actions
+
+
+@pytest.mark.parametrize(
+    ("idle_since", "actions"),
+    [
+        pytest.param({}, [], id="the first reading is not enough"),
+        pytest.param({"a-1": NOW - 59_999}, [], id="nor are two that are close"),
+        pytest.param(
+            {"a-1": NOW - 60_000}, ["close a-1 machine.surplus"], id="two readings a window apart are"
+        ),
+        pytest.param({"a-1": NOW + 60_000}, [], id="a reading from the future counts as now"),
+    ],
+)
+def test_a_machine_goes_only_when_two_readings_a_window_apart_found_it_idle(
+    idle_since: dict[str, int], actions: list[str]
+) -> None:
+    rules, memory = settings(idle_window=60_000), PoolMemory(idle_since=idle_since)
+    plan = planned(pool("a", machine("a-1")), rules, memory=memory)
+    assert told(plan) == actions
+    assert reason_of(plan).code == ("pool.shrinking" if actions else "pool.surplus-unconfirmed")
+
+
+def test_a_machine_that_was_busy_in_between_is_read_anew() -> None:
+    rules = policy(settings(idle_window=60_000))
+    memory = Memory({"a": PoolMemory(idle_since={"a-1": NOW - 60_000})})
+    _, memory = decide(snapshot(pool("a", machine("a-1", job="7"), running=1)), memory, rules, NOW)
+    assert told(decide(snapshot(pool("a", machine("a-1"))), memory, rules, NOW + 1)[0]) == []
+
+
+@pytest.mark.parametrize(
+    ("members", "rules", "actions"),
+    [
+        pytest.param(
+            (old("a-1"), old("a-2"), old("a-3")),
+            settings(min=3),
+            ["close a-1 machine.old-template"],
+            id="one at a time in a small pool",
+        ),
+        pytest.param(
+            tuple(old(f"a-{number:02}") for number in range(30)),
+            settings(min=30, max=30),
+            [f"close a-{number:02} machine.old-template" for number in range(3)],
+            id="a tenth at a time in a large one",
+        ),
+        pytest.param(
+            (old("a-1"), old("a-2"), machine("a-3", State.CREATING)),
+            settings(min=3),
+            [],
+            id="not while one boots",
+        ),
+        pytest.param(
+            (old("a-1"), old("a-2"), machine("a-3", State.DRAINING)),
+            settings(min=2),
+            ["delete a-3 machine.drained"],
+            id="not while one is on its way out",
+        ),
+        pytest.param((old("a-1", job="7"),), settings(min=1), [], id="a busy one finishes"),
+        pytest.param((machine("a-1"),), settings(min=1), [], id="a new one stays"),
+    ],
+)
+def test_a_rollout_replaces_idle_machines_in_small_batches(
+    members: tuple[Machine, ...], rules: PoolPolicy, actions: list[str]
+) -> None:
+    assert told(planned(pool("a", *members), rules)) == actions
+
+
+def test_a_template_that_cannot_boot_costs_one_batch_and_not_the_pool() -> None:
+    failing = PoolMemory(failures=3, failed_at=NOW, retry_at=NOW + 9_000)
+    assert told(planned(pool("a", old("a-1"), old("a-2")), settings(min=3), memory=failing)) == []
+
+
+@pytest.mark.parametrize(
+    ("member", "actions"),
+    [
+        pytest.param(old("a-1"), ["delete a-1 machine.rollout-now"], id="idle"),
+        pytest.param(old("a-1", job="7"), ["delete a-1 machine.rollout-now"], id="busy"),
+        pytest.param(old("a-1", State.CREATING), ["delete a-1 machine.rollout-now"], id="booting"),
+        pytest.param(old("a-1", State.DRAINING), ["delete a-1 machine.drained"], id="already told to end"),
+        pytest.param(machine("a-1"), [], id="not one of the new template"),
+    ],
+)
+def test_a_rollout_ordered_at_once_ends_every_old_machine_once(member: Machine, actions: list[str]) -> None:
+    plan = planned(pool("a", member, running=int(member.is_busy), override=ROLLOUT), settings(min=1, max=1))
+    assert told(plan) == actions
+    assert [action.even_busy for action in plan.actions if isinstance(action, Delete)] == [
+        action.reason.code == "machine.rollout-now" for action in plan.actions
+    ]
+
+
+def test_a_rollout_ordered_for_another_template_is_over() -> None:
+    seen = pool("a", old("a-1", job="7"), running=1, override=Override(finish_rollout="before"))
+    assert told(planned(seen)) == []
+
+
+def test_surplus_goes_on_when_the_last_old_machine_is_on_its_way() -> None:
+    seen = pool("a", old("a-1"), machine("a-2"), override=ROLLOUT)
+    assert told(planned(seen, None, deletion(9, "a-1"))) == ["close a-2 machine.surplus"]
+
+
+def test_machines_that_are_lacking_are_made_in_free_slots() -> None:
+    plan = planned(pool("a", waiting=3), None, creation(9, slot=2))
+    assert told(plan) == ["create a/new-1", "create a/new-3"]
+    assert plan.actions[0] == Create(target="a/new-1", expects="t", reason=plan.actions[0].reason, pool="a")
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        pytest.param((machine("a-1", State.DRAINING),), id="one told to end"),
+        pytest.param((machine("a-1", State.CREATING, created_at=0),), id="one that did not boot"),
+        pytest.param((machine("a-1", State.DELETING),), id="one that is being removed"),
+    ],
+)
+def test_the_maximum_counts_every_machine_that_still_exists(members: tuple[Machine, ...]) -> None:
+    plan = planned(pool("a", *members, waiting=1), settings(max=1))
+    assert not any(isinstance(action, Create) for action in plan.actions)
+    assert reason_of(plan).code in ("pool.waiting-for-room", "pool.backing-off")
+
+
+def test_a_finished_machine_is_replaced_at_once() -> None:
+    plan = planned(pool("a", machine("a-1", State.DRAINING, ended="finished"), waiting=1), settings(max=1))
+    assert told(plan) == ["delete a-1 machine.finished", "create a/new-1"]
+
+
+def test_a_paused_pool_does_nothing_at_all() -> None:
+    members = (
+        machine("a-1", State.FAILED, ended="crashed"),
+        machine("a-2", State.DRAINING),
+        *machines(idle=1),
+    )
+    plan = planned(pool("a", *members, waiting=9, override=Override(paused=True)))
+    assert (told(plan), reason_of(plan).code) == ([], "pool.paused")
+
+
+def test_a_pool_nobody_configures_any_more_drains_away() -> None:
+    seen = snapshot(pool("gone", *machines("gone", idle=1, busy=1), running=1))
+    plan, _ = decide(seen, Memory(), policy(), NOW)
+    assert told(plan) == ["close gone-1 machine.surplus"]
+    assert reason_of(plan, "gone").code == "pool.removed"
+
+
+def test_actions_say_what_they_expect_to_find() -> None:
+    seen = pool("a", machine("a-1"), machine("a-2", State.DRAINING, ended="finished"))
+    close, delete = sorted(planned(seen).actions, key=lambda action: action.target)
+    assert isinstance(close, Close)
+    assert close.expects == "idle"
+    assert isinstance(delete, Delete)
+    assert (delete.expects, delete.even_busy) == (str(NOW - 100_000), False)
+
+
+def test_closed_machines_do_not_count_as_surplus_again() -> None:
+    seen = pool("a", *machines(idle=3))
+    assert told(planned(seen, settings(min=2), closing(9, "a-1"))) == []

@@ -1,0 +1,201 @@
+"""The reason of each pool: a stable code and every number behind it."""
+
+import pytest
+from tests.builders import (
+    NOW,
+    creation,
+    machine,
+    machines,
+    policy,
+    pool,
+    reason_of,
+    settings,
+    snapshot,
+)
+
+from remuda.model.machines import State
+from remuda.model.plans import Operation
+from remuda.pools.decide import decide
+from remuda.pools.decide.world import Memory, Override, PoolAction, PoolMemory, PoolPolicy, PoolSeen
+
+ONE_FAILURE = PoolMemory(failures=1, failed_at=NOW, retry_at=NOW + 1)
+MANY = PoolMemory(failures=5, failed_at=NOW, retry_at=NOW)
+CRASHED = machine("a-9", State.FAILED, ended="crashed")
+
+
+@pytest.mark.parametrize(
+    ("seen", "rules", "memory", "operations", "code"),
+    [
+        pytest.param(pool(), settings(), None, (), "steady", id="nothing wanted and nothing there"),
+        pytest.param(
+            pool("a", *machines(idle=3)), settings(min=3), None, (), "steady", id="the minimum is there"
+        ),
+        pytest.param(pool("a", waiting=2), settings(), None, (), "growing", id="machines are being made"),
+        pytest.param(
+            pool("a", waiting=2),
+            settings(),
+            None,
+            (creation(1), creation(2, slot=2)),
+            "steady",
+            id="they are under way",
+        ),
+        pytest.param(
+            pool("a", *machines(idle=2)), settings(), None, (), "shrinking", id="machines are let go"
+        ),
+        pytest.param(
+            pool("a", *machines(idle=2)),
+            settings(natural=True),
+            None,
+            (),
+            "surplus-natural",
+            id="they leave by themselves",
+        ),
+        pytest.param(
+            pool("a", *machines(idle=2)),
+            settings(idle_window=9),
+            None,
+            (),
+            "surplus-unconfirmed",
+            id="are they idle?",
+        ),
+        pytest.param(
+            pool("a", *machines(busy=2)), settings(), None, (), "surplus-busy", id="they are at work"
+        ),
+        pytest.param(
+            pool("a", *machines(busy=9), running=9, waiting=9),
+            settings(max=9),
+            None,
+            (),
+            "held-by-max",
+            id="full",
+        ),
+        pytest.param(
+            pool("a", *machines(creating=2), waiting=9),
+            settings(max_surge=2),
+            None,
+            (),
+            "held-by-surge",
+            id="surging",
+        ),
+        pytest.param(
+            pool("a", *machines(idle=2)),
+            settings(scale_down_delay=9),
+            None,
+            (),
+            "held-by-delay",
+            id="not yet let go",
+        ),
+        pytest.param(
+            pool("a", *machines(idle=2), stale_since=NOW),
+            settings(),
+            None,
+            (),
+            "held-by-stale",
+            id="old news",
+        ),
+        pytest.param(
+            pool("a", *machines(idle=2), silent=True), settings(), None, (), "source-silent", id="no news"
+        ),
+        pytest.param(
+            pool("a", machine("a-1", template="before", job="7"), running=1),
+            settings(min=1),
+            None,
+            (),
+            "rolling",
+            id="an old template is still about",
+        ),
+        pytest.param(
+            pool("a", waiting=2), settings(), ONE_FAILURE, (), "backing-off", id="a failure is waited out"
+        ),
+        pytest.param(pool("a", waiting=2), settings(), MANY, (), "failing", id="all fail and one is tried"),
+        pytest.param(
+            pool("a", *machines(creating=1), waiting=1),
+            settings(),
+            MANY,
+            (),
+            "failing",
+            id="the one that is tried",
+        ),
+        pytest.param(pool("a"), settings(), MANY, (), "steady", id="failures nobody needs to hear of"),
+        pytest.param(
+            pool("a", waiting=1),
+            settings(),
+            PoolMemory(failures=1),
+            (),
+            "growing",
+            id="after the wait it grows",
+        ),
+        pytest.param(
+            pool("a", CRASHED, waiting=1), settings(), None, (), "backing-off", id="it failed just now"
+        ),
+        pytest.param(
+            pool("a", waiting=2, override=Override(paused=True)), settings(), None, (), "paused", id="paused"
+        ),
+        pytest.param(
+            pool("a", *machines(busy=1), running=1, override=Override(draining=True)),
+            settings(),
+            None,
+            (),
+            "draining",
+            id="draining",
+        ),
+        pytest.param(
+            pool("a", override=Override(draining=True)), settings(), None, (), "drained", id="drained"
+        ),
+        pytest.param(
+            pool("a", machine("a-1", State.DRAINING), waiting=1),
+            settings(max=1),
+            None,
+            (),
+            "waiting-for-room",
+            id="its place is still taken",
+        ),
+    ],
+)
+def test_a_pool_says_what_holds_it(
+    seen: PoolSeen,
+    rules: PoolPolicy,
+    memory: PoolMemory | None,
+    operations: tuple[Operation[PoolAction], ...],
+    code: str,
+) -> None:
+    before = Memory({"a": memory}) if memory else Memory()
+    plan, _ = decide(snapshot(seen, operations=operations), before, policy(rules), NOW)
+    assert reason_of(plan).code == f"pool.{code}"
+
+
+def test_a_reason_names_every_term_with_its_number() -> None:
+    seen = pool("a", *machines(idle=1, busy=2, creating=1), CRASHED, waiting=4, running=2)
+    rules = policy(settings(min=1, headroom=1, max_surge=9, ceiling="roof"), roof=20)
+    plan, _ = decide(snapshot(seen, operations=(creation(30),)), Memory(), rules, NOW)
+    assert reason_of(plan).terms == {
+        "unclaimed": 4,
+        "running": 2,
+        "headroom": 1,
+        "min": 1,
+        "max": 10,
+        "bounds_from": "pool",
+        "bounded": 7,
+        "wanted": 7,
+        "held_by": "demand",
+        "max_surge": 9,
+        "ceiling": "roof",
+        "limit": 20,
+        "others": 0,
+        "grant": 7,
+        "target": 7,
+        "live": 5,
+        "creating": 2,
+        "idle": 1,
+        "busy": 2,
+        "draining": 0,
+        "dead": 1,
+        "old": 0,
+        "created": 0,
+        "closed": 0,
+        "deleted": 1,
+        "unconfirmed": 0,
+        "failures": 1,
+        "retry_at": NOW + 1_000,
+        "stale_since": None,
+    }

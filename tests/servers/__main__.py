@@ -1,0 +1,70 @@
+"""`python -m tests.servers get [NAME…]` provides the servers the tests use, `list` says where they are."""
+
+import sys
+
+import click
+from tests.servers.build import Progress, get
+from tests.servers.catalog import SERVERS
+from tests.servers.found import ServersError, Surroundings, find, surroundings
+
+QUIET_EVERY_S = 60.0  # in a pipe: often enough to see that it lives
+
+
+def teller(*, is_terminal: bool) -> Progress:
+    """Progress on stderr: one line that counts on a terminal, a line now and then in a pipe."""
+    said: dict[str, float] = {}
+
+    def tell(doing: str, elapsed_s: float) -> None:
+        is_end = doing.startswith("done ")
+        if is_terminal:
+            click.echo(f"\r\033[K{doing}  {elapsed_s:.0f} s", err=True, nl=is_end)
+        elif is_end or doing not in said or elapsed_s - said[doing] >= QUIET_EVERY_S:
+            said[doing] = elapsed_s
+            click.echo(f"{doing}  {elapsed_s:.0f} s", err=True)
+
+    return tell
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """
+    The real servers that tests run against.
+
+    Each is taken from KUBEBUILDER_ASSETS (etcd, kube-apiserver, kubectl) or REMUDA_SERVERS (any), else from the
+    per-user cache, else built from its published Go module into that cache.
+    """
+
+
+@main.command("get")
+@click.argument("names", nargs=-1, type=click.Choice(list(SERVERS)), metavar="[NAME]...")
+def get_command(names: tuple[str, ...]) -> None:
+    """Find or build the named servers, or all of them."""
+    try:
+        paths = get(names or tuple(SERVERS), surroundings(), teller(is_terminal=sys.stderr.isatty()))
+    except ServersError as error:
+        raise click.ClickException(str(error)) from None
+    for name, path in paths.items():
+        click.echo(f"{name}\t{path}")
+
+
+@main.command("list")
+def list_command() -> None:
+    """Show every server, its pinned version, its size and where it is."""
+    around = surroundings()
+    for name, version, size, where in (("NAME", "VERSION", "MB", "PATH"), *rows(around)):
+        click.echo(f"{name:<25}{version:<10}{size:>5}  {where}")
+
+
+def rows(around: Surroundings) -> list[tuple[str, str, str, str]]:
+    """Name, pinned version, size and place of every server."""
+    table = []
+    for server in SERVERS.values():
+        path = find(server, around)
+        size = "-" if path is None else f"{path.stat().st_size / 1e6:.0f}"
+        where = f"missing; python -m tests.servers get {server.name}" if path is None else str(path)
+        table.append((server.name, server.version, size, where))
+    return table
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m tests.servers")

@@ -1,0 +1,102 @@
+"""
+The servers the tests use: names, pinned versions, and the Go module each is built from.
+
+A version changes here and nowhere else; the cache is keyed by it, so a change builds anew and never mixes.
+"""
+
+from dataclasses import dataclass
+
+KUBERNETES = "1.34.1"
+#: what a KUBEBUILDER_ASSETS directory holds
+ENVTEST = frozenset({"etcd", "kube-apiserver", "kubectl"})
+#: Kubernetes replaces these modules with directories of its own repository, which its published module does not hold
+STAGING = (
+    "api apiextensions-apiserver apimachinery apiserver cli-runtime client-go cloud-provider cluster-bootstrap "
+    "code-generator component-base component-helpers controller-manager cri-api cri-client csi-translation-lib "
+    "dynamic-resource-allocation endpointslice externaljwt kms kube-aggregator kube-controller-manager kube-proxy "
+    "kube-scheduler kubectl kubelet metrics mount-utils pod-security-admission sample-apiserver"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A published Go module, what must be replaced in it, and the versions its programs are told they have."""
+
+    path: str
+    version: str
+    replaces: tuple[tuple[str, str], ...] = ()
+    stamps: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def go_mod(self) -> str:
+        """A scratch module that requires this one alone."""
+        lines = ["module servers", "go 1.24.0", f"require {self.path} v{self.version}"]
+        lines += [f"replace {path} => {path} v{version}" for path, version in self.replaces]
+        return "\n".join(lines) + "\n"
+
+    @property
+    def ldflags(self) -> str:
+        """The linker's flags: no symbols, no debug information, the version stamped in."""
+        return " ".join(["-s", "-w", *(f"-X {variable}={value}" for variable, value in self.stamps)])
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One program: its name is its file's name."""
+
+    name: str
+    package: str
+    module: Module
+
+    @property
+    def version(self) -> str:
+        """The version it is pinned to."""
+        return self.module.version
+
+
+def _kubernetes() -> Module:
+    major, minor, patch = KUBERNETES.split(".")
+    return Module(
+        "k8s.io/kubernetes",
+        KUBERNETES,
+        replaces=tuple((f"k8s.io/{name}", f"0.{minor}.{patch}") for name in STAGING.split()),
+        stamps=(
+            ("k8s.io/component-base/version.gitVersion", f"v{KUBERNETES}"),
+            ("k8s.io/component-base/version.gitMajor", major),
+            ("k8s.io/component-base/version.gitMinor", minor),
+        ),
+    )
+
+
+def _helm(version: str) -> Module:
+    # without the Kubernetes version helm takes a chart's kubeVersion and deprecations for those of 1.20
+    major, minor, _ = KUBERNETES.split(".")
+    at = "helm.sh/helm/v3"
+    return Module(
+        at,
+        version,
+        stamps=(
+            (f"{at}/internal/version.version", f"v{version}"),
+            *((f"{at}/pkg/{where}.k8sVersionMajor", major) for where in ("lint/rules", "chartutil")),
+            *((f"{at}/pkg/{where}.k8sVersionMinor", minor) for where in ("lint/rules", "chartutil")),
+        ),
+    )
+
+
+_ETCD = Module("go.etcd.io/etcd/server/v3", "3.6.5")
+_KUBERNETES = _kubernetes()
+_KWOK = Module("sigs.k8s.io/kwok", "0.7.0")
+_HELM = _helm("3.19.0")
+
+SERVERS = {
+    server.name: server
+    for server in (
+        Server("etcd", "go.etcd.io/etcd/server/v3", _ETCD),
+        Server("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", _KUBERNETES),
+        Server("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager", _KUBERNETES),
+        Server("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler", _KUBERNETES),
+        Server("kubectl", "k8s.io/kubernetes/cmd/kubectl", _KUBERNETES),
+        Server("kwok", "sigs.k8s.io/kwok/cmd/kwok", _KWOK),
+        Server("helm", "helm.sh/helm/v3/cmd/helm", _HELM),
+    )
+}

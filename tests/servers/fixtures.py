@@ -1,0 +1,84 @@
+"""
+Fixtures for tests that need real servers; a pytest plugin (`pytest_plugins = ["tests.servers.fixtures"]`).
+
+A server that is missing skips the test with the reason and the command that provides it. With REMUDA_REQUIRE_SERVERS=1
+it is built instead, and the test fails when that fails.
+"""
+
+import os
+import secrets
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.servers.build import get
+from tests.servers.catalog import SERVERS
+from tests.servers.cluster import ALWAYS, Cluster
+from tests.servers.found import ServersError, find, surroundings
+
+Programs = Callable[..., dict[str, Path]]
+NewCluster = Callable[..., Cluster]
+
+
+def provide(names: tuple[str, ...], environ: Mapping[str, str] = os.environ) -> dict[str, Path]:
+    """Find programs for a test, which is skipped without them, or fails where they are required."""
+    around = surroundings(environ)
+    if environ.get("REMUDA_REQUIRE_SERVERS") == "1":
+        try:
+            return get(names, around, _tell)
+        except ServersError as error:
+            pytest.fail(str(error), pytrace=False)
+    paths = {name: find(SERVERS[name], around) for name in names}
+    missing = [name for name, path in paths.items() if path is None]
+    if missing:
+        pytest.skip(f"needs {', '.join(missing)}; `make servers` provides what is missing")
+    return {name: path for name, path in paths.items() if path is not None}
+
+
+def _tell(doing: str, elapsed_s: float) -> None:
+    if doing.startswith("done "):
+        sys.stderr.write(f"{doing}  {elapsed_s:.0f} s\n")
+
+
+@pytest.fixture(scope="session")
+def programs() -> Programs:
+    """`programs("helm", "kubectl")` gives paths by name, or skips the test."""
+    return lambda *names: provide(names)
+
+
+def _started(programs: Programs, options: Mapping[str, Any]) -> Cluster:
+    if shutil.which("openssl") is None and os.environ.get("REMUDA_REQUIRE_SERVERS") != "1":
+        pytest.skip("needs the openssl command, which is not on the PATH")
+    return Cluster(programs(*ALWAYS, "kubectl", *options.get("extras", ())), **options)
+
+
+@pytest.fixture(scope="session")
+def cluster(programs: Programs) -> Iterator[Cluster]:
+    """One API server per test process, shared by its tests: keep to your `namespace`."""
+    with _started(programs, {}) as running:
+        yield running
+
+
+@pytest.fixture
+def new_cluster(programs: Programs) -> Iterator[NewCluster]:
+    """`new_cluster(**options of Cluster)` starts one for this test alone."""
+    with ExitStack() as stack:
+        yield lambda **options: stack.enter_context(_started(programs, options))
+
+
+@pytest.fixture
+def namespace(cluster: Cluster) -> Iterator[str]:
+    """A new namespace in `cluster`, in which pods can be created; erased with all it holds after the test."""
+    if "kube-apiserver" not in cluster.processes:
+        cluster.restart_apiserver()  # the test before killed it
+    name = f"test-{secrets.token_hex(5)}"
+    # the ServiceAccount is the controllers' work, and they do not run
+    for path, what in (("namespaces", name), (f"namespaces/{name}/serviceaccounts", "default")):
+        answer = cluster.request("POST", f"/api/v1/{path}", {"metadata": {"name": what}})
+        assert answer.status == 201, answer.text
+    yield name
+    cluster.erase_namespace(name)

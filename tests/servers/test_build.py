@@ -1,0 +1,141 @@
+"""With a stand-in for the go command, on the PATH of a real `python -m tests.servers`: how builds behave, not Go."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.servers.catalog import SERVERS
+
+pytestmark = pytest.mark.slow
+
+DEADLINE_S = 120.0
+ETCD = f"remuda/servers/etcd-{SERVERS['etcd'].version}/etcd"
+#: builds a program that is a shell script, noting each call
+BUILDS = """\
+#!/bin/sh
+echo "$@" >> "$CALLS"
+while [ "$1" != -o ]; do shift; done
+sleep 0.3
+cat go.mod > "$2"
+chmod +x "$2"
+"""
+FAILS = """\
+#!/bin/sh
+echo "go: downloading example.org/noise v1.0.0"
+echo "main.go:1: it does not compile" >&2
+exit 7
+"""
+
+
+class Place:
+    """A cache, a PATH with a stand-in for go, and the command run with them."""
+
+    def __init__(self, directory: Path, go: str) -> None:
+        self.cache = directory / "cache"
+        self.calls = directory / "calls"
+        self.bin = directory / "bin"
+        self.bin.mkdir()
+        (self.bin / "go").write_text(go, encoding="utf-8")
+        (self.bin / "go").chmod(0o755)
+        cleared = {
+            name: value for name, value in os.environ.items() if not name.startswith(("KUBEB", "REMUDA"))
+        }
+        path = f"{self.bin}{os.pathsep}{os.environ['PATH']}"
+        self.environ = {**cleared, "PATH": path, "XDG_CACHE_HOME": str(self.cache), "CALLS": str(self.calls)}
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", *arguments],
+            env=self.environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=Path(__file__).parents[2],
+        )
+
+    def run(self, *arguments: str) -> tuple[int, str, str]:
+        with self.start(*arguments) as process:
+            out, err = process.communicate(timeout=DEADLINE_S)
+        return process.returncode, out, err
+
+    def left(self) -> list[str]:
+        return sorted(str(path.relative_to(self.cache)) for path in self.cache.rglob("*") if path.is_file())
+
+
+def test_what_is_missing_is_built_once_though_two_ask(tmp_path: Path) -> None:
+    place = Place(tmp_path, BUILDS)
+    with (
+        place.start("tests.servers", "get", "etcd") as one,
+        place.start("tests.servers", "get", "etcd") as two,
+    ):
+        outs = [process.communicate(timeout=DEADLINE_S) for process in (one, two)]
+    assert (one.returncode, two.returncode) == (0, 0), outs
+    assert [out for out, _ in outs] == [f"etcd\t{place.cache / ETCD}\n"] * 2
+    assert len(place.calls.read_text().splitlines()) == 1
+    assert place.left() == sorted([ETCD, "remuda/servers/.lock"])
+
+
+def test_a_build_is_told_with_its_time_and_is_pinned_and_stripped(tmp_path: Path) -> None:
+    place = Place(tmp_path, BUILDS)
+    code, _, err = place.run("tests.servers", "get", "kubectl", "kube-scheduler")
+    assert code == 0, err
+    assert "building kubectl 1.34.1  0 s" in err
+    assert "done building kube-scheduler 1.34.1  " in err
+    calls = place.calls.read_text().splitlines()
+    assert all("build -p 2 -mod=mod -trimpath -ldflags -s -w -X" in call for call in calls)
+    assert [call.split()[-1] for call in calls] == [
+        "k8s.io/kubernetes/cmd/kubectl",
+        "k8s.io/kubernetes/cmd/kube-scheduler",
+    ]
+    built = place.cache / "remuda/servers/kubectl-1.34.1/kubectl"
+    assert "replace k8s.io/client-go => k8s.io/client-go v0.34.1" in built.read_text()
+
+
+def test_a_failed_build_says_so_with_the_end_of_its_output_and_leaves_nothing(tmp_path: Path) -> None:
+    place = Place(tmp_path, FAILS)
+    code, out, err = place.run("tests.servers", "get", "etcd")
+    assert (code, out) == (1, "")
+    assert "Error: building etcd 3.6.5: nice exited with 7\n  main.go:1: it does not compile\n" in err
+    assert "noise" not in err
+    assert place.left() == ["remuda/servers/.lock"]
+
+
+def test_an_unknown_name_is_refused_with_the_known_ones(tmp_path: Path) -> None:
+    code, _, err = Place(tmp_path, FAILS).run("tests.servers", "get", "etcdd")
+    assert code == 2
+    assert "'etcdd' is not one of 'etcd', 'kube-apiserver'" in err
+
+
+def test_list_says_where_each_is_and_how_to_get_it(tmp_path: Path) -> None:
+    place = Place(tmp_path, FAILS)
+    place.environ["REMUDA_SERVERS"] = str(place.bin)
+    (place.bin / "go").rename(place.bin / "helm")
+    code, out, _ = place.run("tests.servers", "list")
+    assert code == 0
+    lines = {line.split()[0]: line for line in out.splitlines()}
+    assert lines["helm"].endswith(str(place.bin / "helm"))
+    assert lines["kwok"].endswith("missing; python -m tests.servers get kwok")
+
+
+def test_where_servers_are_required_a_test_fails_when_they_cannot_be_built(tmp_path: Path) -> None:
+    place = Place(tmp_path, FAILS)
+    (tmp_path / "test_it.py").write_text("def test_it(namespace): pass\n", encoding="utf-8")
+    arguments = (
+        "pytest",
+        "-p",
+        "tests.servers.fixtures",
+        "-p",
+        "no:cacheprovider",
+        "--rootdir",
+        str(tmp_path),
+    )
+    place.environ["PYTHONPATH"] = str(Path(__file__).parents[2])
+    code, out, err = place.run(*arguments, "-rs", str(tmp_path / "test_it.py"))
+    assert code == 0, out + err
+    assert "needs etcd, kube-apiserver, kubectl; `make servers` provides what is missing" in out
+    place.environ["REMUDA_REQUIRE_SERVERS"] = "1"
+    code, out, err = place.run(*arguments, str(tmp_path / "test_it.py"))
+    assert code == 1, out + err
+    assert "main.go:1: it does not compile" in out

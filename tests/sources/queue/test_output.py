@@ -1,0 +1,140 @@
+"""The files a job leaves behind, and following them while they grow."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from tests.loop.toy import virtually
+
+from remuda.errors import NotFound
+from remuda.model.jobs import Attempt, Finished, Job, JobSpec, JobState
+from remuda.sources.queue.output import JobFiles, follow, written
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> JobFiles:
+    return JobFiles(tmp_path / "jobs")
+
+
+def job(state: str, *ended: bool) -> Job:
+    """Job 1 with attempts that ended or did not."""
+    attempts = tuple(
+        Attempt(number, "shell-1", 1, 2 if is_over else None) for number, is_over in enumerate(ended, 1)
+    )
+    return Job(1, "local/shell", JobState(state), 0, 9, JobSpec(("true",)), 1, 1, attempts=attempts)
+
+
+def write(files: JobFiles, attempt: int, text: bytes) -> None:
+    with (files.prepare(1, attempt) / "output.log").open("ab") as file:
+        file.write(text)
+
+
+class Following:
+    """Someone who follows job 1, which a test changes step by step."""
+
+    def __init__(self, files: JobFiles, first: Job | None) -> None:
+        self.job = first
+        self.got = b""
+        self._looked = asyncio.Event()
+        self._files = files
+        self.task = asyncio.get_running_loop().create_task(self._follow())
+
+    async def _follow(self) -> None:
+        async for piece in follow(self._files, lambda: self.job, self._wait):
+            self.got += piece
+
+    async def _wait(self) -> None:
+        self._looked.set()
+        await asyncio.sleep(0.1)
+
+    async def seen(self) -> bytes:
+        """What was got once it looked again."""
+        self._looked.clear()
+        await self._looked.wait()
+        return self.got
+
+
+@virtually
+async def test_output_is_followed_while_the_file_grows_and_over_attempts(tmp_path: Path) -> None:
+    files = JobFiles(tmp_path)
+    reader = Following(files, job("waiting"))
+    assert await reader.seen() == b""
+    reader.job = job("running", False)
+    assert await reader.seen() == b""
+    write(files, 1, b"one ")
+    assert await reader.seen() == b"one "
+    write(files, 1, b"more ")
+    assert await reader.seen() == b"one more "
+    write(files, 1, b"end ")
+    reader.job = job("waiting", True)
+    assert await reader.seen() == b"one more end "
+    reader.job = job("running", True, False)
+    write(files, 2, b"two ")
+    assert await reader.seen() == b"one more end two "
+    write(files, 2, b"done")
+    reader.job = job("succeeded", True, True)
+    await reader.task
+    assert reader.got == b"one more end two done"
+
+
+@virtually
+async def test_following_an_ended_job_gives_everything_and_ends(tmp_path: Path) -> None:
+    files = JobFiles(tmp_path)
+    big = bytes(range(256)) * 4_000
+    write(files, 1, big)
+    write(files, 3, b"last")
+    reader = Following(files, job("failed", True, True, True))
+    await reader.task
+    assert reader.got == big + b"last"
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        pytest.param(job("cancelled"), id="it was cancelled before it ran"),
+        pytest.param(None, id="it is forgotten"),
+        pytest.param(job("failed", True), id="its files are gone"),
+    ],
+)
+@virtually
+async def test_following_ends_when_there_is_nothing_to_come(tmp_path: Path, last: Job | None) -> None:
+    await Following(JobFiles(tmp_path), last).task
+
+
+def test_all_attempts_are_read_or_one(files: JobFiles) -> None:
+    for attempt in (1, 2):
+        write(files, attempt, f"try {attempt} ".encode() * 100_000)
+    found = job("running", True, False)
+    whole = b"".join(written(files, found, None))
+    assert whole == b"try 1 " * 100_000 + b"try 2 " * 100_000
+    assert b"".join(written(files, found, "2")) == b"try 2 " * 100_000
+
+
+@pytest.mark.parametrize("attempt", ["0", "3", "x", "01", ""])
+def test_an_attempt_that_never_was_is_told(files: JobFiles, attempt: str) -> None:
+    with pytest.raises(NotFound, match=r"job 1 has no try .*: it has had 2"):
+        written(files, job("running", True, False), attempt)
+
+
+def test_a_result_is_read_back_and_only_by_its_own_attempt(files: JobFiles) -> None:
+    path = files.prepare(1, 2) / "result.json"
+    assert files.result(1, 2) is None
+    path.write_text('{"job": 1, "attempt": 2, "status": "exited", "exit_code": 7}')
+    assert files.result(1, 2) == Finished(1, 2, "exited", 7)
+    path.write_text('{"job": 1, "attempt": 1, "status": "exited", "exit_code": 7}')
+    assert files.result(1, 2) is None
+
+
+def test_preparing_twice_finds_what_is_there(files: JobFiles) -> None:
+    write(files, 1, b"kept")
+    files.prepare(1, 1)
+    assert files.read(1, 1) == b"kept"
+
+
+def test_everything_of_a_job_is_forgotten_and_nothing_of_its_neighbours(files: JobFiles) -> None:
+    for number in (1, 11):
+        for attempt in (1, 2):
+            files.prepare(number, attempt)
+    files.forget(1)
+    files.forget(99)
+    assert sorted(path.name for path in files.root.iterdir()) == ["11-1", "11-2"]

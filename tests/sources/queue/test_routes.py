@@ -1,0 +1,221 @@
+"""The queue's part of the control API, through a real socket and without one."""
+
+import asyncio
+import contextlib
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from remuda.control.client import Remuda
+from remuda.control.routes import Call
+from remuda.control.server import SOCKET, ControlServer
+from remuda.errors import BadInput, NotFound, RemudaError
+from remuda.ledger.store import FILE, SqliteStore
+from remuda.loop.clock import SystemClock
+from remuda.loop.logs import Log
+from remuda.model.jobs import Ahead, Changed, Finished, Job, JobList, JobState, Submit, Submitted
+from remuda.sources.queue.output import JobFiles
+from remuda.sources.queue.queue import Answer, Queue, Terms
+from remuda.sources.queue.routes import VIEWS, QueueRoutes
+
+
+class Shop:
+    """A queue behind its control API."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.store = SqliteStore(home / FILE)
+        self.files = JobFiles(home / "jobs")
+        self.queue = Queue(self.store, self.files, SystemClock(), lambda: None)
+        self.queue.serve({"shell": Terms("local/shell", None, 60_000)})
+        routes = QueueRoutes(self.queue, self.files, lambda: {"local/shell"}).routes()
+        self.server = ControlServer(home / SOCKET, routes, self.store, Log(SystemClock(), lambda _: None))
+        self.remuda = Remuda(home, None, lambda: VIEWS)
+
+    async def post(self, path: str, body: Any, kind: type[Any]) -> Any:
+        return await asyncio.to_thread(self.remuda.post, path, body, kind)
+
+    async def get(self, path: str, kind: type[Any], **query: object) -> Any:
+        return await asyncio.to_thread(lambda: self.remuda.get(path, kind, **query))
+
+    async def submit(self, **terms: object) -> int:
+        body = {"job_class": "local/shell", "command": ["true"], **terms}
+        answer: Submitted = await self.post("/v1/jobs", body, Submitted)
+        return answer.job
+
+    async def output(self, path: str) -> bytes:
+        return await asyncio.to_thread(lambda: b"".join(self.remuda.stream(path)))
+
+
+@pytest.fixture
+async def shop() -> AsyncIterator[Shop]:
+    home = Path(tempfile.mkdtemp(prefix="remuda-"))
+    made = Shop(home)
+    await made.server.start()
+    yield made
+    with contextlib.suppress(RemudaError):
+        await made.server.stop()
+    made.store.close()
+    shutil.rmtree(home)
+
+
+async def test_a_job_goes_through_the_api_from_submit_to_its_output(shop: Shop) -> None:
+    number = await shop.submit(command=["echo", "hi"], env={"A": "1"}, idempotency="k")
+    assert await shop.submit(command=["echo", "hi"], idempotency="k") == number
+    assert await shop.get(f"/v1/jobs/{number}/ahead", Ahead) == Ahead(number, 0)
+    answer: Answer = await shop.post("/v1/shims/shell-1/next", {"id": "x"}, Answer)
+    assert answer.job is not None
+    assert (answer.do, answer.job.command) == ("run", ("echo", "hi"))
+    Path(answer.job.directory, "output.log").write_bytes(b"hi\n")
+    finished = Finished(number, 1, "exited", 0)
+    end: Answer = await shop.post("/v1/shims/shell-1/next", {"finished": finished, "leaving": True}, Answer)
+    assert end == Answer("end")
+    job: Job = await shop.get(f"/v1/jobs/{number}", Job)
+    assert job.state is JobState.SUCCEEDED
+    assert await shop.output(f"/v1/jobs/{number}/logs") == b"hi\n"
+    assert await shop.output(f"/v1/jobs/{number}/logs?attempt=1") == b"hi\n"
+    assert await shop.output(f"/v1/jobs/{number}/logs?follow=true") == b"hi\n"
+
+
+async def test_output_is_streamed_while_the_job_runs(shop: Shop) -> None:
+    number = await shop.submit()
+    answer: Answer = await shop.post("/v1/shims/shell-1/next", {}, Answer)
+    assert answer.job is not None
+    output = Path(answer.job.directory, "output.log")
+    output.write_bytes(b"one ")
+    pieces = shop.remuda.stream(f"/v1/jobs/{number}/logs?follow=true")
+    assert await asyncio.to_thread(next, pieces) == b"one "
+    await asyncio.to_thread(output.write_bytes, b"one two")
+    assert await asyncio.to_thread(next, pieces) == b"two"
+    finished = Finished(number, 1, "exited", 0)
+    await shop.post("/v1/shims/shell-1/next", {"finished": finished, "leaving": True}, Answer)
+    assert await asyncio.to_thread(lambda: list(pieces)) == []
+
+
+async def test_jobs_are_cancelled_and_retried_through_the_api(shop: Shop) -> None:
+    number = await shop.submit()
+    with pytest.raises(BadInput, match=f"job {number} is waiting: only a job that has ended can be retried"):
+        await shop.post(f"/v1/jobs/{number}/retry", {}, Changed)
+    assert await shop.post(f"/v1/jobs/{number}/cancel", {}, Changed) == Changed(number, JobState.WAITING)
+    assert await shop.post(f"/v1/jobs/{number}/retry", {}, Changed) == Changed(number, JobState.CANCELLED)
+    await shop.post("/v1/shims/shell-1/next", {}, Answer)
+    await shop.post(f"/v1/jobs/{number}/cancel", {}, Changed)
+    watched: Answer = await shop.post("/v1/shims/shell-1/watch", {"job": number, "attempt": 1}, Answer)
+    assert watched.do == "cancel"
+
+
+async def test_a_machine_that_hangs_up_while_it_waits_is_noticed(shop: Shop) -> None:
+    reader, writer = await asyncio.open_unix_connection(str(shop.home / SOCKET))
+    del reader
+    writer.write(b"POST /v1/shims/shell-1/next HTTP/1.1\r\nHost: remuda\r\nContent-Length: 2\r\n\r\n{}")
+    await writer.drain()
+    async with asyncio.timeout(30):
+        while not shop.queue._idle["local/shell"]:  # noqa: ASYNC110 - nothing tells of it
+            await asyncio.sleep(0.005)
+        writer.close()
+        while shop.queue._idle["local/shell"]:  # noqa: ASYNC110 - nothing tells of it
+            await asyncio.sleep(0.005)
+
+
+ORDER = {"job_class": "local/shell", "command": ["true"]}
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        pytest.param(
+            {**ORDER, "job_class": "x"}, "no pool serves class x; there is: local/shell", id="class"
+        ),
+        pytest.param({**ORDER, "command": []}, "length >= 1 - at `\\$.command`", id="no command"),
+        pytest.param({**ORDER, "command": [""]}, "the command is empty", id="empty command"),
+        pytest.param({**ORDER, "command": ["a\0b"]}, "the command has a NUL byte", id="NUL in command"),
+        pytest.param({**ORDER, "env": {"A-B": "1"}}, "'A-B' is no name for an environment", id="env name"),
+        pytest.param({**ORDER, "env": {"A": "\0"}}, "the value of A has a NUL byte", id="NUL in env"),
+        pytest.param(
+            {**ORDER, "env": {"A": "1"}, "secret_files": {"A": "/f"}},
+            "A is given both as",
+            id="env and secret",
+        ),
+        pytest.param({**ORDER, "secret_files": {"A": "f"}}, "must be an absolute path", id="relative secret"),
+        pytest.param({**ORDER, "priority": 10**7}, "at `\\$.priority`", id="priority"),
+        pytest.param({**ORDER, "retries": -1}, "at `\\$.retries`", id="retries"),
+        pytest.param({**ORDER, "timeout": 0}, "at `\\$.timeout`", id="timeout"),
+        pytest.param({**ORDER, "timeout": "10m"}, "Expected `int \\| null`, got `str`", id="timeout type"),
+        pytest.param({**ORDER, "retrys": 1}, "unknown field `retrys`", id="unknown key"),
+    ],
+)
+async def test_a_bad_job_is_refused_and_nothing_is_taken_in(shop: Shop, body: object, told: str) -> None:
+    with pytest.raises(BadInput, match=told):
+        await shop.post("/v1/jobs", body, Submitted)
+    assert (await shop.get("/v1/jobs", JobList)) == JobList((), {})
+
+
+async def test_all_problems_of_a_job_are_told_at_once(shop: Shop) -> None:
+    body = {"job_class": "x", "command": ["\0"], "env": {"1": ""}, "secret_files": {"B": "f"}}
+    with pytest.raises(BadInput) as caught:
+        await shop.post("/v1/jobs", body, Submitted)
+    for told in ("class x", "NUL byte", "'1' is no name", "absolute path"):
+        assert told in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("ask", "kind", "told"),
+    [
+        pytest.param(lambda s: s.get("/v1/jobs/7", Job), NotFound, "there is no job 7", id="show"),
+        pytest.param(lambda s: s.get("/v1/jobs/x", Job), BadInput, "whole number, found 'x'", id="no number"),
+        pytest.param(lambda s: s.post("/v1/jobs/7/cancel", {}, Changed), NotFound, "job 7", id="cancel"),
+        pytest.param(lambda s: s.post("/v1/jobs/7/retry", {}, Changed), NotFound, "job 7", id="retry"),
+        pytest.param(lambda s: s.output("/v1/jobs/7/logs"), NotFound, "job 7", id="logs"),
+        pytest.param(
+            lambda s: s.get("/v1/jobs", JobList, state="waiting,dead"),
+            BadInput,
+            "dead is no state",
+            id="state",
+        ),
+        pytest.param(
+            lambda s: s.get("/v1/jobs", JobList, most=0), BadInput, "most wants 1 to 1000", id="most"
+        ),
+        pytest.param(
+            lambda s: s.post("/v1/shims/shell-1/watch", {}, Answer),
+            BadInput,
+            "required field `job`",
+            id="watch",
+        ),
+    ],
+)
+async def test_what_cannot_be_answered_is_told(
+    shop: Shop, ask: Callable[[Shop], Any], kind: type[Exception], told: str
+) -> None:
+    with pytest.raises(kind, match=told):
+        await ask(shop)
+
+
+async def test_a_try_that_never_was_is_told(shop: Shop) -> None:
+    number = await shop.submit()
+    with pytest.raises(NotFound, match=f"job {number} has no try 2: it has had 0"):
+        await shop.output(f"/v1/jobs/{number}/logs?attempt=2")
+
+
+async def test_when_nothing_runs_jobs_are_read_from_the_store(shop: Shop) -> None:
+    for _ in range(3):
+        await shop.submit()
+    await shop.post("/v1/jobs/2/cancel", {}, Changed)
+    await shop.server.stop()
+    listed: JobList = await shop.get("/v1/jobs", JobList, state="waiting")
+    assert [job.id for job in listed.jobs] == [3, 1]
+    assert listed.counts == {"waiting": 2, "cancelled": 1}
+    found: Job = await shop.get("/v1/jobs/2", Job)
+    assert found.state is JobState.CANCELLED
+
+
+async def test_a_class_nobody_serves_any_more_can_still_be_listed(shop: Shop) -> None:
+    await shop.submit()
+    routes = QueueRoutes(shop.queue, shop.files, set)
+    with pytest.raises(BadInput, match="no pool serves class local/shell; there is: none"):
+        await routes.submit(Call({}, {}, Submit("local/shell", ("true",))))
+    listed: JobList = await shop.get("/v1/jobs", JobList, **{"class": "local/shell"})
+    assert len(listed.jobs) == 1

@@ -1,0 +1,109 @@
+"""The data directory: where it is, and that one process alone holds it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from remuda.datadir import DataDir, default_data_dir
+from remuda.errors import BadInput
+
+LINUX = pytest.mark.skipif(sys.platform == "darwin", reason="the place is the platform's")
+
+
+@pytest.mark.parametrize(
+    ("environ", "place"),
+    [
+        pytest.param({"HOME": "/h", "REMUDA_DATA_DIR": "/here"}, "/here", id="what is set for it wins"),
+        pytest.param(
+            {"HOME": "/h", "XDG_DATA_HOME": "/x"}, "/x/remuda", id="the user's own place", marks=LINUX
+        ),
+        pytest.param({"HOME": "/h"}, "/h/.local/share/remuda", id="the platform's place", marks=LINUX),
+        pytest.param(
+            {"HOME": "/h", "REMUDA_DATA_DIR": "", "XDG_DATA_HOME": ""},
+            "/h/.local/share/remuda",
+            id="empty is not set",
+            marks=LINUX,
+        ),
+    ],
+)
+def test_the_default_is_found_in_the_environment(environ: dict[str, str], place: str) -> None:
+    assert default_data_dir(environ) == Path(place)
+
+
+def test_a_relative_place_is_made_absolute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert default_data_dir({"REMUDA_DATA_DIR": "data"}) == tmp_path / "data"
+    held = DataDir(Path("data"))
+    assert held.path == tmp_path / "data"
+    held.release()
+
+
+def test_it_is_made_for_its_owner_alone(tmp_path: Path) -> None:
+    held = DataDir(tmp_path / "a" / "b")
+    assert held.path.stat().st_mode & 0o777 == 0o700
+    assert (held.path / "lock").read_text() == f"{os.getpid()}\n"
+    held.release()
+
+
+def test_a_second_holder_is_refused_with_the_first_ones_pid(tmp_path: Path) -> None:
+    held = DataDir(tmp_path)
+    with pytest.raises(
+        BadInput, match=rf"in use by another remuda \(pid {os.getpid()}\); stop that one, or choose"
+    ):
+        DataDir(tmp_path)
+    held.release()
+    DataDir(tmp_path).release()
+
+
+@pytest.mark.slow
+def test_a_holder_that_is_killed_lets_go_and_its_children_do_not_hold_on(tmp_path: Path) -> None:
+    script = (
+        "import subprocess, sys, time; from pathlib import Path; from remuda.datadir import DataDir\n"
+        "held = DataDir(Path(sys.argv[1]))\n"
+        "child = subprocess.Popen(['sleep', '600'])\n"
+        "print(child.pid, flush=True); time.sleep(600)"
+    )
+    holder = subprocess.Popen(
+        [sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdout is not None
+    child = int(holder.stdout.readline())
+    try:
+        with pytest.raises(BadInput, match=rf"\(pid {holder.pid}\)"):
+            DataDir(tmp_path)
+        holder.kill()
+        holder.wait()
+        DataDir(tmp_path).release()
+    finally:
+        os.kill(child, 9)
+        holder.kill()
+        holder.wait()
+        holder.stdout.close()
+
+
+def test_a_lock_file_with_nonsense_in_it_is_no_obstacle(tmp_path: Path) -> None:
+    (tmp_path / "lock").write_bytes(b"\xff" * 100)
+    held = DataDir(tmp_path)
+    assert (tmp_path / "lock").read_text() == f"{os.getpid()}\n"
+    held.release()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(lambda path: path.write_text("a file"), id="a file is in its place"),
+        pytest.param(
+            lambda path: (path / "lock").mkdir(parents=True), id="a directory is in the lock's place"
+        ),
+    ],
+)
+def test_a_place_that_cannot_be_used_is_told(tmp_path: Path, make: object) -> None:
+    place = tmp_path / "data"
+    make(place)  # type: ignore[operator]
+    with pytest.raises(
+        BadInput, match=f"the data directory {place} cannot be used: .*; choose another with --data-dir"
+    ):
+        DataDir(place)

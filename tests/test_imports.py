@@ -1,0 +1,89 @@
+"""The rules of the house that can be read off the source: who imports whom, and that judgement is pure."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "remuda"
+#: judgement: no I/O, no clock, no dice
+PURE = [SOURCE / "model", SOURCE / "rules", SOURCE / "pools" / "decide"]
+#: what tells the time, wherever it is called
+_TELLS_TIME = {"now", "utcnow", "today"}
+_FORBIDDEN = {"time", "random", "secrets", "uuid", "os"}
+
+
+@pytest.mark.slow
+def test_every_room_imports_only_what_it_may() -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", "from importlinter.cli import lint_imports_command; lint_imports_command()"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert told.returncode == 0, told.stdout + told.stderr
+    assert "0 broken" in told.stdout
+
+
+def pure_modules() -> list[Path]:
+    return sorted(path for room in PURE for path in room.rglob("*.py"))
+
+
+def impurities(source: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Call(func=ast.Attribute(attr=name)) if name in _TELLS_TIME:
+                yield f"line {node.lineno}: .{name}() tells the time"
+            case ast.Name(id=name) if name in _FORBIDDEN:
+                yield f"line {node.lineno}: {name} is used"
+            case ast.Import(names=names) if any(item.name.split(".")[0] in _FORBIDDEN for item in names):
+                yield f"line {node.lineno}: {names[0].name} is imported"
+            case ast.ImportFrom(module=str(module)) if module.split(".")[0] in _FORBIDDEN:
+                yield f"line {node.lineno}: {module} is imported"
+
+
+@pytest.mark.parametrize("path", pure_modules(), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_judgement_tells_no_time_and_rolls_no_dice(path: Path) -> None:
+    assert list(impurities(path.read_text(encoding="utf-8"))) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from datetime import datetime\ndatetime.now()",
+        "import datetime\ndatetime.date.today()",
+        "datetime.utcnow()",
+        "import time",
+        "import time as clock",
+        "from time import monotonic",
+        "time.time()",
+        "random.random()",
+        "from random import Random",
+    ],
+)
+def test_what_is_looked_for_is_found(source: str) -> None:
+    assert list(impurities(source))
+
+
+def test_judgement_is_not_empty() -> None:
+    assert len(pure_modules()) > 15
+
+
+def test_relative_imports_are_nowhere() -> None:
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            assert not (isinstance(node, ast.ImportFrom) and node.level), f"{path}:{node.lineno}"
+
+
+def test_a_module_reads_in_one_sitting() -> None:
+    long = {
+        str(path.relative_to(SOURCE)): lines
+        for path in SOURCE.rglob("*.py")
+        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > 500
+    }
+    assert long == {}
