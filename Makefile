@@ -7,7 +7,7 @@ READY := .venv/.ready
 JOBS ?= 2
 SEED ?= 1
 
-.PHONY: run test quick lint types bench sim soak docs lock clean help
+.PHONY: run test quick lint types bench sim soak servers lock clean help
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'

@@ -1,5 +1,7 @@
 """What every test shares: derandomized property tests, so that a green run is not luck."""
 
+import os
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -7,9 +9,11 @@ settings.register_profile(
     "ci", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("soak", deadline=None, max_examples=2_000, database=None)
-settings.load_profile("ci")
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--update-golden` rewrites the files that printed texts are compared with."""
     parser.addoption("--update-golden", action="store_true", help="rewrite golden files")
+
+pytest_plugins = ["tests.servers.fixtures"]

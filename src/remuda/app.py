@@ -271,8 +271,8 @@ class App:
         while gone:
             gone = await self.store.write(lambda db: forget(db, keep, now), durable=False)
         while jobs := await self.store.write(lambda db: rows.forget_ended(db, now - keep.age)):
-            for number in jobs:
-                await asyncio.to_thread(self.files.forget, number)
+            for number, attempts in jobs:
+                await asyncio.to_thread(self.files.forget, number, attempts)
 
 
 def _stamps(files: tuple[str, ...]) -> tuple[tuple[str, int, int], ...]:

@@ -264,7 +264,7 @@ def test_all_problems_are_told_at_once_with_their_places(tmp_path: Path, run: Ru
     lines = ran.err.splitlines()
     assert len(lines) == 7
     assert lines[-1] == "remuda: 6 problems; nothing was started or changed"
-    for words in ("did you mean min?", "'soon'", '"many"', '"Bad"', "-1", "there is no such file"):
+    for words in ("did you mean min?", "'soon'", '"many"', '"Bad"', "found -1", "there is no such file"):
         assert sum(words in line for line in lines) == 1
     told = json.loads(run("validate", tmp_path, tmp_path / "nope.yaml", "-o", "json").out)
     assert len(told["problems"]) == 6

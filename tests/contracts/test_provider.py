@@ -7,11 +7,13 @@ import random
 import shutil
 import signal
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.contracts.patience import eventually
 
 from remuda.loop.clock import SystemClock
 from remuda.machines.process.driver import ProcessMachines
@@ -21,9 +23,10 @@ from remuda.pools.ports import Provider
 from remuda.providers.process import ProcessProvider
 from remuda.sim.faults import Faults
 from remuda.sim.provider import Behaviour, SimMachine, SimProvider
-from remuda.sim.watch import Watch
 
-_PATIENCE_S = 60.0
+
+async def answered(answer: bool) -> bool:
+    return answer
 
 
 @dataclass
@@ -40,6 +43,13 @@ class Rig:
     async def named(self, name: str) -> Supplied | None:
         return next((machine for machine in await self.provider.list() if machine.name == name), None)
 
+    async def has_ended(self, name: str) -> bool:
+        machine = await self.named(name)
+        return machine is not None and machine.ended is not None
+
+    async def has_spoken(self, name: str) -> bool:
+        return bool(await self.provider.console(name))
+
     async def remove(self, name: str) -> bool:
         machine = await self.named(name)
         assert machine is not None
@@ -49,6 +59,18 @@ class Rig:
 def order(name: str) -> Order:
     pool, _, _ = name.rpartition("-")
     return Order(name, pool, "t", SystemClock().now(), None, {})
+
+
+class Nobody:
+    """Hears of every change and says nothing."""
+
+    def made(self, machine: SimMachine) -> None: ...
+
+    def ready(self, machine: SimMachine) -> None: ...
+
+    def ended(self, machine: SimMachine) -> None: ...
+
+    def removed(self, machine: SimMachine) -> None: ...
 
 
 #: every adapter there is; each is a context that gives a rig and leaves nothing behind
@@ -63,12 +85,12 @@ async def simulated(_: Path) -> AsyncIterator[Rig]:
         await asyncio.Event().wait()
         return machine.name
 
-    def start(work: "asyncio._CoroutineLike[None]") -> asyncio.Task[None]:
+    def start(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.ensure_future(work)
         tasks.add(task)
         return task
 
-    provider = SimProvider(clock, random.Random(1), Faults(1, {}), Watch(clock, 1), wait, start)
+    provider = SimProvider(clock, random.Random(1), Faults(1, {}), Nobody(), wait, start)
     provider.behaviour = Behaviour(boot_s=0.001)
 
     async def kill(name: str) -> None:
@@ -89,9 +111,10 @@ async def process(_: Path) -> AsyncIterator[Rig]:
     provider = ProcessProvider(machines)
 
     async def kill(name: str) -> None:
-        async with asyncio.timeout(_PATIENCE_S):
-            while (shim := read_json(str(home / "m" / name / "shim.json"))) is None:
-                await asyncio.sleep(0.01)
+        file = str(home / "m" / name / "shim.json")
+        await eventually(lambda: answered(read_json(file) is not None))
+        shim = read_json(file)
+        assert shim is not None
         os.kill(int(shim["pid"]), signal.SIGKILL)
 
     try:
@@ -166,9 +189,7 @@ async def test_a_namesake_is_not_touched(rig: Rig) -> None:
 async def test_a_machine_that_ended_is_listed_until_it_is_deleted(rig: Rig) -> None:
     await rig.make("a-1")
     await rig.kill("a-1")
-    async with asyncio.timeout(_PATIENCE_S):
-        while (machine := await rig.named("a-1")) is None or machine.ended is None:
-            await asyncio.sleep(0.01)
+    await eventually(lambda: rig.has_ended("a-1"))
     await rig.provider.create(order("a-1"))
     machine = await rig.named("a-1")
     assert machine is not None
@@ -179,6 +200,4 @@ async def test_a_machine_that_ended_is_listed_until_it_is_deleted(rig: Rig) -> N
 
 async def test_a_console_tells_what_the_machine_said(rig: Rig) -> None:
     await rig.make("a-1")
-    async with asyncio.timeout(_PATIENCE_S):
-        while not await rig.provider.console("a-1"):
-            await asyncio.sleep(0.01)
+    await eventually(lambda: rig.has_spoken("a-1"))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.contracts.patience import PATIENCE_S, eventually
 
 from remuda.ledger.store import InlineStore, SqliteStore
 from remuda.loop.clock import SystemClock
@@ -19,7 +20,6 @@ from remuda.sources.queue.output import JobFiles
 from remuda.sources.queue.queue import Queue, Terms, Work
 
 TERMS = {"a": Terms("class-a", None, 0), "once": Terms("class-once", 1, 0)}
-_PATIENCE_S = 30.0
 
 
 @dataclass
@@ -35,14 +35,14 @@ class Rig:
 
     async def take(self, machine: str, finished: Finished | None = None) -> Work:
         """Ask for work that is there."""
-        async with asyncio.timeout(_PATIENCE_S):
+        async with asyncio.timeout(PATIENCE_S):
             answer = await self.desk.next(machine, finished, leaving=False)
         assert answer.job is not None, answer
         return answer.job
 
     async def end(self, machine: str, finished: Finished | None = None, *, leaving: bool = False) -> None:
         """Ask and be told to end."""
-        async with asyncio.timeout(_PATIENCE_S):
+        async with asyncio.timeout(PATIENCE_S):
             answer = await self.desk.next(machine, finished, leaving=leaving)
         assert answer.do == "end"
 
@@ -51,6 +51,9 @@ class Rig:
 
     async def need(self, job_class: str = "class-a") -> Need:
         return (await self.read()).needs[job_class]
+
+    async def has_met(self, count: int) -> bool:
+        return len((await self.read()).workers) == count
 
     async def worker(self, machine: str) -> Worker | None:
         return (await self.read()).workers.get(machine)
@@ -143,9 +146,7 @@ async def test_a_closed_machine_gets_no_more_work_for_good(rig: Rig) -> None:
 
 async def test_a_closed_machine_that_waits_for_work_is_told_to_end(rig: Rig) -> None:
     waiting = asyncio.ensure_future(rig.end("a-1"))
-    async with asyncio.timeout(_PATIENCE_S):
-        while await rig.worker("a-1") is None:
-            await asyncio.sleep(0.001)
+    await eventually(lambda: rig.has_met(1))
     assert await rig.source.close("a-1")
     await waiting
 
@@ -194,9 +195,7 @@ async def test_forgetting_a_machine_nobody_knows_changes_nothing(rig: Rig) -> No
 
 async def test_every_job_rouses_a_machine_that_waits(rig: Rig) -> None:
     takers = [asyncio.ensure_future(rig.take(f"a-{number}")) for number in range(3)]
-    async with asyncio.timeout(_PATIENCE_S):
-        while len((await rig.read()).workers) < 3:
-            await asyncio.sleep(0.001)
+    await eventually(lambda: rig.has_met(3))
     for _ in range(3):
         await rig.submit()
     works = await asyncio.gather(*takers)
@@ -206,9 +205,7 @@ async def test_every_job_rouses_a_machine_that_waits(rig: Rig) -> None:
 async def test_a_machine_that_goes_away_while_it_waits_takes_no_job_with_it(rig: Rig) -> None:
     """Whatever moment it goes, the job rouses another one, or is the gone one's and comes back when that is forgotten."""
     waiting = {name: asyncio.ensure_future(rig.take(name)) for name in ("a-1", "a-2")}
-    async with asyncio.timeout(_PATIENCE_S):
-        while len((await rig.read()).workers) < 2:
-            await asyncio.sleep(0.001)
+    await eventually(lambda: rig.has_met(2))
     await rig.submit(retries=1)
     waiting["a-1"].cancel()
     await asyncio.gather(waiting["a-1"], return_exceptions=True)

@@ -120,10 +120,13 @@ def test_a_dry_run_shows_the_plan_and_leaves_no_trace(here: Place) -> None:
 
 def test_a_dry_run_beside_a_running_remuda_changes_nothing(running: Place) -> None:
     running.wait_idle(2)
-    running.write(pool(min=3, max=3))
-    ran = running.cli("up", str(running.file), "--dry-run")
+    other = running.home / "other.json"
+    other.write_text(json.dumps(pool(min=3, max=3)))
+    ran = running.cli("up", str(other), "--dry-run")
     assert ran.code == 0
     assert "makes a machine: it lacks 1 of 3" in ran.out
+    assert len(running.shims()) == 2
+    assert running.health("ready")[0] == 200
 
 
 def test_a_full_store_refuses_jobs_with_a_clear_error_and_goes_on_when_there_is_space(here: Place) -> None:

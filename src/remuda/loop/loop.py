@@ -104,6 +104,7 @@ class Loop(Generic[S, M, P, A]):
         self._tools = tools
         self._memory = recorder.memory()
         self._woken = asyncio.Event()
+        self._roused = asyncio.Event()
         self._slots = asyncio.Semaphore(self.pace.parallel)
         self._under_way: set[asyncio.Task[None]] = set()
         self._quiet_since = float("-inf")
@@ -120,9 +121,9 @@ class Loop(Generic[S, M, P, A]):
         self._woken.set()
 
     def follow(self, policy: P) -> None:
-        """Judge by another policy from the next cycle on."""
+        """Judge by another policy from the next cycle on, which comes at once."""
         self.policy = policy
-        self.wake()
+        self._rouse()
 
     def pause(self) -> None:
         """Run no cycle until resumed; operations under way go on."""
@@ -132,6 +133,11 @@ class Loop(Generic[S, M, P, A]):
     def resume(self) -> None:
         """Run cycles again, the first one at once."""
         self.standing.paused = False
+        self._rouse()
+
+    def _rouse(self) -> None:
+        """A person changed something: do not even wait out a back-off."""
+        self._roused.set()
         self.wake()
 
     async def run(self) -> None:
@@ -188,16 +194,15 @@ class Loop(Generic[S, M, P, A]):
             await self._sleep_until(began, due, wakeable=not standing.errors_in_a_row)
 
     async def _sleep_until(self, began: float, due: float, *, wakeable: bool) -> None:
-        """Wait for the next cycle's time or, unless it is backing off, for a wake; never less than the gap."""
+        """Wait for the next cycle's time or for a wake, in a back-off only for a person's; at least the gap."""
         clock = self._tools.clock
-        if wakeable:
-            try:
-                async with asyncio.timeout(max(0.0, due - clock.monotonic())):
-                    await self._woken.wait()
-            except TimeoutError:
-                pass
-            due = began + self.pace.gap
-        left = due - clock.monotonic()
+        try:
+            async with asyncio.timeout(max(0.0, due - clock.monotonic())):
+                await (self._woken if wakeable else self._roused).wait()
+        except TimeoutError:
+            pass
+        self._roused.clear()
+        left = began + self.pace.gap - clock.monotonic()
         if left > 0:
             await asyncio.sleep(left)
 

@@ -43,7 +43,7 @@ CODES: Mapping[str, tuple[str, str]] = {
         "wants {wanted:machine} and has {live}: held by ceiling {ceiling}",
     ),
     "pool.waiting-for-room": (
-        "Its share of the ceiling is still taken up by machines on their way out.",
+        "What it may have is still taken up by machines on their way out.",
         "wants {target:machine} and has {live}: waiting until machines on their way out are gone",
     ),
     "pool.surplus-busy": (

@@ -170,14 +170,14 @@ def why_machine(db: sqlite3.Connection, name: str, at: Instant) -> Why:
     machines = {m.name: m for seen in cycle.snapshot.pools for m in seen.machines} if cycle else {}
     machine = machines.get(name)
     if machine is None:
-        headline, code, since = f"{name} is gone", "machine.gone", events[-1].at
+        headline, since = f"{name} is gone", events[-1].at
     else:
         doing = f"runs job {machine.job}" if machine.job else f"is {machine.state}"
-        headline, code, since = f"{name} {doing}", f"machine.{machine.state}", machine.since
+        headline, since = f"{name} {doing}", machine.since
     return Why(
         subject=f"machine/{name}",
         headline=headline,
-        code=code,
+        code=events[-1].code,
         since=since,
         at=min(at, cycle.last_at) if cycle else at,
         cycles=cycle.count if cycle else 0,

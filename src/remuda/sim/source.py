@@ -27,6 +27,11 @@ class _Task(Struct, gc=False):
     retries: int
     attempt: int = 0
 
+    @property
+    def run(self) -> tuple[int, int]:
+        """What a result must be of to count."""
+        return self.number, self.attempt
+
 
 class SimSource:
     """First come, first served within a class. Machines wait at the desk without a deadline."""
@@ -87,7 +92,7 @@ class SimSource:
     async def next(self, machine: str, finished: Finished | None, *, leaving: bool) -> Answer:
         """Settle the last job and give the next one; repeated calls give the same job again."""
         task = self._at.get(machine)
-        if finished is not None and task is not None and finished.attempt == task.attempt:
+        if finished is not None and task is not None and (finished.job, finished.attempt) == task.run:
             self._settle(machine, is_success=finished.exit_code == 0)
             self._wake()
         terms = self._terms.get(pool_of(machine), _NEVER)

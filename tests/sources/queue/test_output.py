@@ -135,6 +135,6 @@ def test_everything_of_a_job_is_forgotten_and_nothing_of_its_neighbours(files: J
     for number in (1, 11):
         for attempt in (1, 2):
             files.prepare(number, attempt)
-    files.forget(1)
-    files.forget(99)
+    files.forget(1, 2)
+    files.forget(99, 1)
     assert sorted(path.name for path in files.root.iterdir()) == ["11-1", "11-2"]

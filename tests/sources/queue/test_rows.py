@@ -329,8 +329,8 @@ def test_ended_jobs_are_forgotten_a_slice_at_a_time_and_no_others(db: sqlite3.Co
         rows.finish(db, f"shell-{number}", exited(number), 10 * number)
     running, waiting = submit(db), submit(db)
     claim(db, "shell-9")
-    assert rows.forget_ended(db, 40, most=2) == [1, 2]
-    assert rows.forget_ended(db, 40) == [3]
+    assert rows.forget_ended(db, 40, most=2) == [(1, 1), (2, 1)]
+    assert rows.forget_ended(db, 40) == [(3, 1)]
     assert rows.forget_ended(db, 40) == []
     assert [job.id for job in rows.jobs(db)] == [waiting, running, 4]
     assert db.execute("SELECT DISTINCT job FROM attempts ORDER BY job").fetchall() == [(4,), (running,)]

@@ -4,7 +4,6 @@ The files a job leaves behind: one directory an attempt, with its output and its
 The shim writes them, so they outlive both the machine and this process.
 """
 
-import itertools
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
@@ -50,13 +49,10 @@ class JobFiles:
             return None
         return found if (found.job, found.attempt) == (job, attempt) else None
 
-    def forget(self, job: int) -> None:
+    def forget(self, job: int, attempts: int) -> None:
         """Remove everything of a job."""
-        for attempt in itertools.count(1):
-            path = self.attempt(job, attempt)
-            if not path.exists():
-                return
-            shutil.rmtree(path, ignore_errors=True)
+        for attempt in range(1, attempts + 1):
+            shutil.rmtree(self.attempt(job, attempt), ignore_errors=True)
 
     def read(self, job: int, attempt: int, offset: int = 0, most: int = _CHUNK) -> bytes:
         """A piece of an attempt's output; nothing when there is none (yet)."""

@@ -8,6 +8,7 @@ mirror would fall behind.
 
 import asyncio
 import contextlib
+import errno
 import os
 import sqlite3
 import stat
@@ -18,7 +19,7 @@ from weakref import WeakValueDictionary
 
 from msgspec import Struct, structs
 
-from remuda.errors import BadInput
+from remuda.errors import BadInput, Unavailable
 from remuda.ledger.store import Store
 from remuda.loop.clock import Clock
 from remuda.loop.steps import Reach, pass_by
@@ -125,13 +126,7 @@ class Queue:
 
     async def _forget(self, machine: str) -> None:
         now = self._clock.now()
-        held = self._store.read(lambda db: rows.running_on(db, machine))
-        ended = None
-        if held is not None:
-            ended = self._files.result(*held) or Finished(
-                job=held[0], attempt=held[1], status="lost", exit_code=-1, detail=f"machine {machine} died"
-            )
-        settled = await self._store.write(lambda db: _settle(db, machine, ended, now))
+        settled = await self._store.write(lambda db: _settle(db, machine, self._files, now))
         await self._reach("queue.forgot")
         self._workers.pop(machine, None)
         if settled is not None:
@@ -277,6 +272,9 @@ class Queue:
             for name, path in claim.spec.secret_files.items():
                 secrets[name] = _read_secret(name, path)
         except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                # The machine asks again and gets the same attempt: a full disk costs time, not jobs.
+                raise Unavailable(f"the output of job {claim.job} has no room: {error.strerror}") from error
             return None, f"its directory cannot be made: {error.strerror}"
         except BadInput as error:
             return None, str(error)
@@ -384,8 +382,15 @@ def _settle_and_claim(
     return settled, rows.greet(db, machine, now), claim
 
 
-def _settle(db: sqlite3.Connection, machine: str, ended: Finished | None, now: int) -> rows.Settled | None:
-    settled = rows.finish(db, machine, ended, now) if ended is not None else None
+def _settle(db: sqlite3.Connection, machine: str, files: JobFiles, now: int) -> rows.Settled | None:
+    # What it works on is asked for here and not before: a claim of its own may have been on its way.
+    held = rows.running_on(db, machine)
+    settled = None
+    if held is not None:
+        ended = files.result(*held) or Finished(
+            job=held[0], attempt=held[1], status="lost", exit_code=-1, detail=f"machine {machine} died"
+        )
+        settled = rows.finish(db, machine, ended, now)
     rows.forget(db, machine)
     return settled
 

@@ -279,12 +279,12 @@ def workers(db: sqlite3.Connection) -> list[WorkerRow]:
     return [WorkerRow(machine, uses, bool(closed), since) for machine, uses, closed, since in rows]
 
 
-def forget_ended(db: sqlite3.Connection, before: Instant, most: int = 500) -> list[int]:
-    """Forget a slice of the jobs that ended before an instant; return their ids, for their files."""
+def forget_ended(db: sqlite3.Connection, before: Instant, most: int = 500) -> list[tuple[int, int]]:
+    """Forget a slice of the jobs that ended before an instant; return ids and attempts, for their files."""
     rows = db.execute(
-        "SELECT id FROM jobs WHERE state NOT IN ('waiting', 'running') AND changed_at < ? ORDER BY id LIMIT ?",
+        "SELECT id, attempt FROM jobs WHERE state NOT IN ('waiting', 'running') AND changed_at < ? ORDER BY id LIMIT ?",
         (before, most),
     ).fetchall()
-    db.executemany("DELETE FROM attempts WHERE job = ?", rows)
-    db.executemany("DELETE FROM jobs WHERE id = ?", rows)
-    return [number for (number,) in rows]
+    db.executemany("DELETE FROM attempts WHERE job = ?", [(number,) for number, _ in rows])
+    db.executemany("DELETE FROM jobs WHERE id = ?", [(number,) for number, _ in rows])
+    return rows

@@ -1,0 +1,277 @@
+"""Observe and act: what the ports say becomes a picture, and a plan becomes calls that check before they act."""
+
+import asyncio
+import random
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+from tests.builders import policy, settings
+
+from remuda.errors import Unavailable
+from remuda.model.jobs import Finished
+from remuda.model.machines import Machine, State
+from remuda.model.needs import Need
+from remuda.model.plans import Operation, Outcome, Reason
+from remuda.pools.controller import PoolsJob
+from remuda.pools.decide.world import Close, Create, Delete, Override, PoolSeen
+from remuda.pools.meters import PoolMeters
+from remuda.pools.policy import Setup
+from remuda.sim.clock import SimClock
+from remuda.sim.faults import Fault, Faults
+from remuda.sim.loop import run
+from remuda.sim.process import terms_of
+from remuda.sim.provider import Behaviour, SimMachine, SimProvider
+from remuda.sim.scenario import pool_setup
+from remuda.sim.source import SimSource
+
+REASON = Reason("test", "test")
+SETUP = Setup(policy(settings("a")), {"a": pool_setup(settings("a"), max_uses=None)})
+JOB = ("run", "0", "0")
+
+
+class Room:
+    """A controller between a simulated source and a simulated provider; machines wait until a test acts for them."""
+
+    def __init__(self, faults: dict[str, Fault] | None = None) -> None:
+        self.clock = SimClock(asyncio.get_running_loop())
+        self.source = SimSource(self.clock, terms_of(SETUP), lambda: None)
+        self.tasks: set[asyncio.Task[None]] = set()
+        self.faults = Faults(1, faults or {})
+        self.provider = SimProvider(self.clock, random.Random(1), self.faults, self, self.hold, self.start)
+        self.provider.behaviour = Behaviour(boot_s=5, boot_spread=0)
+        self.overrides: dict[str, Override] = {}
+        self.job = PoolsJob(
+            {"queue": self.source},
+            {"sim": self.provider},
+            lambda: self.overrides,
+            self.clock,
+            PoolMeters(CollectorRegistry()),
+        )
+        self.job.setups = SETUP.pools
+
+    def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.ensure_future(work)
+        self.tasks.add(task)
+        return task
+
+    async def hold(self, machine: SimMachine) -> str:
+        await asyncio.Event().wait()
+        return machine.name
+
+    def made(self, machine: SimMachine) -> None: ...
+
+    def ready(self, machine: SimMachine) -> None: ...
+
+    def ended(self, machine: SimMachine) -> None: ...
+
+    def removed(self, machine: SimMachine) -> None: ...
+
+    async def make(self, number: int = 1, *, boots: bool = True) -> None:
+        outcome = await self.create(number)
+        assert outcome.status == "done", outcome
+        if boots:
+            await asyncio.sleep(10)
+
+    async def create(self, number: int = 1, template: str = "t") -> Outcome:
+        return await self.job.act(
+            Operation(number, Create(target="a/new-1", expects=template, reason=REASON, pool="a"))
+        )
+
+    async def close(self, name: str = "a-1") -> Outcome:
+        return await self.job.act(Operation(90, Close(target=name, expects="idle", reason=REASON, pool="a")))
+
+    async def delete(
+        self, name: str = "a-1", created_at: int | None = None, *, even_busy: bool = False
+    ) -> Outcome:
+        if created_at is None:
+            created_at = next(each.created_at for each in await self.provider.list() if each.name == name)
+        action = Delete(target=name, expects=str(created_at), reason=REASON, pool="a", even_busy=even_busy)
+        return await self.job.act(Operation(91, action))
+
+    async def work(self, name: str = "a-1", retries: int = 0) -> Finished:
+        """Let a machine take a job; its result, to be handed in."""
+        self.source.submit("class-a", JOB, retries)
+        answer = await self.source.next(name, None, leaving=False)
+        assert answer.job is not None
+        return Finished(answer.job.id, answer.job.attempt, "exited", 0)
+
+    async def pool(self, name: str = "a") -> PoolSeen:
+        seen = await self.job.observe(())
+        return next(each for each in seen.pools if each.name == name)
+
+    async def machine(self) -> Machine:
+        (machine,) = (await self.pool()).machines
+        return machine
+
+
+def live(story: Callable[[Room], Coroutine[Any, Any, None]], faults: dict[str, Fault] | None = None) -> None:
+    async def main() -> None:
+        await story(Room(faults))
+
+    run(main())
+
+
+def test_a_machine_is_creating_then_idle_then_configured_then_idle_again() -> None:
+    async def story(room: Room) -> None:
+        await room.make(boots=False)
+        booting = await room.machine()
+        assert (booting.name, booting.state, booting.ready_at) == ("a-1", State.CREATING, None)
+        await asyncio.sleep(10)
+        warm = await room.machine()
+        assert (warm.state, warm.since, warm.uses) == (State.IDLE, warm.ready_at, 0)
+        result = await room.work()
+        busy = await room.machine()
+        assert (busy.state, busy.job, busy.uses) == (State.CONFIGURED, "1", 1)
+        assert (await room.pool()).need == Need(0, 1)
+        waiting = asyncio.ensure_future(room.source.next("a-1", result, leaving=False))
+        await asyncio.sleep(1)
+        free = await room.machine()
+        assert (free.state, free.job, free.uses) == (State.IDLE, None, 1)
+        waiting.cancel()
+
+    live(story)
+
+
+def test_a_closed_machine_drains_with_its_job_or_without() -> None:
+    async def story(room: Room) -> None:
+        await room.make()
+        assert (await room.close()).status == "done"
+        assert (await room.machine()).state is State.DRAINING
+        await room.make(2)
+        await room.work("a-2")
+        assert (await room.close("a-2")).status == "refused"
+        busy = (await room.pool()).machines[1]
+        assert (busy.state, busy.is_busy) == (State.DRAINING, True)
+
+    live(story)
+
+
+@pytest.mark.parametrize(
+    ("code", "state"),
+    [
+        pytest.param("finished", State.DRAINING, id="an end that was meant"),
+        pytest.param("crashed", State.FAILED, id="an end that was not"),
+    ],
+)
+def test_a_machine_that_ended_says_how(code: str, state: State) -> None:
+    async def story(room: Room) -> None:
+        await room.make()
+        room.provider.crash(room.provider.machines["a-1"], code)
+        over = await room.machine()
+        assert over.ended is not None
+        assert (over.state, over.ended.code) == (state, code)
+
+    live(story)
+
+
+def test_a_worker_without_a_machine_has_vanished() -> None:
+    async def story(room: Room) -> None:
+        await room.work("a-7")
+        gone = await room.machine()
+        assert gone.ended is not None
+        assert (gone.name, gone.state, gone.ended.code, gone.job) == ("a-7", State.FAILED, "vanished", "1")
+        assert (await room.delete("a-7", gone.created_at)).status == "done"
+        assert (await room.pool()).machines == ()
+
+    live(story)
+
+
+def test_pools_are_those_configured_and_those_that_still_have_machines() -> None:
+    async def story(room: Room) -> None:
+        await room.make()
+        room.job.setups = {}
+        room.overrides["a"] = Override(paused=True)
+        seen = await room.pool()
+        assert (seen.need, seen.override) == (Need(0, 0), Override(paused=True))
+        assert (await room.create(2)).status == "refused"
+        assert (await room.close()).status == "done"
+        assert (await room.delete()).status == "done"
+        assert (await room.job.observe(())).pools == ()
+
+    live(story)
+
+
+def test_an_observation_fails_when_a_provider_does() -> None:
+    async def story(room: Room) -> None:
+        with pytest.raises(Unavailable):
+            await room.job.observe(())
+
+    live(story, {"provider.list": Fault(fail=1.0)})
+
+
+def test_a_machine_is_made_once_and_only_of_the_template_that_was_meant() -> None:
+    async def story(room: Room) -> None:
+        assert await room.create() == Outcome("done", room.clock.now(), "a-1")
+        assert (await room.create()).status == "done"
+        assert len(room.provider.machines) == 1
+        assert (await room.create(2, template="before")).status == "refused"
+        assert len(room.provider.machines) == 1
+
+    live(story)
+
+
+def test_a_machine_is_deleted_and_its_worker_forgotten_however_often() -> None:
+    async def story(room: Room) -> None:
+        await room.make()
+        created_at = (await room.machine()).created_at
+        for _ in range(2):
+            assert (await room.delete(created_at=created_at)).status == "done"
+        assert (room.provider.machines, (await room.source.read()).workers) == ({}, {})
+
+    live(story)
+
+
+def test_a_busy_machine_is_not_deleted_and_takes_no_more_work() -> None:
+    async def story(room: Room) -> None:
+        await room.make()
+        result = await room.work()
+        assert (await room.delete()).status == "refused"
+        assert "a-1" in room.provider.machines
+        assert (await room.source.next("a-1", result, leaving=False)).do == "end"
+        assert (await room.delete()).status == "done"
+
+    live(story)
+
+
+def test_a_busy_machine_is_deleted_when_that_was_ordered_and_its_job_waits_again() -> None:
+    async def story(room: Room) -> None:
+        await room.make()
+        await room.work(retries=1)
+        assert (await room.delete(even_busy=True)).status == "done"
+        assert room.provider.machines == {}
+        assert (await room.pool()).need == Need(1, 0)
+
+    live(story)
+
+
+def test_a_machine_that_died_at_work_is_deleted_and_its_job_settled() -> None:
+    async def story(room: Room) -> None:
+        await room.make()
+        await room.work(retries=1)
+        room.provider.crash(room.provider.machines["a-1"])
+        assert (await room.delete()).status == "done"
+        assert (await room.pool()).need == Need(1, 0)
+
+    live(story)
+
+
+def test_a_namesake_is_not_deleted() -> None:
+    async def story(room: Room) -> None:
+        await room.make()
+        assert (await room.delete(created_at=1)).status == "refused"
+        assert "a-1" in room.provider.machines
+
+    live(story)
+
+
+def test_a_call_that_fails_is_an_error_and_can_be_repeated() -> None:
+    async def story(room: Room) -> None:
+        with pytest.raises(Unavailable):
+            await room.make()
+        room.faults.stop()
+        await room.make()
+        assert len(room.provider.machines) == 1
+
+    live(story, {"provider.created": Fault(fail=1.0)})
