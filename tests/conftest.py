@@ -5,6 +5,8 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
+pytest_plugins = ["tests.servers.fixtures"]
+
 settings.register_profile(
     "ci", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -15,5 +17,3 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--update-golden` rewrites the files that printed texts are compared with."""
     parser.addoption("--update-golden", action="store_true", help="rewrite golden files")
-
-pytest_plugins = ["tests.servers.fixtures"]

@@ -292,7 +292,8 @@ def test_a_paused_pool_does_nothing_at_all() -> None:
 
 
 def test_a_pool_nobody_configures_any_more_drains_away() -> None:
-    seen = snapshot(pool("gone", *machines("gone", idle=1, busy=1), running=1))
+    members = machines("gone", idle=1, busy=1)
+    seen = snapshot(pool("gone", *members, running=1, override=Override(min=5, paused=True)))
     plan, _ = decide(seen, Memory(), policy(), NOW)
     assert told(plan) == ["close gone-1 machine.surplus"]
     assert reason_of(plan, "gone").code == "pool.removed"

@@ -5,6 +5,7 @@ import click
 from remuda.catalog import KINDS, load
 from remuda.control.command import Command, Session, pass_session
 from remuda.errors import BadInput
+from remuda.objects.crds import crd_of
 from remuda.objects.explain import explain as explain_path
 from remuda.objects.explain import words
 from remuda.objects.kinds import find_kind
@@ -68,3 +69,22 @@ def schema(session: Session, kind: str) -> None:
     """
     session.form = "yaml" if session.form == "yaml" else "json"
     session.show(Report(schema_of(find_kind(KINDS, kind))))
+
+
+@click.command(cls=Command)
+@click.argument("kinds", nargs=-1, metavar="[KIND…]")
+@pass_session
+def crds(session: Session, kinds: tuple[str, ...]) -> None:
+    """
+    The custom resource definitions, for kubectl apply.
+
+    All of them, or those of some kinds: remuda crds | kubectl apply --server-side -f -
+    """
+    chosen = [find_kind(KINDS, kind) for kind in kinds] or list(KINDS)
+    made = [crd_of(kind) for kind in chosen]
+    if session.form == "json":
+        session.show(Report({"apiVersion": "v1", "kind": "List", "items": made}))
+        return
+    import yaml
+
+    click.echo(yaml.safe_dump_all(made, sort_keys=False, allow_unicode=True), nl=False)

@@ -39,6 +39,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "validate": ("remuda.cli.objects", "validate", "Check files and report every problem at once."),
     "explain": ("remuda.cli.objects", "explain", "The fields of a kind of object, as kubectl explain."),
     "schema": ("remuda.cli.objects", "schema", "The JSON Schema of a kind of object, for editors."),
+    "crds": ("remuda.cli.objects", "crds", "The custom resource definitions, for kubectl apply."),
     "simulate": ("remuda.cli.simulate", "simulate", "Run the same judgement against a simulated world."),
     "completion": ("remuda.cli.completion", "completion", "Shell completion for bash, zsh and fish."),
 }

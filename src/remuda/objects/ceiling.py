@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from remuda.objects.kinds import Complaint, Kind, Object
+from remuda.objects.kinds import Column, Complaint, Kind, Object
 from remuda.objects.scalars import Count, ObjectName
 
 
@@ -24,7 +24,9 @@ class CeilingSpec(Struct, frozen=True, forbid_unknown_fields=True, rename="camel
     """A number of machines, and how its members share it: guarantees, then priority, then weighted fairness."""
 
     machines: Annotated[Count, Meta(description="The most machines all members may have together.")]
-    members: Annotated[tuple[CeilingMember, ...], Meta(description="How members share it.")] = ()
+    members: Annotated[
+        tuple[CeilingMember, ...], Meta(max_length=1_000, description="How members share it.")
+    ] = ()
 
 
 def check_ceiling(ceiling: Object[CeilingSpec]) -> Iterator[Complaint]:
@@ -41,4 +43,12 @@ def check_ceiling(ceiling: Object[CeilingSpec]) -> Iterator[Complaint]:
         yield "spec.machines", f"{words}: raise it to {guaranteed} or lower their guarantees"
 
 
-CEILING = Kind("Ceiling", "ceilings", CeilingSpec, ("ceil",), check_ceiling)
+CEILING = Kind(
+    "Ceiling",
+    "ceilings",
+    CeilingSpec,
+    ("ceil",),
+    check_ceiling,
+    columns=(Column("Machines", "integer", ".spec.machines"),),
+    keyed=(("members", "name"),),
+)

@@ -74,11 +74,30 @@ class Object(Generic[S]):
 
 
 @dataclass(frozen=True, slots=True)
+class Rule:
+    """What a schema cannot say, in CEL, for the API server: where it stands below `spec`, the rule and its sentence."""
+
+    path: str
+    rule: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of `kubectl get`."""
+
+    name: str
+    type: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
 class Kind(Generic[S]):
     """
     A kind of object. Its description is the docstring of `spec`.
 
-    `check` yields what one object of good types alone gets wrong, as field paths and sentences.
+    `check` yields what one object of good types alone gets wrong, as field paths and sentences. `rules`, `columns`,
+    `keyed` and `status` are for the custom resource alone.
     """
 
     name: str
@@ -86,6 +105,11 @@ class Kind(Generic[S]):
     spec: type[S]
     short_names: tuple[str, ...] = ()
     check: Callable[[Object[S]], Iterable[Complaint]] | None = None
+    rules: tuple[Rule, ...] = ()
+    columns: tuple[Column, ...] = ()
+    #: lists below `spec` whose items are told apart by a key, as path and key
+    keyed: tuple[tuple[str, str], ...] = ()
+    status: type[Struct] | None = None
 
     @property
     def description(self) -> str:

@@ -10,6 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from remuda.model.quantities import Quantity
 from remuda.model.times import HOUR, MINUTE, Duration
+from remuda.objects.kinds import Column, Rule
 from remuda.objects.scalars import ClassName, Count, CronText, ObjectName, Share, ZoneName
 
 
@@ -100,7 +101,8 @@ class RunnerPoolSpec(Struct, frozen=True, forbid_unknown_fields=True, rename="ca
         Duration, Meta(description="How long demand must stay low before machines are given up.")
     ] = Duration(0)
     schedules: Annotated[
-        tuple[Schedule, ...], Meta(description="Windows with other bounds, first open one wins.")
+        tuple[Schedule, ...],
+        Meta(max_length=64, description="Windows with other bounds, first open one wins."),
     ] = ()
     scale_in: Annotated[
         Literal["active", "natural"],
@@ -130,3 +132,48 @@ class RunnerPoolSpec(Struct, frozen=True, forbid_unknown_fields=True, rename="ca
         Duration, Meta(description="Longest a job may run unless it says otherwise itself.")
     ] = Duration(6 * HOUR)
     ceiling: Annotated[ObjectName | UnsetType, Meta(description="The Ceiling this pool is under.")] = UNSET
+
+
+class RunnerPoolStatus(Struct, frozen=True, rename="camel"):
+    """How the pool fares, as of the last cycle that changed it."""
+
+    wanted: Annotated[int, Meta(description="Machines it aims for, after its ceiling.")] = 0
+    ready: Annotated[int, Meta(description="Machines that work or could work now.")] = 0
+    busy: Annotated[int, Meta(description="Machines that work.")] = 0
+    booting: Annotated[int, Meta(description="Machines being made.")] = 0
+    waiting: Annotated[int, Meta(description="Tasks nobody has claimed.")] = 0
+    old: Annotated[int, Meta(description="Machines that still have an older template.")] = 0
+    why: Annotated[str, Meta(description="Why it is so, in words.")] = ""
+
+
+def _only_one(spec: type[Struct]) -> str:
+    """CEL for: exactly one of the keys."""
+    count = " + ".join(f"(has(self.{name}) ? 1 : 0)" for name in spec.__struct_encode_fields__)
+    return f"{count} == 1"
+
+
+_MOST = "(has(self.max) ? self.max : 10)"
+
+RUNNER_POOL_RULES = (
+    Rule("", f"!has(self.min) || self.min <= {_MOST}", "min is more than max"),
+    Rule(
+        "",
+        "!has(self.maxUses) || (has(self.singleTask) && !self.singleTask)",
+        "maxUses is for reused machines only",
+    ),
+    Rule("", "!has(self.maxSurge) || self.maxSurge > 0", "maxSurge 0 would never let a machine boot"),
+    Rule(
+        "",
+        "!has(self.schedules) || self.schedules.all(s, has(s.min) || has(s.max) || has(s.headroom))",
+        "a schedule changes nothing: give it min, max or headroom",
+    ),
+    Rule("source", _only_one(Source), "source wants exactly one key"),
+    Rule("provider", _only_one(Provider), "provider wants exactly one key"),
+)
+RUNNER_POOL_COLUMNS = (
+    Column("Desired", "integer", ".status.wanted"),
+    Column("Ready", "integer", ".status.ready"),
+    Column("Busy", "integer", ".status.busy"),
+    Column("Waiting", "integer", ".status.waiting"),
+    Column("Ceiling", "string", ".spec.ceiling"),
+)

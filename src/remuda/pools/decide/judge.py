@@ -67,10 +67,11 @@ def _open_case(
     under_way: list[Operation[PoolAction]] | None,
     now: Instant,
 ) -> Case:
-    """Steps 1 and 2. A pool that is no longer configured but still has machines drains away."""
+    """Steps 1 and 2. A pool that is no longer configured drains away, whatever was set by hand before."""
     mine = policy.pools.get(seen.name)
     if mine is None:
         mine = PoolPolicy(name=seen.name, job_class="", template="", bounds=Bounds(0, 0))
+        seen = PoolSeen(seen.name, seen.need, seen.machines)
     before = memory.pools.get(seen.name, _NOTHING)
     census = take_census(seen, mine, before, under_way, now)
     wanted = wish(mine, seen.need, seen.override, before, now, live=census.live, ready=census.ready)
