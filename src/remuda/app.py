@@ -18,11 +18,14 @@ from msgspec import Struct
 from prometheus_client import CollectorRegistry
 
 from remuda.catalog import load
+from remuda.cluster import Cluster
 from remuda.control.loops import LoopRoutes, paused_loops
 from remuda.control.routes import Route
 from remuda.control.server import SOCKET, ControlServer
 from remuda.datadir import DataDir
 from remuda.errors import BadInput, RemudaError
+from remuda.kube.config import Access
+from remuda.kube.lease import Term
 from remuda.ledger.record import Ledger, Notebook
 from remuda.ledger.retention import Retention, forget, make_room
 from remuda.ledger.store import FILE, InlineStore, ReadOnlyStore, SqliteStore
@@ -35,6 +38,7 @@ from remuda.loop.steps import Reach, pass_by
 from remuda.loop.supervise import run_loops
 from remuda.machines.process.driver import ProcessMachines
 from remuda.model.plans import Plan
+from remuda.objects.load import Loaded
 from remuda.pools.controller import PoolsJob
 from remuda.pools.decide.world import Memory, Policy, PoolAction, Snapshot
 from remuda.pools.kinds import POOL_KINDS
@@ -54,6 +58,15 @@ _LOOK_AT_FILES_S = 1.0
 _HOUSEKEEPING_S = 60.0
 
 
+class ClusterOptions(Struct, frozen=True):
+    """Where objects come from when they do not come from files, and who this replica is."""
+
+    access: Access
+    namespace: str
+    identity: str
+    term: Term = Term()
+
+
 class Options(Struct, frozen=True):
     """What `remuda up` is told beside its files."""
 
@@ -66,6 +79,8 @@ class Options(Struct, frozen=True):
     #: a quota on the store; none by default
     most_bytes: int | None = None
     pace: Pace = Pace()
+    #: objects come from this cluster instead of files
+    cluster: ClusterOptions | None = None
 
 
 class Ports(Struct, frozen=True):
@@ -129,8 +144,9 @@ class App:
         self.options = options
         self._clock = clock
         self._log = log
-        self._setup = read_setup(options.files)
+        self._setup = read_setup(options.files) if options.cluster is None else Setup(Policy(), {})
         self._stamps = _stamps(options.files)
+        self._cluster = Cluster(options.cluster, clock, rng, log, self._wake) if options.cluster else None
         self.home = DataDir(options.data_dir)
         path = self.home.path
         try:
@@ -147,7 +163,8 @@ class App:
             {"queue": self.queue}, providers, lambda: self.store.read(overrides), clock, PoolMeters(registry)
         )
         ledger: Ledger[Snapshot, Memory, Policy, PoolAction] = Ledger(self.store, self.job.name, POOL_KINDS)
-        tools = Tools(clock, rng, log, LoopMetrics(registry), reach)
+        may_act = self._cluster.may_act if self._cluster else lambda: True
+        tools = Tools(clock, rng, log, LoopMetrics(registry), reach, may_act)
         self.loop = Loop(self.job, ledger, self._setup.policy, tools, options.pace)
         self.loops: list[Loop[Any, Any, Any, Any]] = [self.loop]
         self._pulse = Pulse(clock)
@@ -178,6 +195,11 @@ class App:
         details: dict[str, Any] = {"pools": len(self._setup.pools), "data_dir": str(self.home.path)}
         if self._refused is not None:
             details["refused_reload"] = self._refused
+        if self._cluster is not None:
+            details["leader"] = self._cluster.leadership.leader
+            trouble = self._cluster.objects.trouble()
+            if trouble or not self._cluster.objects.is_known:
+                details["trouble"] = trouble or ["the objects are not read yet"]
         return readiness(list(self.loops), details)
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -186,10 +208,16 @@ class App:
             ends.callback(self.close)
             # Everything that may be refused comes before anything that changes the world.
             servers = []
-            for port, pages in zip(
-                (self.options.health_port, self.options.live_port), self._pages, strict=True
+            for name, port, pages in zip(
+                ("--health-port", "--live-port"),
+                (self.options.health_port, self.options.live_port),
+                self._pages,
+                strict=True,
             ):
-                servers.append(HealthServer(self.options.address, port, pages))
+                try:
+                    servers.append(HealthServer(self.options.address, port, pages))
+                except BadInput as error:
+                    raise BadInput(f"{error} ({name}, --address {self.options.address})") from error
                 ends.callback(servers[-1].close)
             ends.callback(self._machines.close)
             self._apply(self._setup)
@@ -217,6 +245,9 @@ class App:
                     group.create_task(self._keep_house(), name="housekeeping"),
                     group.create_task(self._look_at_files(), name="files"),
                 ]
+                if self._cluster is not None:
+                    self.job.tell = self._cluster.objects.heard
+                    chores.append(group.create_task(self._cluster.run(self._follow), name="cluster"))
                 await run_loops(self.loops, stop, self._log)
                 for chore in chores:
                     chore.cancel()
@@ -249,6 +280,10 @@ class App:
         self.job.setups = setup.pools
         self.queue.serve(_terms(setup))
         self.loop.follow(setup.policy)
+
+    def _follow(self, loaded: Loaded) -> None:
+        """Go by the objects of a cluster that are whole."""
+        self._apply(compile_objects(loaded.objects, EXACT_SOURCES))
 
     async def _look_at_files(self) -> None:
         while True:

@@ -12,8 +12,9 @@ Run = Callable[..., Ran]
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command; its exit code and what it printed."""
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run a command on a screen of 80 columns; its exit code and what it printed."""
+    monkeypatch.setenv("COLUMNS", "80")
 
     def call(*words: str | Path) -> Ran:
         capsys.readouterr()

@@ -1,7 +1,6 @@
 """The custom resource definitions, on a real API server: the same YAML is accepted and refused in both places."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,16 +44,14 @@ def test_every_kind_has_a_definition_with_a_status_and_an_age() -> None:
 
 
 @pytest.fixture(scope="module")
-def defined(cluster: Cluster) -> Iterator[Cluster]:
+def defined(cluster: Cluster) -> Cluster:
     """A server that knows our kinds."""
     cluster.kubectl("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump_all(map(crd_of, KINDS)))
     for kind in KINDS:
         cluster.kubectl(
             "wait", "--for=condition=Established", "--timeout=60s", f"crd/{kind.plural}.remuda.dev"
         )
-    yield cluster
-    for kind in KINDS:
-        cluster.kubectl("delete", "crd", f"{kind.plural}.remuda.dev", "--wait=false")
+    return cluster
 
 
 def refused(server: Cluster, namespace: str, body: dict[str, Any]) -> str | None:

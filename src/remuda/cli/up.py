@@ -15,7 +15,7 @@ from remuda.control.command import Command, Session, pass_session
 from remuda.errors import BadInput
 
 if TYPE_CHECKING:
-    from remuda.app import Options
+    from remuda.app import ClusterOptions, Options
     from remuda.loop.clock import SystemClock
     from remuda.loop.logs import Log
 
@@ -24,7 +24,12 @@ _LONGEST_LOG = 16 * 1024 * 1024
 
 
 @click.command(cls=Command)
-@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.argument("files", nargs=-1, metavar="[FILE…]")
+@click.option("--cluster", is_flag=True, help="Take the objects from the API server instead of files.")
+@click.option(
+    "--namespace", metavar="NAME", help="With --cluster: whose objects. Default: the one we run in."
+)
+@click.option("--context", metavar="NAME", help="With --cluster: another context of the kubeconfig.")
 @click.option(
     "--health-port",
     type=click.IntRange(0, 65535),
@@ -62,6 +67,9 @@ _LONGEST_LOG = 16 * 1024 * 1024
 def up(
     session: Session,
     files: tuple[str, ...],
+    cluster: bool,
+    namespace: str | None,
+    context: str | None,
     health_port: int,
     live_port: int,
     address: str,
@@ -75,6 +83,8 @@ def up(
 
     FILE… are the objects to keep: YAML or JSON files, or directories of them. They are read again on SIGHUP and when
     they change; files with a problem are refused and the old ones stay.
+
+    With --cluster they are the objects of a namespace instead; of several replicas one leads, and the others stand by.
 
     On a terminal there is a live view; in a pipe, JSON lines on stderr. Ctrl-C stops Remuda and leaves its machines
     running for the next start; machines without work end by themselves after ten minutes.
@@ -91,6 +101,11 @@ def up(
         retention = Retention(Duration.parse(keep), Quantity.parse(keep_size).bytes)
     except ValueError as error:
         raise BadInput(str(error)) from None
+    if bool(files) == cluster:
+        raise BadInput("say either FILE…, or --cluster to take the objects from the API server")
+    if cluster and dry_run:
+        raise BadInput("--dry-run judges files: say FILE… instead of --cluster")
+    clock = SystemClock()
     options = Options(
         files=files,
         data_dir=session.data_dir,
@@ -99,8 +114,8 @@ def up(
         address=address,
         retention=retention,
         pace=Pace(interval=interval),
+        cluster=_seat(clock, namespace, context) if cluster else None,
     )
-    clock = SystemClock()
     if dry_run:
         _show_plan(session, options, clock)
         return
@@ -134,6 +149,19 @@ def up(
             click.echo("stopped; machines stay for the next `remuda up`, those without a job for ten minutes")
 
     asyncio.run(_until_stopped(main))
+
+
+def _seat(clock: "SystemClock", namespace: str | None, context: str | None) -> "ClusterOptions":
+    """Which cluster, which namespace, and who we are: the pod's name, else the host's."""
+    import os
+    import socket
+
+    from remuda.app import ClusterOptions
+    from remuda.kube.config import find_access
+
+    access = find_access(os.environ, clock, context=context)
+    identity = os.environ.get("POD_NAME") or f"{socket.gethostname()}-{os.getpid()}"
+    return ClusterOptions(access, namespace or os.environ.get("POD_NAMESPACE") or access.namespace, identity)
 
 
 def _show_plan(session: Session, options: "Options", clock: "SystemClock") -> None:

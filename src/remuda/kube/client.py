@@ -8,7 +8,7 @@ connection or a 5xx; anything after a 429, which the server sends before it does
 import asyncio
 import random
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, Generic, Self, TypeVar
 
 import aiohttp
@@ -36,6 +36,10 @@ _PASSING = frozenset({500, 502, 503, 504})
 _status = msgspec.json.Decoder(Status).decode
 
 
+class Fenced(Exception):
+    """A write was held back at the fence."""
+
+
 class Listed(Struct, Generic[T], frozen=True):
     """All objects that were asked for, as of one version."""
 
@@ -59,9 +63,16 @@ class Client:
         *,
         limit: RateLimit | None = None,
         timeout: float = 30.0,
+        fence: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Without a `limit` requests are not held back."""
+        """
+        Without a `limit` requests are not held back.
+
+        The `fence` is asked at the last moment before anything but a read is sent: whoever may not act any more, be it
+        after a long sleep, sends nothing.
+        """
         self.access = access
+        self._fence = fence
         self._clock = clock
         self._rng = rng
         self._limit = limit
@@ -386,6 +397,8 @@ class Client:
                         doing, f"the server redirects to {answer.headers.get('Location', 'nowhere')}"
                     )
                 return error_for(doing, await _read_status(answer))
+        except Fenced:
+            return unreachable(doing, "this replica does not lead any more: nothing was sent")
         except TimeoutError:
             return unreachable(doing, f"no answer within {left:.0f} s")
         except (aiohttp.ClientError, OSError) as error:
@@ -402,6 +415,8 @@ class Client:
     ) -> aiohttp.ClientResponse:
         proof = await self.access.credentials.proof()
         http = await self._session(proof.tls)
+        if method != "GET" and not self._fence():
+            raise Fenced
         if proof.token:
             headers = headers | {"Authorization": f"Bearer {proof.token}"}
         return await http.request(

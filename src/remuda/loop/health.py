@@ -100,7 +100,7 @@ def liveness(loops: list[Watched], pulse: Pulse, clock: Clock) -> Health:
 def _unready(loop: Watched) -> str | None:
     standing = loop.standing
     match standing.phase:
-        case Phase.RUNNING | Phase.PAUSED:
+        case Phase.RUNNING | Phase.PAUSED | Phase.STANDBY:
             return None
         case Phase.STARTING:
             return f"loop {loop.name} has not finished its first cycle"

@@ -7,6 +7,7 @@ back-off and tried again; a broken invariant stops this loop alone. `act` runs b
 
 import asyncio
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, TypeVar
@@ -54,6 +55,7 @@ class Phase(StrEnum):
     STARTING = "starting"
     RUNNING = "running"
     PAUSED = "paused"
+    STANDBY = "standby"
     FAILING = "failing"
     BROKEN = "broken"
     STOPPED = "stopped"
@@ -82,6 +84,8 @@ class Tools(Struct, frozen=True):
     metrics: LoopMetrics
     #: called with the name of each step that a crash could follow
     reach: Reach = pass_by
+    #: asked before each cycle and each act: of several replicas only the leader may
+    may_act: Callable[[], bool] = lambda: True
 
 
 class Loop(Generic[S, M, P, A]):
@@ -144,9 +148,6 @@ class Loop(Generic[S, M, P, A]):
         """Run until cancelled. Never raises anything but cancellation."""
         try:
             async with asyncio.TaskGroup() as acts:
-                for operation in self._recorder.operations():
-                    if operation.outcome is None:
-                        self._start(operation, acts)
                 try:
                     await self._run_cycles(acts)
                 finally:
@@ -158,6 +159,7 @@ class Loop(Generic[S, M, P, A]):
     async def _run_cycles(self, acts: asyncio.TaskGroup) -> None:
         clock, pace, standing = self._tools.clock, self.pace, self.standing
         due = clock.monotonic()
+        acting = False
         while True:
             began = clock.monotonic()
             self._woken.clear()
@@ -166,6 +168,14 @@ class Loop(Generic[S, M, P, A]):
                 await self._woken.wait()
                 due = clock.monotonic()
                 continue
+            if not self._tools.may_act():
+                standing.phase, acting = Phase.STANDBY, False
+                await self._sleep_until(began, began + pace.interval, wakeable=True)
+                due = clock.monotonic()
+                continue
+            if not acting:
+                acting = True
+                self._take_up(acts)
             wait = pace.interval
             standing.in_cycle_since = began
             self._meters.lag.set(max(0.0, began - due))
@@ -232,8 +242,18 @@ class Loop(Generic[S, M, P, A]):
         self._tell(seen, plan, now)
         return plan
 
+    def _take_up(self, acts: asyncio.TaskGroup) -> None:
+        """Carry out again what was left unfinished."""
+        going_on = {task.get_name() for task in self._under_way}
+        for operation in self._recorder.operations():
+            if operation.outcome is None and self._name_of(operation) not in going_on:
+                self._start(operation, acts)
+
+    def _name_of(self, operation: Operation[A]) -> str:
+        return f"{self.name} {operation.id}"
+
     def _start(self, operation: Operation[A], acts: asyncio.TaskGroup) -> None:
-        task = acts.create_task(self._carry_out(operation), name=f"{self.name} {operation.id}")
+        task = acts.create_task(self._carry_out(operation), name=self._name_of(operation))
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
 
@@ -241,6 +261,8 @@ class Loop(Generic[S, M, P, A]):
         async with self._slots:
             now = self._tools.clock.now
             await self._tools.reach("loop.acting")
+            if not self._tools.may_act():
+                return  # whoever may act next takes it up
             try:
                 async with asyncio.timeout(self.pace.act_timeout) as limit:
                     outcome = await self.job.act(operation)

@@ -14,6 +14,8 @@ from remuda.pools.decide.world import Override
 from remuda.pools.views import MachineView, PoolsView, PoolView
 from remuda.pools.why import Event, Why, tell_override
 
+#: an answer that is older, in milliseconds, is told to be
+_OLD = 10_000
 _HEADINGS = ("POOL", "CLASS", "WANTED", "READY", "BUSY", "BOOTING", "WAITING", "MIN", "MAX", "CEILING", "WHY")
 
 
@@ -31,7 +33,7 @@ def pools() -> None:
 @pass_session
 def list_pools(session: Session) -> None:
     """All pools, a line each."""
-    view = session.remuda.get("/v1/pools", PoolsView)
+    view = _view(session, None)
     session.show(Report(view, (Table(_HEADINGS, tuple(map(_row, view.pools)), note="no pools"),)))
 
 
@@ -163,7 +165,8 @@ def rollout(session: Session, name: str, immediate: bool, yes: bool) -> None:
     if not old:
         session.show(Report(pool, lines=(f"{name}: {_rollout(pool)}; there is nothing to hasten",)))
         return
-    confirm(f"Remove {len(old)} machines of {name} now? {busy} jobs die with them.", yes=yes)
+    die = "No job dies with them." if not busy else f"{_counted(busy, 'job')} on them will be ended."
+    confirm(f"Remove {_counted(len(old), 'machine')} of {name} now? {die}", yes=yes)
     _steer(session, name, "rollout", {"immediate": True})
 
 
@@ -273,6 +276,8 @@ def why(session: Session, kind: str, name: str, at: str | None, history: bool) -
         _why_job(session, name, instant)
         return
     answer = session.remuda.get(path_of("v1", "why", kind, name), Why, at=instant)
+    if instant is None:
+        _tell_age(session, answer.at)
     lines = _told(session, answer)
     if history or kind == "machine":
         lines += _history(session, answer.history)
@@ -376,7 +381,17 @@ def _view(session: Session, name: str | None) -> PoolsView:
     found: PoolsView = session.remuda.get(
         "/v1/pools" if name is None else path_of("v1", "pools", name), PoolsView
     )
+    _tell_age(session, found.seen_at)
     return found
+
+
+def _tell_age(session: Session, seen_at: int) -> None:
+    """Say when an answer is an old one: nothing runs, or the loop does not."""
+    since = session.now() - seen_at
+    if seen_at and since > _OLD and session.form == "table" and not session.quiet:
+        click.echo(
+            f"as of {clock_time(seen_at, session.now())}, {age(since)} ago: nothing was seen since", err=True
+        )
 
 
 def _row(pool: PoolView) -> tuple[str, ...]:
@@ -396,7 +411,13 @@ def _row(pool: PoolView) -> tuple[str, ...]:
 
 
 def _rollout(pool: PoolView) -> str:
-    return f"{pool.old} machines still have an old template" if pool.old else "all machines are up to date"
+    if not pool.old:
+        return "all machines are up to date"
+    return f"{_counted(pool.old, 'machine')} of {pool.live} with an old template"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def _machine_table(session: Session, found: tuple[MachineView, ...]) -> Table:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from remuda.loop.clock import Clock
 from remuda.model.machines import Ended, Machine, Order, State, Supplied, machine_name, pool_of
 from remuda.model.needs import Need, Reading, Worker
-from remuda.model.plans import Operation, Outcome, Plan
+from remuda.model.plans import Operation, Outcome, Plan, Reason
 from remuda.model.times import Instant
 from remuda.pools.decide import decide
 from remuda.pools.decide.census import PROPER_ENDS
@@ -54,6 +54,8 @@ class PoolsJob:
         self._clock = clock
         self._meters = meters
         self.setups: dict[str, PoolSetup] = {}
+        #: told the reasons of each cycle
+        self.tell: Callable[[tuple[Reason, ...]], None] = lambda _: None
 
     async def observe(self, operations: tuple[Operation[PoolAction], ...]) -> Snapshot:
         """All pools that are configured or still have machines."""
@@ -148,6 +150,7 @@ class PoolsJob:
 
     def report(self, seen: Snapshot, plan: Plan[PoolAction]) -> dict[str, object]:
         """Set the pools' gauges and tell the totals."""
+        self.tell(plan.reasons)
         return self._meters.report(seen, plan)
 
     def _done(self, detail: str = "") -> Outcome:
