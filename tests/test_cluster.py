@@ -43,12 +43,16 @@ def pool(name: str, **spec: Any) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def defined(cluster: Cluster) -> Cluster:
     """A server that knows our kinds."""
-    cluster.kubectl("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump_all(map(crd_of, KINDS)))
+    define(cluster)
+    return cluster
+
+
+def define(server: Cluster) -> None:
+    server.kubectl("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump_all(map(crd_of, KINDS)))
     for kind in KINDS:
-        cluster.kubectl(
+        server.kubectl(
             "wait", "--for=condition=Established", "--timeout=60s", f"crd/{kind.plural}.remuda.dev"
         )
-    return cluster
 
 
 class Replica:
@@ -166,7 +170,7 @@ def test_of_two_replicas_one_leads_and_the_other_takes_over(
     first = replica("first")
     until(lambda: leader(defined, namespace) == "first", "first leads")
     second = replica("second")
-    until(lambda: (second.data / "ports.json").exists(), "second is up")
+    until((second.data / "ports.json").exists, "second is up")
     until(
         lambda: conditions(defined, namespace, "shared").get("Ready", {}).get("status") == "True",
         "shared is ready",

@@ -40,6 +40,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "explain": ("remuda.cli.objects", "explain", "The fields of a kind of object, as kubectl explain."),
     "schema": ("remuda.cli.objects", "schema", "The JSON Schema of a kind of object, for editors."),
     "crds": ("remuda.cli.objects", "crds", "The custom resource definitions, for kubectl apply."),
+    "rbac": ("remuda.cli.rbac", "rbac", "The permissions a command needs, for kubectl apply."),
     "simulate": ("remuda.cli.simulate", "simulate", "Run the same judgement against a simulated world."),
     "completion": ("remuda.cli.completion", "completion", "Shell completion for bash, zsh and fish."),
 }

@@ -7,25 +7,24 @@ connection or a 5xx; anything after a 429, which the server sends before it does
 
 import asyncio
 import random
-import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import Any, Generic, Self, TypeVar
 
 import aiohttp
 import msgspec
 from msgspec import Struct
 
-from remuda import __version__
 from remuda.kube.config import Access
-from remuda.kube.errors import Details, Gone, KubeError, Status, Unauthorized, error_for, unreachable
+from remuda.kube.errors import Gone, KubeError, Missing, Status, Unreachable, broken
 from remuda.kube.limits import RateLimit
-from remuda.kube.resources import NODES, Resource
+from remuda.kube.resources import NODES, PODS, Resource
+from remuda.kube.transport import JSON, Request, Transport, check_is_json
 from remuda.loop.clock import Clock
 
 T = TypeVar("T")
 
 MANAGER = "remuda"
-JSON = "application/json"
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"  # YAML holds JSON
@@ -33,11 +32,7 @@ APPLY_PATCH = "application/apply-patch+yaml"  # YAML holds JSON
 _PAGE = 500
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.25, 10.0
 _PASSING = frozenset({500, 502, 503, 504})
-_status = msgspec.json.Decoder(Status).decode
-
-
-class Fenced(Exception):
-    """A write was held back at the fence."""
+_OURS = {"fieldManager": MANAGER}
 
 
 class Listed(Struct, Generic[T], frozen=True):
@@ -68,18 +63,16 @@ class Client:
         """
         Without a `limit` requests are not held back.
 
-        The `fence` is asked at the last moment before anything but a read is sent: whoever may not act any more, be it
-        after a long sleep, sends nothing.
+        The `fence` is asked at the last moment before anything but a read is sent, each time it is: whoever may not act
+        any more, be it after a long sleep or a wait for a connection, sends nothing and gets `Fenced`.
         """
         self.access = access
-        self._fence = fence
         self._clock = clock
         self._rng = rng
         self._limit = limit
         self._timeout = timeout
-        self._http: aiohttp.ClientSession | None = None
-        self._tls_of: ssl.SSLContext | bool | None = None
-        self._pages: dict[Any, msgspec.json.Decoder[Any]] = {}
+        self._transport = Transport(access, fence)
+        self._pages: dict[Any, Any] = {}
 
     async def __aenter__(self) -> Self:
         return self
@@ -89,21 +82,22 @@ class Client:
 
     async def close(self) -> None:
         """Let go of all connections."""
-        if self._http is not None:
-            await self._http.close()
-            self._http = None
+        await self._transport.close()
 
     # Reading
 
-    async def get(self, resource: Resource, name: str, kind: type[T], namespace: str | None = None) -> T:
+    async def get(
+        self,
+        resource: Resource,
+        name: str,
+        kind: type[T],
+        namespace: str | None = None,
+        subresource: str | None = None,
+    ) -> T:
         """One object."""
-        data = await self.request(
-            "GET",
-            resource.path(namespace, name),
-            doing=f"getting {resource.told(namespace, name)}",
-            safe=True,
-        )
-        return msgspec.json.decode(data, type=kind)
+        doing = f"getting {resource.told(namespace, name)}"
+        path = resource.path(namespace, name, subresource)
+        return decoded(await self.request("GET", path, doing=doing, safe=True), kind, doing)
 
     async def list(
         self,
@@ -116,34 +110,35 @@ class Client:
         page: int = _PAGE,
     ) -> Listed[T]:
         """All objects, page by page; begun again when the pages grew too old on the way."""
-        decoder = self._pages.get(kind)
-        if decoder is None:
-            items_of: Any = list[kind] | None  # type: ignore[valid-type]
-            shape = msgspec.defstruct(
-                "Page", [("items", items_of, None), ("metadata", _ListMeta, _ListMeta())]
-            )
-            decoder = self._pages[kind] = msgspec.json.Decoder(shape)
-        query = _selected(labels, fields) | {"limit": str(page)}
-        doing = f"listing {resource.told(namespace)}"
-        for attempt in range(3):
-            items: list[T] = []
-            more = ""
+        for _ in range(2):
             try:
-                while True:
-                    asked = query | ({"continue": more} if more else {})
-                    data = await self.request(
-                        "GET", resource.path(namespace), query=asked, doing=doing, safe=True
-                    )
-                    answer = decoder.decode(data)
-                    items += answer.items or []
-                    more = answer.metadata.continue_
-                    if not more:
-                        return Listed(items, answer.metadata.resource_version)
+                return await self._list(resource, kind, namespace, _selected(labels, fields), page)
             except Gone:
-                if attempt == 2:
-                    raise
-        raise AssertionError  # the loop returns or raises
+                continue
+        return await self._list(resource, kind, namespace, _selected(labels, fields), page)
 
+    async def _list(
+        self, resource: Resource, kind: type[T], namespace: str | None, query: dict[str, str], page: int
+    ) -> Listed[T]:
+        shape, doing = self._page_of(kind), f"listing {resource.told(namespace)}"
+        items: list[T] = []
+        query = query | {"limit": str(page)}
+        while True:
+            data = await self.request("GET", resource.path(namespace), query=query, doing=doing, safe=True)
+            answer = decoded(data, shape, doing)
+            items += answer.items or []
+            if not answer.metadata.continue_:
+                return Listed(items, answer.metadata.resource_version)
+            query["continue"] = answer.metadata.continue_
+
+    def _page_of(self, kind: type[T]) -> Any:
+        if kind not in self._pages:
+            items: Any = list[kind] | None  # type: ignore[valid-type]
+            fields = [("items", items, None), ("metadata", _ListMeta, _ListMeta())]
+            self._pages[kind] = msgspec.defstruct("Page", fields)
+        return self._pages[kind]
+
+    @asynccontextmanager
     async def watch(
         self,
         resource: Resource,
@@ -153,9 +148,9 @@ class Client:
         labels: str | None = None,
         fields: str | None = None,
         silence: float = 90.0,
-    ) -> AsyncIterator[bytes]:
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
         """
-        Lines of a watch from a version on, until the server ends it.
+        Lines of a watch from a version on, until the server ends it; entered when the server has agreed.
 
         A server sends a bookmark about once a minute; `silence` seconds without any byte are an error.
         """
@@ -165,22 +160,14 @@ class Client:
             "resourceVersion": version,
             "timeoutSeconds": str(self._rng.randint(290, 580)),
         }
-        doing = f"watching {resource.told(namespace)}"
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=self._timeout, sock_read=silence)
-        if self._limit is not None:
-            await self._limit.wait()
-        try:
-            async with await self._send("GET", resource.path(namespace), query, None, {}, timeout) as answer:
-                if answer.status != 200:
-                    raise error_for(doing, await _read_status(answer))
-                rest = b""
-                async for chunk in answer.content.iter_any():
-                    *lines, rest = (rest + chunk).split(b"\n")
-                    for line in lines:
-                        if line:
-                            yield line
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise unreachable(doing, _told(error)) from error
+        asked = Request("GET", resource.path(namespace), f"watching {resource.told(namespace)}", query)
+        timeout = aiohttp.ClientTimeout(
+            total=None, connect=self._timeout, sock_connect=self._timeout, sock_read=silence
+        )
+        await self._pass()
+        async with self._transport.send(asked, timeout) as answer:
+            check_is_json(asked.doing, answer)
+            yield _lines(answer)
 
     # Writing
 
@@ -188,15 +175,11 @@ class Client:
         self, resource: Resource, body: Mapping[str, Any], kind: type[T], namespace: str | None = None
     ) -> T:
         """Make an object. Not repeated after a lost connection: it may have been made."""
-        name = str(body.get("metadata", {}).get("name") or body.get("metadata", {}).get("generateName", ""))
-        data = await self.request(
-            "POST",
-            resource.path(namespace),
-            body=msgspec.json.encode(_whole(resource, body)),
-            query={"fieldManager": MANAGER},
-            doing=f"creating {resource.told(namespace, name)}",
-        )
-        return msgspec.json.decode(data, type=kind)
+        meta = body.get("metadata", {})
+        doing = f"creating {resource.told(namespace, meta.get('name') or meta.get('generateName'))}"
+        whole = msgspec.json.encode(_whole(resource, body))
+        data = await self.request("POST", resource.path(namespace), body=whole, query=_OURS, doing=doing)
+        return decoded(data, kind, doing)
 
     async def replace(
         self,
@@ -208,14 +191,13 @@ class Client:
     ) -> T:
         """Put an object; with a resourceVersion in it, only if nobody changed it since."""
         name = str(body["metadata"]["name"])
-        data = await self.request(
-            "PUT",
+        doing = f"replacing {resource.told(namespace, name)}"
+        path, whole = (
             resource.path(namespace, name, subresource),
-            body=msgspec.json.encode(_whole(resource, body)),
-            query={"fieldManager": MANAGER},
-            doing=f"replacing {resource.told(namespace, name)}",
+            msgspec.json.encode(_whole(resource, body)),
         )
-        return msgspec.json.decode(data, type=kind)
+        data = await self.request("PUT", path, body=whole, query=_OURS, doing=doing)
+        return decoded(data, kind, doing)
 
     async def apply(
         self,
@@ -229,16 +211,17 @@ class Client:
     ) -> T:
         """Server-side apply: own exactly these fields. A field of another manager is a `Conflict` that names it."""
         name = str(body["metadata"]["name"])
+        doing = f"applying {resource.told(namespace, name)}"
         data = await self.request(
             "PATCH",
             resource.path(namespace, name, subresource),
             body=msgspec.json.encode(_whole(resource, body)),
-            query={"fieldManager": MANAGER, "force": "true" if force else "false"},
+            query=_OURS | {"force": "true" if force else "false"},
             content=APPLY_PATCH,
-            doing=f"applying {resource.told(namespace, name)}",
+            doing=doing,
             safe=True,
         )
-        return msgspec.json.decode(data, type=kind)
+        return decoded(data, kind, doing)
 
     async def patch(
         self,
@@ -252,15 +235,11 @@ class Client:
         content: str = MERGE_PATCH,
     ) -> T:
         """A merge patch, or a JSON patch with `content=JSON_PATCH`."""
-        data = await self.request(
-            "PATCH",
-            resource.path(namespace, name, subresource),
-            body=msgspec.json.encode(body),
-            query={"fieldManager": MANAGER},
-            content=content,
-            doing=f"patching {resource.told(namespace, name)}",
-        )
-        return msgspec.json.decode(data, type=kind)
+        doing = f"patching {resource.told(namespace, name)}"
+        path = resource.path(namespace, name, subresource)
+        whole = msgspec.json.encode(body)
+        data = await self.request("PATCH", path, body=whole, query=_OURS, content=content, doing=doing)
+        return decoded(data, kind, doing)
 
     async def delete(
         self,
@@ -278,60 +257,49 @@ class Client:
 
         With `uid` or `version` only that very object, or state of it, else `Conflict`.
         """
-        conditions = {key: value for key, value in (("uid", uid), ("resourceVersion", version)) if value}
-        body: dict[str, Any] = {"propagationPolicy": propagation}
-        if conditions:
-            body["preconditions"] = conditions
-        if grace is not None:
-            body["gracePeriodSeconds"] = grace
+        options = _delete_options(uid, version, grace) | {"propagationPolicy": propagation}
         try:
             await self.request(
                 "DELETE",
                 resource.path(namespace, name),
-                body=msgspec.json.encode(body),
+                body=msgspec.json.encode(options),
                 doing=f"deleting {resource.told(namespace, name)}",
-                safe=bool(conditions),
+                safe="preconditions" in options,
             )
-        except KubeError as error:
-            if error.status.code != 404:
-                raise
+        except Missing:
+            pass
 
     async def evict(
         self, name: str, namespace: str, *, uid: str | None = None, grace: int | None = None
     ) -> bool:
-        """Ask to evict a pod; False when a disruption budget says not now."""
+        """Ask to evict a pod; False when a disruption budget says not now. With `uid` only that very pod."""
+        options = _delete_options(uid, None, grace)
         body: dict[str, Any] = {
             "apiVersion": "policy/v1",
             "kind": "Eviction",
             "metadata": {"name": name, "namespace": namespace},
+            "deleteOptions": options,
         }
-        options: dict[str, Any] = {}
-        if uid:
-            options["preconditions"] = {"uid": uid}
-        if grace is not None:
-            options["gracePeriodSeconds"] = grace
-        if options:
-            body["deleteOptions"] = options
         try:
             await self.request(
                 "POST",
-                f"/api/v1/namespaces/{namespace}/pods/{name}/eviction",
+                PODS.path(namespace, name, "eviction"),
                 body=msgspec.json.encode(body),
-                doing=f"evicting pods {namespace}/{name}",
-                patient=False,
+                doing=f"evicting {PODS.told(namespace, name)}",
+                safe="preconditions" in options,
             )
+        except Missing:
+            return True
         except KubeError as error:
-            if error.status.code == 404:
-                return True
-            if error.status.code == 429:
+            if error.status.has_cause("DisruptionBudget"):
                 return False
             raise
         return True
 
     async def node_proxy(self, node: str, path: str) -> bytes:
-        """Ask a node's kubelet through the API server, as `metrics/cadvisor` or `stats/summary`."""
+        """Ask a node's kubelet through the API server, once, as `metrics/cadvisor` or `stats/summary`."""
         whole = f"{NODES.path(name=node, subresource='proxy')}/{path.lstrip('/')}"
-        return await self.request("GET", whole, doing=f"asking nodes {node} for {path}", safe=True)
+        return await self.request("GET", whole, doing=f"asking nodes {node} for {path}")
 
     # Requests
 
@@ -345,103 +313,67 @@ class Client:
         body: bytes | None = None,
         content: str = JSON,
         safe: bool = False,
-        patient: bool = True,
     ) -> bytes:
         """
-        One request with its retries, within the deadline. Everything above comes through here.
+        One request with its retries, within the deadline, which begins when the rate limit lets it pass.
 
-        `safe` ones may be repeated whatever happened; a 429 is waited out for any, unless it is not `patient`.
+        `safe` ones may be repeated whatever happened; a 429 is waited out for any.
         """
+        asked = Request(method, path, doing, query or {}, body, content)
+        await self._pass()
         deadline = self._clock.monotonic() + self._timeout
-        wait, renewed = _FIRST_WAIT_S, False
+        wait = _FIRST_WAIT_S
         while True:
-            error = await self._try(method, path, query, body, content, doing, deadline)
-            if isinstance(error, bytes):
-                return error
-            code = error.status.code
-            if isinstance(error, Unauthorized) and not renewed:
-                renewed = True
-                self.access.credentials.renew()
-                continue
-            again = (code == 429 and patient) or (safe and (code == 0 or code in _PASSING))
-            pause = max(_retry_after(error.status), wait * self._rng.uniform(0.5, 1.0))
-            if not again or self._clock.monotonic() + pause > deadline:
-                raise error
+            timeout = aiohttp.ClientTimeout(total=max(0.001, deadline - self._clock.monotonic()))
+            try:
+                async with self._transport.send(asked, timeout) as answer:
+                    check_is_json(doing, answer)
+                    return await answer.read()
+            except KubeError as error:
+                pause = max(_retry_after(error.status), wait * self._rng.uniform(0.5, 1.0))
+                if not _is_worth_repeating(error, safe=safe) or self._clock.monotonic() + pause >= deadline:
+                    raise
             await asyncio.sleep(pause)
+            await self._pass()
             wait = min(wait * 2, _LONGEST_WAIT_S)
 
-    async def _try(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, str] | None,
-        body: bytes | None,
-        content: str,
-        doing: str,
-        deadline: float,
-    ) -> bytes | KubeError:
+    async def _pass(self) -> None:
         if self._limit is not None:
             await self._limit.wait()
-        left = deadline - self._clock.monotonic()
-        if left <= 0:
-            return unreachable(doing, f"not done within {self._timeout:g} s")
-        headers = {"Content-Type": content} if body is not None else {}
-        timeout = aiohttp.ClientTimeout(total=left)
-        try:
-            async with await self._send(method, path, query or {}, body, headers, timeout) as answer:
-                if answer.status < 300:
-                    data = await answer.read()
-                    return data if _is_json(answer) else unreachable(doing, _not_json(answer))
-                if answer.status < 400:
-                    return unreachable(
-                        doing, f"the server redirects to {answer.headers.get('Location', 'nowhere')}"
-                    )
-                return error_for(doing, await _read_status(answer))
-        except Fenced:
-            return unreachable(doing, "this replica does not lead any more: nothing was sent")
-        except TimeoutError:
-            return unreachable(doing, f"no answer within {left:.0f} s")
-        except (aiohttp.ClientError, OSError) as error:
-            return unreachable(doing, _told(error))
 
-    async def _send(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, str],
-        body: bytes | None,
-        headers: dict[str, str],
-        timeout: aiohttp.ClientTimeout,
-    ) -> aiohttp.ClientResponse:
-        proof = await self.access.credentials.proof()
-        http = await self._session(proof.tls)
-        if method != "GET" and not self._fence():
-            raise Fenced
-        if proof.token:
-            headers = headers | {"Authorization": f"Bearer {proof.token}"}
-        return await http.request(
-            method,
-            self.access.server + path,
-            params=query,
-            data=body,
-            headers=headers,
-            timeout=timeout,
-            proxy=self.access.proxy,
-            allow_redirects=False,
-        )
 
-    async def _session(self, tls: ssl.SSLContext | bool) -> aiohttp.ClientSession:  # noqa: FBT001 - as aiohttp names it
-        """A session for these credentials; new client certificates mean a new one."""
-        if self._http is None or self._tls_of is not tls:
-            await self.close()
-            # Bodies are not compressed inside a cluster: it costs more than it saves.
-            base = {"User-Agent": f"remuda/{__version__}", "Accept": JSON, "Accept-Encoding": "identity"}
-            connector = aiohttp.TCPConnector(ssl=tls, limit=64)
-            self._http = aiohttp.ClientSession(
-                connector=connector, headers=base, read_bufsize=2**20, auto_decompress=True
-            )
-            self._tls_of = tls
-        return self._http
+def _is_worth_repeating(error: KubeError, *, safe: bool) -> bool:
+    if error.status.code == 429:
+        # A disruption budget does not open within a request's time.
+        return not error.status.has_cause("DisruptionBudget")
+    return safe and (isinstance(error, Unreachable) or error.status.code in _PASSING)
+
+
+def _retry_after(status: Status) -> float:
+    return float(status.details.retry_after_seconds) if status.details else 0.0
+
+
+async def _lines(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    rest = b""
+    async for chunk in answer.content.iter_any():
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            if line:
+                yield line
+
+
+def decoded(data: bytes, kind: type[T], doing: str) -> T:
+    """An answer's body as this type, or an error that says what it was for."""
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise broken(doing, error) from None
+
+
+def _delete_options(uid: str | None, version: str | None, grace: int | None) -> dict[str, Any]:
+    conditions = {key: value for key, value in (("uid", uid), ("resourceVersion", version)) if value}
+    options: dict[str, Any] = {"preconditions": conditions} if conditions else {}
+    return options if grace is None else options | {"gracePeriodSeconds": grace}
 
 
 def _selected(labels: str | None, fields: str | None) -> dict[str, str]:
@@ -450,32 +382,3 @@ def _selected(labels: str | None, fields: str | None) -> dict[str, str]:
 
 def _whole(resource: Resource, body: Mapping[str, Any]) -> dict[str, Any]:
     return {"apiVersion": resource.api_version, "kind": resource.kind, **body}
-
-
-async def _read_status(answer: aiohttp.ClientResponse) -> Status:
-    """The status in the body, if it is one; whatever else came, the code is right."""
-    retry = answer.headers.get("Retry-After", "")
-    after = Details(retry_after_seconds=int(retry)) if retry.isdecimal() else None
-    data = await answer.content.read(64 * 1024)
-    try:
-        read = _status(data)
-    except msgspec.MsgspecError:
-        text = data[:200].decode(errors="replace").strip()
-        return Status(answer.status, answer.reason or "", text, after)
-    return Status(answer.status, read.reason or answer.reason or "", read.message, read.details or after)
-
-
-def _retry_after(status: Status) -> float:
-    return float(status.details.retry_after_seconds) if status.details else 0.0
-
-
-def _is_json(answer: aiohttp.ClientResponse) -> bool:
-    return answer.content_type in (JSON, "text/plain") or answer.content_type.endswith("+json")
-
-
-def _not_json(answer: aiohttp.ClientResponse) -> str:
-    return f"the answer is {answer.content_type}, not JSON: is {answer.host} an API server?"
-
-
-def _told(error: BaseException) -> str:
-    return str(error) or type(error).__name__

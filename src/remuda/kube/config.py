@@ -5,18 +5,23 @@ Several files in `KUBECONFIG` are merged as kubectl does: for each name the firs
 is one sentence that names the file and what to do.
 """
 
+import base64
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
+from urllib.request import proxy_bypass_environment
 
 import msgspec
 from msgspec import Struct
 
 from remuda.errors import BadInput
-from remuda.kube.credentials import Credentials, Exec, ExecPlugin, Fixed, TokenFile, Trust, decoded
+from remuda.kube.credentials import Credentials, Exec, ExecPlugin, Fixed, TokenFile, bearer
+from remuda.kube.trust import Pair, Trust, check_not_expired, decoded
 from remuda.loop.clock import Clock
+
+T = TypeVar("T")
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
@@ -28,6 +33,8 @@ class Access(Struct, frozen=True):
     credentials: Credentials
     namespace: str = "default"
     proxy: str | None = None
+    #: the name in the server's certificate, if it is not the one in its address
+    server_name: str | None = None
     #: things a person should know, such as TLS that is not verified
     warnings: tuple[str, ...] = ()
 
@@ -37,6 +44,7 @@ class _Cluster(Struct, frozen=True, rename="kebab"):
     certificate_authority: str | None = None
     certificate_authority_data: str | None = None
     insecure_skip_tls_verify: bool = False
+    tls_server_name: str | None = None
     proxy_url: str | None = None
 
 
@@ -50,39 +58,52 @@ class _User(Struct, frozen=True, rename="kebab"):
     exec: ExecPlugin | None = None
     username: str | None = None
     auth_provider: Any = None
+    as_: str | None = msgspec.field(name="as", default=None)
 
 
 class _Context(Struct, frozen=True):
     cluster: str = ""
-    user: str = ""
-    namespace: str = "default"
+    user: str | None = None
+    namespace: str | None = None
 
 
 class _Merged:
     """What all files say together; each entry knows its file, because paths in it are relative to that."""
 
-    def __init__(self) -> None:
+    def __init__(self, files: list[Path]) -> None:
         self.current: str | None = None
-        self.named: dict[str, dict[str, tuple[Any, Path]]] = {"clusters": {}, "users": {}, "contexts": {}}
+        self._named: dict[str, dict[str, tuple[Any, Path]]] = {"cluster": {}, "user": {}, "context": {}}
+        self._files = ", ".join(str(path) for path in files)
+        for path in files:
+            self._add(path, _read(path))
 
-    def add(self, path: Path) -> None:
-        read = _read(path)
-        self.current = self.current or read.get("current-context") or None
-        for section, singular in (("clusters", "cluster"), ("users", "user"), ("contexts", "context")):
-            for entry in read.get(section) or []:
+    def _add(self, path: Path, read: dict[Any, Any]) -> None:
+        current = read.get("current-context") or None
+        if current is not None and not isinstance(current, str):
+            raise BadInput(f"kubeconfig {path}: current-context is no name")
+        self.current = self.current or current
+        for kind, known in self._named.items():
+            entries = read.get(f"{kind}s") or []
+            if not isinstance(entries, list):
+                raise BadInput(f"kubeconfig {path}: {kind}s is no list")
+            for entry in entries:
                 if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
-                    raise BadInput(f"kubeconfig {path}: an entry of {section} has no name")
-                self.named[section].setdefault(entry["name"], (entry.get(singular) or {}, path))
+                    raise BadInput(f"kubeconfig {path}: an entry of {kind}s has no name")
+                known.setdefault(entry["name"], (entry.get(kind) or {}, path))
 
-    def find(self, section: str, name: str, kind: type[Any]) -> tuple[Any, Path]:
-        found = self.named[section].get(name)
+    def names(self, kind: str) -> str:
+        """All that are known, for an error."""
+        return ", ".join(sorted(self._named[kind])) or "none"
+
+    def find(self, kind: str, name: str, shape: type[T]) -> tuple[T, Path]:
+        """An entry by its name, and the file it is in."""
+        found = self._named[kind].get(name)
         if found is None:
-            known = ", ".join(sorted(self.named[section])) or "none"
-            raise BadInput(f"the kubeconfig has no {section.removesuffix('s')} {name!r}; there is: {known}")
+            raise BadInput(f"kubeconfig {self._files} has no {kind} {name!r}; there is: {self.names(kind)}")
         try:
-            return msgspec.convert(found[0], kind), found[1]
+            return msgspec.convert(found[0], shape), found[1]
         except msgspec.ValidationError as error:
-            raise BadInput(f"kubeconfig {found[1]}: {section.removesuffix('s')} {name!r}: {error}") from None
+            raise BadInput(f"kubeconfig {found[1]}: {kind} {name!r}: {error}") from None
 
 
 def find_access(
@@ -90,101 +111,133 @@ def find_access(
 ) -> Access:
     """The cluster of the kubeconfig that is named or found, else the one we run in; `BadInput` when there is none."""
     files = _files(environ)
-    if (
-        context is None
-        and not files
-        and (account / "token").exists()
-        and environ.get("KUBERNETES_SERVICE_HOST")
-    ):
-        return in_cluster(environ, account)
-    if not files:
+    if files:
+        access = from_kubeconfig(files, clock, context)
+    elif context is None and environ.get("KUBERNETES_SERVICE_HOST"):
+        access = in_cluster(environ, account)
+    else:
         raise BadInput("no cluster is known: there is no kubeconfig, and this is not a pod. Set KUBECONFIG")
-    return from_kubeconfig(files, clock, context)
+    if access.proxy is None:
+        return msgspec.structs.replace(access, proxy=_proxy_around(environ, access.server))
+    return access
 
 
 def _files(environ: Mapping[str, str]) -> list[Path]:
     given = environ.get("KUBECONFIG")
     if given:
-        named = [Path(part).expanduser() for part in given.split(os.pathsep) if part]
-        found = [path for path in named if path.exists()]
+        found = [path for path in map(Path, filter(None, given.split(os.pathsep))) if os.path.lexists(path)]
         if not found:
             raise BadInput(f"KUBECONFIG names {given}, and no such file exists")
         return found
     usual = Path(environ.get("HOME", "/nonexistent")) / ".kube" / "config"
-    return [usual] if usual.exists() else []
+    return [usual] if os.path.lexists(usual) else []
 
 
 def in_cluster(environ: Mapping[str, str], account: Path = SERVICE_ACCOUNT) -> Access:
     """The cluster whose pod we are."""
     host, port = environ.get("KUBERNETES_SERVICE_HOST", ""), environ.get("KUBERNETES_SERVICE_PORT", "443")
     try:
-        trust = Trust((account / "ca.crt").read_text())
-        namespace = (account / "namespace").read_text().strip()
+        ca, namespace = ((account / name).read_bytes().decode() for name in ("ca.crt", "namespace"))
+        (account / "token").read_bytes()
     except OSError as error:
-        raise BadInput(f"the service account in {account} cannot be read: {error.strerror}") from error
+        raise BadInput(
+            f"this is a pod, and its service account cannot be read: {account}: {error.strerror}. "
+            "Is automountServiceAccountToken false?"
+        ) from error
+    except UnicodeDecodeError:
+        raise BadInput(f"the service account in {account} is not text") from None
     server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
-    return Access(server, TokenFile(trust, account / "token"), namespace or "default")
+    if not _is_url(server, "https"):
+        raise BadInput(f"KUBERNETES_SERVICE_HOST and _PORT name no server: {server}")
+    return Access(server, TokenFile(Trust(ca), account / "token"), namespace.strip() or "default")
 
 
 def from_kubeconfig(files: list[Path], clock: Clock, context: str | None = None) -> Access:
     """The cluster of a context: the given one, else the current one."""
-    merged = _Merged()
-    for path in files:
-        merged.add(path)
+    merged = _Merged(files)
     chosen = context or merged.current
     if not chosen:
-        known = ", ".join(sorted(merged.named["contexts"])) or "none"
-        raise BadInput(f"the kubeconfig has no current context; choose one of: {known}")
-    place: _Context = merged.find("contexts", chosen, _Context)[0]
-    cluster, cluster_file = merged.find("clusters", place.cluster, _Cluster)
-    user, user_file = merged.find("users", place.user, _User) if place.user else (_User(), cluster_file)
+        raise BadInput(f"the kubeconfig has no current context; choose one of: {merged.names('context')}")
+    place, file = merged.find("context", chosen, _Context)
+    if not place.cluster:
+        raise BadInput(f"kubeconfig {file}: context {chosen!r} names no cluster")
+    cluster, cluster_file = merged.find("cluster", place.cluster, _Cluster)
+    user, user_file = merged.find("user", place.user, _User) if place.user else (_User(), cluster_file)
     server = cluster.server.rstrip("/")
-    if urlsplit(server).scheme not in ("https", "http") or not urlsplit(server).hostname:
-        raise BadInput(
-            f"kubeconfig {cluster_file}: cluster {place.cluster!r} has no usable server: {server!r}"
-        )
-    warnings: tuple[str, ...] = ()
-    if cluster.insecure_skip_tls_verify:
-        warnings = (f"TLS of {server} is not verified (insecure-skip-tls-verify)",)
+    if not _is_url(server, "https", "http"):
+        raise BadInput(f"kubeconfig {cluster_file}: cluster {place.cluster!r} has no usable server: {server!r}")
+    if cluster.proxy_url and not _is_url(cluster.proxy_url, "https", "http"):
+        raise BadInput(f"kubeconfig {cluster_file}: its proxy-url is not supported: http and https are")
+    skips = cluster.insecure_skip_tls_verify
+    try:
+        trust = Trust(verify=False) if skips else _trust(cluster, cluster_file)
+        credentials = _credentials(trust, user, user_file, clock, _told_to_plugins(cluster, trust))
+    except BadInput as error:
+        where = "" if str(error).startswith("kubeconfig ") else f"kubeconfig {user_file}, context {chosen!r}: "
+        raise BadInput(f"{where}{error}") from None
     return Access(
         server,
-        _credentials(_trust(cluster, cluster_file), user, user_file, clock),
+        credentials,
         place.namespace or "default",
-        _proxy(cluster.proxy_url, cluster_file),
-        warnings,
+        cluster.proxy_url or None,
+        cluster.tls_server_name or None,
+        (f"TLS of {server} is not verified (insecure-skip-tls-verify)",) if skips else (),
     )
 
 
 def _trust(cluster: _Cluster, file: Path) -> Trust:
-    if cluster.insecure_skip_tls_verify:
-        return Trust(verify=False)
-    data = _bytes(
-        cluster.certificate_authority_data, cluster.certificate_authority, file, "certificate-authority"
-    )
-    return Trust(data.decode("ascii", "replace") if data else None)
+    what = "certificate-authority"
+    data = _bytes(cluster.certificate_authority_data, cluster.certificate_authority, file, what)
+    # PEM may have comments around it, in any encoding.
+    return Trust(None if data is None else data.decode("ascii", "ignore"))
 
 
-def _credentials(trust: Trust, user: _User, file: Path, clock: Clock) -> Credentials:
-    if user.auth_provider is not None or user.username is not None:
+def _credentials(
+    trust: Trust, user: _User, file: Path, clock: Clock, cluster: dict[str, Any]
+) -> Credentials:
+    if user.auth_provider is not None or user.username:
         raise BadInput(
             f"kubeconfig {file}: auth-provider and username/password are not supported by Kubernetes any more; "
             "use a token, a client certificate or an exec plug-in"
         )
+    if user.as_:
+        raise BadInput(f"kubeconfig {file}: acting as someone else ({user.as_!r}) is not supported")
     certificate = _bytes(user.client_certificate_data, user.client_certificate, file, "client-certificate")
     key = _bytes(user.client_key_data, user.client_key, file, "client-key")
     if (certificate is None) != (key is None):
         raise BadInput(f"kubeconfig {file}: a client certificate and its key belong together; one is missing")
+    pair = Pair(certificate, key) if certificate is not None and key is not None else None
+    if pair is not None:
+        check_not_expired(pair.certificate, clock.now())
     if user.exec is not None:
-        return Exec(trust, user.exec, clock, file.parent)
+        return Exec(trust, user.exec, clock, file.parent, cluster)
     if user.token_file and not user.token:
-        return TokenFile(trust, _near(user.token_file, file))
-    return Fixed(trust, user.token, (certificate, key) if certificate and key else None)
+        return TokenFile(trust, file.parent / user.token_file, pair)
+    return Fixed(trust, bearer(user.token, f"kubeconfig {file}: token") if user.token else None, pair)
 
 
-def _proxy(given: str | None, file: Path) -> str | None:
-    if given and urlsplit(given).scheme not in ("http", "https"):
-        raise BadInput(f"kubeconfig {file}: proxy-url {given!r} is not supported: http and https are")
-    return given or None
+def _told_to_plugins(cluster: _Cluster, trust: Trust) -> dict[str, Any]:
+    """What a plug-in learns of the cluster when the kubeconfig says so."""
+    told = {
+        "server": cluster.server,
+        "tls-server-name": cluster.tls_server_name,
+        "insecure-skip-tls-verify": cluster.insecure_skip_tls_verify,
+        "certificate-authority-data": base64.b64encode(trust.ca.encode()).decode() if trust.ca else None,
+        "proxy-url": cluster.proxy_url,
+    }
+    return {name: value for name, value in told.items() if value}
+
+
+def _proxy_around(environ: Mapping[str, str], server: str) -> str | None:
+    """The proxy that the environment names for all programs, unless it excepts this server."""
+    named = {name.lower(): value for name, value in environ.items() if name.lower().endswith("_proxy")}
+    url = urlsplit(server)
+    found = named.get(f"{url.scheme}_proxy")
+    if not found or proxy_bypass_environment(url.hostname or "", {"no": named.get("no_proxy", "")}):
+        return None
+    if not _is_url(found, "https", "http"):
+        raise BadInput(f"{url.scheme.upper()}_PROXY names no proxy that is supported: http and https are")
+    return found
 
 
 def _bytes(data: str | None, path: str | None, file: Path, what: str) -> bytes | None:
@@ -194,23 +247,28 @@ def _bytes(data: str | None, path: str | None, file: Path, what: str) -> bytes |
     if not path:
         return None
     try:
-        return _near(path, file).read_bytes()
-    except OSError as error:
-        raise BadInput(f"kubeconfig {file}: {what} {path} cannot be read: {error.strerror}") from error
+        return (file.parent / path).read_bytes()
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise BadInput(f"kubeconfig {file}: {what} {path} cannot be read: {why}") from error
 
 
-def _near(path: str, file: Path) -> Path:
-    return file.parent / Path(path).expanduser()
+def _is_url(text: str, *schemes: str) -> bool:
+    try:
+        read = urlsplit(text)
+        return read.scheme in schemes and bool(read.hostname) and (read.port is None or read.port > 0)
+    except ValueError:
+        return False
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> dict[Any, Any]:
     import yaml  # noqa: PLC0415 - only who reads a kubeconfig pays for it
 
     try:
         read = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadInput(f"kubeconfig {path} cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         where = getattr(error, "problem_mark", None)
         line = f", line {where.line + 1}" if where else ""
         raise BadInput(f"kubeconfig {path} is not YAML{line}") from None

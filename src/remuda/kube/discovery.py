@@ -1,9 +1,8 @@
 """Which versions of a kind a server has: the preferred one first, else the newest it serves."""
 
-import msgspec
 from msgspec import Struct
 
-from remuda.kube.client import Client
+from remuda.kube.client import Client, decoded
 from remuda.kube.errors import Missing
 from remuda.kube.resources import Resource
 
@@ -38,14 +37,16 @@ class ServerVersion(Struct, frozen=True, rename="camel"):
     @property
     def pair(self) -> tuple[int, int]:
         """For comparing."""
-        digits = "".join(character for character in self.minor if character.isdecimal())
-        return int(self.major or 0), int(digits or 0)
+        major, minor = (
+            "".join(filter(str.isdecimal, part))[:9] or "0" for part in (self.major, self.minor)
+        )
+        return int(major), int(minor)
 
 
 async def server_version(client: Client) -> ServerVersion:
     """The server's version."""
-    data = await client.request("GET", "/version", doing="asking for the server's version", safe=True)
-    return msgspec.json.decode(data, type=ServerVersion)
+    doing = "asking for the server's version"
+    return decoded(await client.request("GET", "/version", doing=doing, safe=True), ServerVersion, doing)
 
 
 async def find_resource(client: Client, group: str, plural: str) -> Resource | None:
@@ -53,10 +54,12 @@ async def find_resource(client: Client, group: str, plural: str) -> Resource | N
     if not group:
         return await _in_version(client, "", "v1", plural)
     try:
-        data = await client.request("GET", f"/apis/{group}", doing=f"discovering {group}", safe=True)
+        doing = f"discovering {group}"
+        known = decoded(
+            await client.request("GET", f"/apis/{group}", doing=doing, safe=True), _Group, doing
+        )
     except Missing:
         return None
-    known = msgspec.json.decode(data, type=_Group)
     preferred = known.preferred_version.version
     versions = [preferred, *(item.version for item in known.versions if item.version != preferred)]
     for version in versions:
@@ -67,12 +70,12 @@ async def find_resource(client: Client, group: str, plural: str) -> Resource | N
 
 
 async def _in_version(client: Client, group: str, version: str, plural: str) -> Resource | None:
-    path = f"/apis/{group}/{version}" if group else f"/api/{version}"
+    path, doing = f"/apis/{group}/{version}" if group else f"/api/{version}", f"discovering {group or 'core'}/{version}"
     try:
-        data = await client.request("GET", path, doing=f"discovering {group or 'core'}/{version}", safe=True)
+        known = decoded(await client.request("GET", path, doing=doing, safe=True), _Resources, doing)
     except Missing:
         return None
-    for item in msgspec.json.decode(data, type=_Resources).resources:
+    for item in known.resources:
         if item.name == plural:
             return Resource(group, version, plural, item.kind, item.namespaced)
     return None

@@ -2,13 +2,15 @@
 What can go wrong with the API server, as errors that say verb, object and reason.
 
     KubeError                  any answer that is not what was asked for
-    ├── Unauthorized  (401)    the server does not know us
+    ├── Unauthorized  (401)    the server does not know us, or we have nothing to show
     ├── Forbidden     (403)    it knows us and says no: a verb is missing
     ├── Missing       (404)    the object or the kind is not there
     ├── Conflict      (409)    someone else changed it, or it is there already
     ├── Gone          (410)    the version asked for is too old: list again
     ├── Invalid       (422)    the object breaks its schema
-    └── Unreachable            no answer: the network, TLS, a proxy or a deadline
+    ├── Unreachable            no answer: the network, a proxy or a deadline
+    ├── Untrusted              the server cannot prove who it is: nothing was sent
+    └── Fenced                 this replica may not act any more: nothing was sent
 """
 
 from msgspec import Struct
@@ -39,21 +41,23 @@ class Status(Struct, frozen=True):
     message: str = ""
     details: Details | None = None
 
+    def has_cause(self, reason: str) -> bool:
+        """True when one of the causes has this reason."""
+        return self.details is not None and any(cause.reason == reason for cause in self.details.causes)
+
 
 class KubeError(Unavailable):
     """An answer that is not what was asked for."""
 
     def __init__(self, doing: str, status: Status) -> None:
-        told = status.message or status.reason or "no reason given"
-        super().__init__(
-            f"{doing}: {status.code} {status.reason}: {told}" if status.code else f"{doing}: {told}"
-        )
+        told = ": ".join(part for part in (status.reason, status.message) if part) or "no reason given"
+        super().__init__(f"{doing}: {status.code} {told}" if status.code else f"{doing}: {told}")
         self.doing = doing
         self.status = status
 
 
 class Unauthorized(KubeError):
-    """The server does not know us."""
+    """The server does not know us, or we have nothing to show."""
 
 
 class Forbidden(KubeError):
@@ -86,6 +90,14 @@ class Unreachable(KubeError):
     """No answer came."""
 
 
+class Untrusted(KubeError):
+    """The server's certificate does not hold; nothing was sent."""
+
+
+class Fenced(KubeError):
+    """A write was held back: who may not act any more sends nothing."""
+
+
 _KINDS: dict[int, type[KubeError]] = {
     401: Unauthorized,
     403: Forbidden,
@@ -101,6 +113,6 @@ def error_for(doing: str, status: Status) -> KubeError:
     return _KINDS.get(status.code, KubeError)(doing, status)
 
 
-def unreachable(doing: str, why: str) -> Unreachable:
-    """The error of no answer."""
-    return Unreachable(doing, Status(message=why))
+def broken(doing: str, why: object) -> KubeError:
+    """The error of an answer that is no answer."""
+    return KubeError(doing, Status(message=f"the answer cannot be read: {why}"))

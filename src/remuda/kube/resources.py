@@ -5,6 +5,8 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
+from remuda.errors import BadInput
+
 Key: TypeAlias = tuple[str, str]
 
 
@@ -25,13 +27,20 @@ class Resource(Struct, frozen=True):
     def path(
         self, namespace: str | None = None, name: str | None = None, subresource: str | None = None
     ) -> str:
-        """The path of the collection, of an object, or of a part of it. No namespace means all of them."""
+        """
+        The path of the collection, of an object, or of a part of it. No namespace means all of them.
+
+        `BadInput` for what cannot be a name: an empty one, or one with dots and slashes, would be the path of something
+        else, and deleting that a disaster.
+        """
         parts = ["apis", self.group, self.version] if self.group else ["api", self.version]
-        if self.namespaced and namespace is not None:
-            parts += ["namespaces", namespace]
+        if self.namespaced and namespace:
+            parts += ["namespaces", _checked(namespace)]
         parts.append(self.plural)
         if name is not None:
-            parts.append(name)
+            if self.namespaced and not namespace:
+                raise BadInput(f"{self.plural} {name}: its namespace is missing")
+            parts.append(_checked(name))
         if subresource is not None:
             parts.append(subresource)
         return "/" + "/".join(quote(part, safe="") for part in parts)
@@ -40,6 +49,12 @@ class Resource(Struct, frozen=True):
         """For errors: `pods ci/runner-1`, `nodes`."""
         where = "/".join(part for part in (namespace if self.namespaced else None, name) if part)
         return f"{self.plural} {where}".rstrip()
+
+
+def _checked(name: str) -> str:
+    if name in ("", ".", "..") or "/" in name or "%" in name:
+        raise BadInput(f"{name!r} cannot be the name of an object")
+    return name
 
 
 class OwnerReference(Struct, frozen=True, gc=False, rename="camel"):
