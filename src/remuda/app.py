@@ -10,22 +10,20 @@ import contextlib
 import os
 import random
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
 from prometheus_client import CollectorRegistry
 
 from remuda.catalog import load
-from remuda.cluster import Cluster
 from remuda.control.loops import LoopRoutes, paused_loops
 from remuda.control.routes import Route
 from remuda.control.server import SOCKET, ControlServer
 from remuda.datadir import DataDir
 from remuda.errors import BadInput, RemudaError
-from remuda.kube.config import Access
-from remuda.kube.lease import Term
 from remuda.ledger.record import Ledger, Notebook
 from remuda.ledger.retention import Retention, forget, make_room
 from remuda.ledger.store import FILE, InlineStore, ReadOnlyStore, SqliteStore
@@ -53,21 +51,16 @@ from remuda.sources.queue.output import JobFiles
 from remuda.sources.queue.queue import Queue, Terms
 from remuda.sources.queue.routes import QueueRoutes
 
+if TYPE_CHECKING:
+    from remuda.cluster import Cluster, Seat
+
 PORTS = "ports.json"
 _LOOK_AT_FILES_S = 1.0
 _HOUSEKEEPING_S = 60.0
 
 
-class ClusterOptions(Struct, frozen=True):
-    """Where objects come from when they do not come from files, and who this replica is."""
-
-    access: Access
-    namespace: str
-    identity: str
-    term: Term = Term()
-
-
-class Options(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Options:
     """What `remuda up` is told beside its files."""
 
     files: tuple[str, ...]
@@ -75,12 +68,12 @@ class Options(Struct, frozen=True):
     health_port: int = 8000
     live_port: int = 8001
     address: str = "127.0.0.1"
-    retention: Retention = Retention()
+    retention: Retention = field(default_factory=Retention)
     #: a quota on the store; none by default
     most_bytes: int | None = None
-    pace: Pace = Pace()
+    pace: Pace = field(default_factory=Pace)
     #: objects come from this cluster instead of files
-    cluster: ClusterOptions | None = None
+    cluster: "Seat | None" = None
 
 
 class Ports(Struct, frozen=True):
@@ -146,7 +139,7 @@ class App:
         self._log = log
         self._setup = read_setup(options.files) if options.cluster is None else Setup(Policy(), {})
         self._stamps = _stamps(options.files)
-        self._cluster = Cluster(options.cluster, clock, rng, log, self._wake) if options.cluster else None
+        self._cluster = self._join(options.cluster, rng) if options.cluster else None
         self.home = DataDir(options.data_dir)
         path = self.home.path
         try:
@@ -175,6 +168,11 @@ class App:
         self._control = ControlServer(path / SOCKET, self._routes(providers), self.store, log)
         self._reloading = asyncio.Lock()
         self._refused: str | None = None
+
+    def _join(self, seat: "Seat", rng: random.Random) -> "Cluster":
+        from remuda.cluster import Cluster  # noqa: PLC0415 - a laptop does not pay for it
+
+        return Cluster(seat, self._clock, rng, self._log, self._wake)
 
     def _routes(self, providers: dict[str, Provider]) -> tuple[Route, ...]:
         clock = self._clock

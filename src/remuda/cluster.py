@@ -8,7 +8,7 @@ problems, `Ready`, and `Stale` while a source does not answer. One object with a
 import asyncio
 import random
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -196,28 +196,13 @@ class ClusterObjects:
         return write_instant(known[1])
 
 
-class Seat(Protocol):
-    """Where a replica runs: which cluster and namespace, and who it is."""
+class Seat(Struct, frozen=True):
+    """Where a replica runs: which cluster and namespace, who it is, and how long a leader leads."""
 
-    @property
-    def access(self) -> Access:
-        """How the cluster is reached."""
-        ...
-
-    @property
-    def namespace(self) -> str:
-        """Where objects and the lease are."""
-        ...
-
-    @property
-    def identity(self) -> str:
-        """This replica's name."""
-        ...
-
-    @property
-    def term(self) -> Term:
-        """How long a leader leads."""
-        ...
+    access: Access
+    namespace: str
+    identity: str
+    term: Term = Term()
 
 
 class Cluster:

@@ -15,7 +15,8 @@ from remuda.control.command import Command, Session, pass_session
 from remuda.errors import BadInput
 
 if TYPE_CHECKING:
-    from remuda.app import ClusterOptions, Options
+    from remuda.app import Options
+    from remuda.cluster import Seat
     from remuda.loop.clock import SystemClock
     from remuda.loop.logs import Log
 
@@ -151,17 +152,17 @@ def up(
     asyncio.run(_until_stopped(main))
 
 
-def _seat(clock: "SystemClock", namespace: str | None, context: str | None) -> "ClusterOptions":
+def _seat(clock: "SystemClock", namespace: str | None, context: str | None) -> "Seat":
     """Which cluster, which namespace, and who we are: the pod's name, else the host's."""
     import os
     import socket
 
-    from remuda.app import ClusterOptions
+    from remuda.cluster import Seat
     from remuda.kube.config import find_access
 
     access = find_access(os.environ, clock, context=context)
     identity = os.environ.get("POD_NAME") or f"{socket.gethostname()}-{os.getpid()}"
-    return ClusterOptions(access, namespace or os.environ.get("POD_NAMESPACE") or access.namespace, identity)
+    return Seat(access, namespace or os.environ.get("POD_NAMESPACE") or access.namespace, identity)
 
 
 def _show_plan(session: Session, options: "Options", clock: "SystemClock") -> None:

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from remuda.kube.client import Client
-from remuda.kube.errors import Gone, KubeError, Status, error_for
+from remuda.kube.errors import Gone, KubeError, Status, broken, error_for
 from remuda.kube.resources import Key, Meta, Resource, Thing
 from remuda.loop.clock import Clock
 
@@ -75,6 +75,7 @@ class Cache(Generic[T]):
         self._silence = silence
         self._synced = asyncio.Event()
         self._heard_at = clock.monotonic()
+        self._agreed_at: float | None = None
         self._before: dict[Key, T | None] = {}
         self._version = ""
 
@@ -109,23 +110,20 @@ class Cache(Generic[T]):
         """List and watch until cancelled; errors are waited out, and told in `trouble`."""
         wait = _FIRST_WAIT_S
         while True:
-            began = self._clock.monotonic()
+            self._agreed_at = None
             try:
                 if not self._version:
                     self._version = await self._list()
-                self.trouble = None
                 await self._watch()
             except Gone:
                 self._version = ""
             except KubeError as error:
                 # What was seen is seen: the next watch goes on from there.
                 self.trouble = str(error)
-            except msgspec.MsgspecError as error:
-                self.trouble = (
-                    f"watching {self.resource.told(self._namespace)}: the answer is broken: {error}"
-                )
+            except (ValueError, RecursionError) as error:
+                self.trouble = str(broken(f"watching {self.resource.told(self._namespace)}", error))
                 self._version = ""
-            if self._clock.monotonic() - began > _GOOD_S:
+            if self._agreed_at is not None and self._clock.monotonic() - self._agreed_at > _GOOD_S:
                 wait = _FIRST_WAIT_S
             await asyncio.sleep(wait * self._rng.uniform(0.5, 1.0))
             wait = min(wait * 2, _LONGEST_WAIT_S)
@@ -154,33 +152,38 @@ class Cache(Generic[T]):
 
     async def _watch(self) -> None:
         """Follow until the server ends the watch, which it does every few minutes."""
-        lines = self._client.watch(
+        async with self._client.watch(
             self.resource,
             self._version,
             self._namespace,
             labels=self._labels,
             fields=self._fields,
             silence=self._silence,
-        )
-        async for line in lines:
-            self._heard_at = self._clock.monotonic()
-            self._version = self._take(line) or self._version
+        ) as lines:
+            self.trouble = None
+            self._agreed_at = self._heard_at = self._clock.monotonic()
+            async for line in lines:
+                self._heard_at = self._clock.monotonic()
+                self._version = self._take(line) or self._version
 
     def _take(self, line: bytes) -> str:
+        """Take one event in; the version it brings us to."""
         event = _event(line)
         match event.type:
-            case "BOOKMARK":
-                return _versioned(event.object).metadata.resource_version
-            case "ERROR":
-                raise error_for(f"watching {self.resource.told(self._namespace)}", _status(event.object))
+            case "ADDED" | "MODIFIED":
+                thing = self._decode(event.object)
+                self._before.setdefault(thing.key, self.objects.get(thing.key))
+                self.objects[thing.key] = thing
             case "DELETED":
                 thing = self._decode(event.object)
                 known = self.objects.pop(thing.key, None)
                 if known is not None:
                     self._before.setdefault(thing.key, known)
+            case "BOOKMARK":
+                return _versioned(event.object).metadata.resource_version
+            case "ERROR":
+                raise error_for(f"watching {self.resource.told(self._namespace)}", _status(event.object))
             case _:
-                thing = self._decode(event.object)
-                self._before.setdefault(thing.key, self.objects.get(thing.key))
-                self.objects[thing.key] = thing
+                raise ValueError(f"an event of type {event.type!r}")
         self._wake()
         return thing.metadata.resource_version

@@ -8,7 +8,7 @@ connection or a 5xx; anything after a 429, which the server sends before it does
 import asyncio
 import random
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Generic, Self, TypeVar
 
 import aiohttp
@@ -258,7 +258,7 @@ class Client:
         With `uid` or `version` only that very object, or state of it, else `Conflict`.
         """
         options = _delete_options(uid, version, grace) | {"propagationPolicy": propagation}
-        try:
+        with suppress(Missing):
             await self.request(
                 "DELETE",
                 resource.path(namespace, name),
@@ -266,8 +266,6 @@ class Client:
                 doing=f"deleting {resource.told(namespace, name)}",
                 safe="preconditions" in options,
             )
-        except Missing:
-            pass
 
     async def evict(
         self, name: str, namespace: str, *, uid: str | None = None, grace: int | None = None
@@ -366,7 +364,7 @@ def decoded(data: bytes, kind: type[T], doing: str) -> T:
     """An answer's body as this type, or an error that says what it was for."""
     try:
         return msgspec.json.decode(data, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise broken(doing, error) from None
 
 

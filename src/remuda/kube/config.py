@@ -10,14 +10,13 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
-from urllib.request import proxy_bypass_environment
 
 import msgspec
 from msgspec import Struct
 
 from remuda.errors import BadInput
 from remuda.kube.credentials import Credentials, Exec, ExecPlugin, Fixed, TokenFile, bearer
+from remuda.kube.proxies import checked_proxy, is_url, proxy_around
 from remuda.kube.trust import Pair, Trust, check_not_expired, decoded
 from remuda.loop.clock import Clock
 
@@ -118,7 +117,7 @@ def find_access(
     else:
         raise BadInput("no cluster is known: there is no kubeconfig, and this is not a pod. Set KUBECONFIG")
     if access.proxy is None:
-        return msgspec.structs.replace(access, proxy=_proxy_around(environ, access.server))
+        return msgspec.structs.replace(access, proxy=proxy_around(environ, access.server))
     return access
 
 
@@ -147,7 +146,7 @@ def in_cluster(environ: Mapping[str, str], account: Path = SERVICE_ACCOUNT) -> A
     except UnicodeDecodeError:
         raise BadInput(f"the service account in {account} is not text") from None
     server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
-    if not _is_url(server, "https"):
+    if not is_url(server, "https"):
         raise BadInput(f"KUBERNETES_SERVICE_HOST and _PORT name no server: {server}")
     return Access(server, TokenFile(Trust(ca), account / "token"), namespace.strip() or "default")
 
@@ -164,22 +163,29 @@ def from_kubeconfig(files: list[Path], clock: Clock, context: str | None = None)
     cluster, cluster_file = merged.find("cluster", place.cluster, _Cluster)
     user, user_file = merged.find("user", place.user, _User) if place.user else (_User(), cluster_file)
     server = cluster.server.rstrip("/")
-    if not _is_url(server, "https", "http"):
-        raise BadInput(f"kubeconfig {cluster_file}: cluster {place.cluster!r} has no usable server: {server!r}")
-    if cluster.proxy_url and not _is_url(cluster.proxy_url, "https", "http"):
-        raise BadInput(f"kubeconfig {cluster_file}: its proxy-url is not supported: http and https are")
+    if not is_url(server, "https", "http"):
+        raise BadInput(
+            f"kubeconfig {cluster_file}: cluster {place.cluster!r} has no usable server: {server!r}"
+        )
+    proxy = (
+        checked_proxy(cluster.proxy_url, f"kubeconfig {cluster_file}: proxy-url")
+        if cluster.proxy_url
+        else None
+    )
     skips = cluster.insecure_skip_tls_verify
     try:
         trust = Trust(verify=False) if skips else _trust(cluster, cluster_file)
         credentials = _credentials(trust, user, user_file, clock, _told_to_plugins(cluster, trust))
     except BadInput as error:
-        where = "" if str(error).startswith("kubeconfig ") else f"kubeconfig {user_file}, context {chosen!r}: "
+        where = (
+            "" if str(error).startswith("kubeconfig ") else f"kubeconfig {user_file}, context {chosen!r}: "
+        )
         raise BadInput(f"{where}{error}") from None
     return Access(
         server,
         credentials,
         place.namespace or "default",
-        cluster.proxy_url or None,
+        proxy,
         cluster.tls_server_name or None,
         (f"TLS of {server} is not verified (insecure-skip-tls-verify)",) if skips else (),
     )
@@ -192,9 +198,7 @@ def _trust(cluster: _Cluster, file: Path) -> Trust:
     return Trust(None if data is None else data.decode("ascii", "ignore"))
 
 
-def _credentials(
-    trust: Trust, user: _User, file: Path, clock: Clock, cluster: dict[str, Any]
-) -> Credentials:
+def _credentials(trust: Trust, user: _User, file: Path, clock: Clock, cluster: dict[str, Any]) -> Credentials:
     if user.auth_provider is not None or user.username:
         raise BadInput(
             f"kubeconfig {file}: auth-provider and username/password are not supported by Kubernetes any more; "
@@ -228,18 +232,6 @@ def _told_to_plugins(cluster: _Cluster, trust: Trust) -> dict[str, Any]:
     return {name: value for name, value in told.items() if value}
 
 
-def _proxy_around(environ: Mapping[str, str], server: str) -> str | None:
-    """The proxy that the environment names for all programs, unless it excepts this server."""
-    named = {name.lower(): value for name, value in environ.items() if name.lower().endswith("_proxy")}
-    url = urlsplit(server)
-    found = named.get(f"{url.scheme}_proxy")
-    if not found or proxy_bypass_environment(url.hostname or "", {"no": named.get("no_proxy", "")}):
-        return None
-    if not _is_url(found, "https", "http"):
-        raise BadInput(f"{url.scheme.upper()}_PROXY names no proxy that is supported: http and https are")
-    return found
-
-
 def _bytes(data: str | None, path: str | None, file: Path, what: str) -> bytes | None:
     """Inline data wins over a path, as for kubectl."""
     if data:
@@ -251,14 +243,6 @@ def _bytes(data: str | None, path: str | None, file: Path, what: str) -> bytes |
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise BadInput(f"kubeconfig {file}: {what} {path} cannot be read: {why}") from error
-
-
-def _is_url(text: str, *schemes: str) -> bool:
-    try:
-        read = urlsplit(text)
-        return read.scheme in schemes and bool(read.hostname) and (read.port is None or read.port > 0)
-    except ValueError:
-        return False
 
 
 def _read(path: Path) -> dict[Any, Any]:

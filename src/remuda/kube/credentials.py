@@ -111,7 +111,9 @@ class _ExecCredential(Struct, frozen=True, rename="camel"):
     kind: str = ""
 
 
-class _Variable(Struct, frozen=True):
+class Variable(Struct, frozen=True):
+    """One variable of a plug-in's environment."""
+
     name: str
     value: str = ""
 
@@ -122,7 +124,7 @@ class ExecPlugin(Struct, frozen=True, rename="camel"):
     command: str
     api_version: str = f"{_PLUGIN_API}v1"
     args: tuple[str, ...] | None = None
-    env: tuple[_Variable, ...] | None = None
+    env: tuple[Variable, ...] | None = None
     install_hint: str | None = None
     provide_cluster_info: bool = False
     interactive_mode: str | None = None
@@ -226,7 +228,7 @@ class Exec:
             raise Unavailable(f"{self._told()} failed with exit code {process.returncode}: {said}")
         try:
             read = msgspec.json.decode(printed, type=_ExecCredential)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        except (ValueError, RecursionError) as error:
             # What it printed may hold a secret: it is not repeated here.
             raise Unavailable(
                 f"{self._told()} printed something that is no ExecCredential: {error}"

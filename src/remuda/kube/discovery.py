@@ -37,9 +37,7 @@ class ServerVersion(Struct, frozen=True, rename="camel"):
     @property
     def pair(self) -> tuple[int, int]:
         """For comparing."""
-        major, minor = (
-            "".join(filter(str.isdecimal, part))[:9] or "0" for part in (self.major, self.minor)
-        )
+        major, minor = ("".join(filter(str.isdecimal, part))[:9] or "0" for part in (self.major, self.minor))
         return int(major), int(minor)
 
 
@@ -55,9 +53,7 @@ async def find_resource(client: Client, group: str, plural: str) -> Resource | N
         return await _in_version(client, "", "v1", plural)
     try:
         doing = f"discovering {group}"
-        known = decoded(
-            await client.request("GET", f"/apis/{group}", doing=doing, safe=True), _Group, doing
-        )
+        known = decoded(await client.request("GET", f"/apis/{group}", doing=doing, safe=True), _Group, doing)
     except Missing:
         return None
     preferred = known.preferred_version.version
@@ -70,7 +66,10 @@ async def find_resource(client: Client, group: str, plural: str) -> Resource | N
 
 
 async def _in_version(client: Client, group: str, version: str, plural: str) -> Resource | None:
-    path, doing = f"/apis/{group}/{version}" if group else f"/api/{version}", f"discovering {group or 'core'}/{version}"
+    path, doing = (
+        f"/apis/{group}/{version}" if group else f"/api/{version}",
+        f"discovering {group or 'core'}/{version}",
+    )
     try:
         known = decoded(await client.request("GET", path, doing=doing, safe=True), _Resources, doing)
     except Missing:

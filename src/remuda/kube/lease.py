@@ -8,6 +8,7 @@ finds its time over when it wakes.
 """
 
 import asyncio
+import math
 import random
 from collections.abc import Callable
 from typing import Any
@@ -22,13 +23,23 @@ from remuda.loop.clock import Clock
 from remuda.loop.logs import Log
 from remuda.model.times import SECOND
 
+_RELEASE_S = 2.0
+
 
 class Term(Struct, frozen=True):
-    """How long a leader leads without renewing, when it stops acting if it cannot, and how often it renews."""
+    """
+    How long a leader leads without renewing, when it stops acting if it cannot, and how often it renews.
+
+    What lies between `act_for` and `duration` is for clocks that run at different speeds and for requests on their way.
+    """
 
     duration: float = 15.0
     act_for: float = 10.0
     renew_every: float = 2.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.renew_every < self.act_for < self.duration:
+            raise ValueError(f"{self} cannot be: 0 < renew_every < act_for < duration")
 
 
 class LeaseSpec(Struct, frozen=True, gc=False, rename="camel"):
@@ -49,10 +60,11 @@ class Lease(Thing, frozen=True, gc=False):
 
 class Leadership:
     """
-    One replica's part in the election.
+    One replica's part in the election. No other process may ever use its identity.
 
-    `run` takes part until cancelled, and gives the lease back when it ends. `holds` is asked right before anything is
-    written; `changed` is called when it begins or ends.
+    `run` takes part until cancelled, and gives the lease back when it ends: cancel it when nothing of ours is under way
+    any more. `holds` is asked right before anything is written; `changed` is called when it begins or ends. The client's
+    rate limit must not be one that other requests can use up.
     """
 
     def __init__(
@@ -75,8 +87,11 @@ class Leadership:
         self._log = log
         self._changed = changed
         self._term = term or Term()
-        self._until = float("-inf")
+        self._until, self._wall_until = float("-inf"), 0
         self._seen: tuple[str, float] = ("", float("-inf"))
+        self._term_over = float("-inf")
+        self._may_be_holder = False
+        self._led = False
         self._woken = asyncio.Event()
         self._cache: Cache[Lease] = Cache(
             client,
@@ -90,8 +105,13 @@ class Leadership:
         )
 
     def holds(self) -> bool:
-        """True while this replica may act."""
-        return self._clock.monotonic() < self._until
+        """
+        True while this replica may act.
+
+        The wall clock is asked too: the monotonic one stands still while a computer sleeps. If it jumps ahead, we only
+        stop for a moment.
+        """
+        return self._clock.monotonic() < self._until and self._clock.now() < self._wall_until
 
     @property
     def leader(self) -> str | None:
@@ -101,31 +121,39 @@ class Leadership:
 
     async def run(self) -> None:
         """Take part until cancelled."""
-        led = False
+        told: str | None = None
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._cache.run(), name=f"lease {self._name}")
                 while True:
                     self._woken.clear()
-                    try:
-                        await self._step()
-                    except (KubeError, TimeoutError) as error:
-                        self._log.warning("the lease cannot be renewed", lease=self._name, error=str(error))
-                    if self.holds() != led:
-                        led = not led
-                        self._log.info(
-                            "leading" if led else "not leading", lease=self._name, identity=self.identity
-                        )
-                        self._changed()
-                    await self._rest(led=led)
+                    error = await self._step()
+                    if error is not None and error != told:
+                        self._log.warning("the lease cannot be renewed", lease=self._name, error=error)
+                    told = error
+                    self._tell()
+                    await self._rest()
         finally:
             await self._release()
+            self._tell()
 
-    async def _rest(self, *, led: bool) -> None:
-        """Until the next renewal; a follower also wakes when the lease changed, a leader when its time is over."""
+    def _tell(self) -> None:
+        if self.holds() != self._led:
+            self._led = not self._led
+            self._log.info(
+                "leading" if self._led else "not leading", lease=self._name, identity=self.identity
+            )
+            self._changed()
+
+    async def _rest(self) -> None:
+        """Until the next renewal, or the end of our time; a follower wakes when the lease changes or its term ends."""
+        now = self._clock.monotonic()
         wait = self._term.renew_every * self._rng.uniform(0.9, 1.1)
-        if led:
-            await asyncio.sleep(min(wait, max(0.0, self._until - self._clock.monotonic())))
+        end = self._until if self.holds() else self._term_over
+        if end > now:
+            wait = min(wait, end - now)
+        if self.holds():
+            await asyncio.sleep(wait)
             return
         try:
             async with asyncio.timeout(wait):
@@ -133,71 +161,94 @@ class Leadership:
         except TimeoutError:
             pass
 
-    async def _step(self) -> None:
-        """Renew, take over, or wait: one read and at most one write, which fails if anyone else wrote first."""
-        async with asyncio.timeout(self._term.act_for):
-            began = self._clock.monotonic()
-            try:
-                lease = await self._client.get(LEASES, self._name, Lease, self._namespace)
-            except Missing:
-                await self._write(None, began)
-                return
-            if lease.metadata.resource_version != self._seen[0]:
-                self._seen = (lease.metadata.resource_version, self._clock.monotonic())
-            held_by = lease.spec.holder_identity
-            term_over = self._seen[1] + max(self._term.duration, lease.spec.lease_duration_seconds)
-            if held_by in ("", self.identity) or self._clock.monotonic() >= term_over:
-                await self._write(lease, began)
+    async def _step(self) -> str | None:
+        """Renew, take over, or wait, while our time lasts; what went wrong, if something did."""
+        now = self._clock.monotonic()
+        try:
+            async with asyncio.timeout(self._until - now if self.holds() else self._term.act_for):
+                await self._try()
+        except KubeError as error:
+            return str(error)
+        except TimeoutError:
+            return "no answer in time"
+        return None
 
-    async def _write(self, lease: Lease | None, began: float) -> None:
+    async def _try(self) -> None:
+        """One read and at most one write, which fails if anyone else wrote first."""
+        began, wall_began = self._clock.monotonic(), self._clock.now()
+        lease = await self._read()
+        now = self._clock.monotonic()
+        if lease is None:
+            if now < self._term_over and not self.holds():
+                return  # someone removed it; whoever held it may not know yet
+        else:
+            if lease.metadata.resource_version != self._seen[0]:
+                self._seen = (lease.metadata.resource_version, now)
+            self._term_over = self._seen[1] + max(self._term.duration, lease.spec.lease_duration_seconds)
+            held_by = lease.spec.holder_identity
+            if held_by != self.identity:
+                self._may_be_holder = False
+            if held_by not in ("", self.identity) and now < self._term_over:
+                return
+        self._may_be_holder = True
+        version = await self._write(lease)
+        if version is not None:
+            self._seen = (version, self._clock.monotonic())
+            self._until = began + self._term.act_for
+            self._wall_until = wall_began + int(self._term.act_for * SECOND)
+
+    async def _read(self) -> Lease | None:
+        try:
+            return await self._client.get(LEASES, self._name, Lease, self._namespace)
+        except Missing:
+            return None
+
+    async def _write(self, lease: Lease | None) -> str | None:
+        """Write ourselves in; the version that made, or None when someone else was faster."""
         spec = lease.spec if lease else LeaseSpec()
         is_new = spec.holder_identity != self.identity
         now = _micro_time(self._clock)
-        body: dict[str, Any] = {
-            "metadata": {"name": self._name, "namespace": self._namespace},
-            "spec": {
-                "holderIdentity": self.identity,
-                "leaseDurationSeconds": int(self._term.duration),
-                "acquireTime": now if is_new else spec.acquire_time,
-                "renewTime": now,
-                "leaseTransitions": spec.lease_transitions + (1 if is_new and lease else 0),
-            },
-        }
+        body = self._body(
+            lease,
+            holderIdentity=self.identity,
+            leaseDurationSeconds=math.ceil(self._term.duration),
+            acquireTime=now if is_new else spec.acquire_time,
+            renewTime=now,
+            leaseTransitions=spec.lease_transitions + (1 if is_new and lease else 0),
+        )
         try:
             if lease is None:
                 written = await self._client.create(LEASES, body, Lease, self._namespace)
             else:
-                body["metadata"]["resourceVersion"] = lease.metadata.resource_version
                 written = await self._client.replace(LEASES, body, Lease, self._namespace)
         except Conflict:
-            return
-        self._seen = (written.metadata.resource_version, self._clock.monotonic())
-        self._until = began + self._term.act_for
+            return None
+        return written.metadata.resource_version
 
     async def _release(self) -> None:
         """Give it back, so that the next one need not wait for the term to end."""
-        if not self.holds():
-            return
         self._until = float("-inf")
+        if not self._may_be_holder:
+            return
         try:
-            async with asyncio.timeout(2):
+            async with asyncio.timeout(_RELEASE_S):
                 lease = await self._client.get(LEASES, self._name, Lease, self._namespace)
                 if lease.spec.holder_identity == self.identity:
-                    body = {
-                        "metadata": {
-                            "name": self._name,
-                            "namespace": self._namespace,
-                            "resourceVersion": lease.metadata.resource_version,
-                        },
-                        "spec": {
-                            "holderIdentity": "",
-                            "leaseDurationSeconds": 1,
-                            "leaseTransitions": lease.spec.lease_transitions,
-                        },
-                    }
+                    transitions = lease.spec.lease_transitions
+                    body = self._body(
+                        lease, holderIdentity="", leaseDurationSeconds=1, leaseTransitions=transitions
+                    )
                     await self._client.replace(LEASES, body, Lease, self._namespace)
         except (KubeError, TimeoutError) as error:
-            self._log.warning("the lease was not given back; it ends by itself", error=str(error))
+            self._log.warning(
+                "the lease was not given back; it ends by itself", lease=self._name, error=str(error)
+            )
+
+    def _body(self, lease: Lease | None, **spec: object) -> dict[str, Any]:
+        metadata: dict[str, Any] = {"name": self._name, "namespace": self._namespace}
+        if lease is not None:
+            metadata["resourceVersion"] = lease.metadata.resource_version
+        return {"metadata": metadata, "spec": spec}
 
 
 def _micro_time(clock: Clock) -> str:

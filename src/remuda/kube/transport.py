@@ -20,7 +20,16 @@ from remuda import __version__
 from remuda.errors import RemudaError
 from remuda.kube.config import Access
 from remuda.kube.credentials import Proof
-from remuda.kube.errors import Details, Fenced, KubeError, Status, Unauthorized, Unreachable, Untrusted, error_for
+from remuda.kube.errors import (
+    Details,
+    Fenced,
+    KubeError,
+    Status,
+    Unauthorized,
+    Unreachable,
+    Untrusted,
+    error_for,
+)
 
 JSON = "application/json"
 #: more of an error is not read
@@ -46,7 +55,9 @@ class _Connector(aiohttp.TCPConnector):
         super().__init__(limit=64)
         self._fence = fence
 
-    async def connect(self, req: ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout) -> Connection:
+    async def connect(
+        self, req: ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
+    ) -> Connection:
         connection = await super().connect(req, traces, timeout)
         if req.method != "GET" and not self._fence():
             connection.release()
@@ -168,7 +179,7 @@ async def _read_status(answer: aiohttp.ClientResponse) -> Status:
         data += chunk
     try:
         read = _status(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (ValueError, RecursionError):
         text = " ".join(data[:300].decode(errors="replace").split())
         return Status(code, reason, text, Details(retry_after_seconds=after))
     details = read.details or Details()

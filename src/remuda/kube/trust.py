@@ -51,7 +51,7 @@ def _load(context: ssl.SSLContext, pair: Pair) -> None:
         file.write_bytes(pair.certificate.rstrip() + b"\n" + pair.key)
         try:
             # A password is given so that a locked key is an error and not a question on the terminal.
-            context.load_cert_chain(file, password="")  # noqa: S106 - the empty one
+            context.load_cert_chain(file, password="")
         except (ssl.SSLError, ValueError) as error:
             raise BadInput(f"the client certificate or its key cannot be read: {error}") from error
 

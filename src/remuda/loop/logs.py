@@ -77,14 +77,14 @@ def take_over_logging(log: Log) -> None:
 
 
 def to_stream(stream: TextIO | None = None) -> Callable[[str], object]:
-    """Write lines to a stream, stderr by default; a closed pipe is not an error."""
+    """Write lines to a stream, stderr by default; a closed pipe or a full disk loses lines, nothing else."""
     out = stream or sys.stderr
 
     def write(line: str) -> None:
         try:
             out.write(line)
             out.flush()
-        except (BrokenPipeError, ValueError):
+        except (OSError, ValueError):
             pass
 
     return write

@@ -119,7 +119,7 @@ def hostile(seed: int, *, seconds: float = 1_800.0) -> Scenario:
 
 
 def _faults(dice: random.Random) -> dict[str, Fault]:
-    slow = dice.choice((1.0, 10.0))
+    slow, slow_disk = dice.choice((1.0, 10.0)), dice.choice((0.1, 2.0))
     crash = dice.choice((0.0, 0.001, 0.004))
     shaky = dice.choice((0.0, 0.02, 0.1))
     return {
@@ -130,8 +130,8 @@ def _faults(dice: random.Random) -> dict[str, Fault]:
         "provider.deleted": Fault(delay=0.5, fail=shaky, longest_delay_s=slow),
         "call.sent": Fault(delay=0.2, fail=shaky, longest_delay_s=0.2),
         "call.answered": Fault(delay=0.2, fail=shaky, longest_delay_s=0.2),
-        "store.commit": Fault(delay=0.5, fail=shaky / 10, crash=crash, longest_delay_s=0.1),
-        "store.committed": Fault(delay=0.1, crash=crash, longest_delay_s=0.05),
+        "store.commit": Fault(delay=0.5, fail=shaky / 10, crash=crash, longest_delay_s=slow_disk),
+        "store.committed": Fault(delay=0.1, crash=crash, longest_delay_s=slow_disk / 2),
         **{
             f"queue.{step}": Fault(delay=0.1, crash=crash, longest_delay_s=0.2)
             for step in ("exchanged", "forgot", "submitted")
@@ -185,7 +185,7 @@ def _policy(dice: random.Random, name: str, ceiling: str | None, left: dict[str,
         scale_down_delay=dice.choice((0, 30 * SECOND, 2 * MINUTE)),
         natural=dice.random() < 0.15,
         idle_window=dice.choice((0, 0, 10 * SECOND)),
-        boot_timeout=MINUTE,
+        boot_timeout=dice.choice((30, 60)) * SECOND,
         ceiling=ceiling,
         guaranteed=guaranteed,
         priority=dice.choice((0, 0, 1)),
