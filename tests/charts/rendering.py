@@ -24,7 +24,11 @@ SETS: dict[str, Values] = {
         "replicas": 3,
         "priorityClassName": "system-cluster-critical",
         "topologySpreadConstraints": [
-            {"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "ScheduleAnyway"}
+            {
+                "maxSkew": 1,
+                "topologyKey": "topology.kubernetes.io/zone",
+                "whenUnsatisfiable": "ScheduleAnyway",
+            }
         ],
         "affinity": {
             "nodeAffinity": {

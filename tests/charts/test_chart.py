@@ -66,7 +66,9 @@ def test_the_defaults_render_what_they_did(chart: Chart, pytestconfig: pytest.Co
     if pytestconfig.getoption("--update-golden"):
         GOLDEN.parent.mkdir(exist_ok=True)
         GOLDEN.write_text(text, encoding="utf-8")
-    assert text == GOLDEN.read_text(encoding="utf-8"), "if right: python -m pytest tests/charts --update-golden"
+    assert text == GOLDEN.read_text(encoding="utf-8"), (
+        "if right: python -m pytest tests/charts --update-golden"
+    )
 
 
 def test_the_crds_are_those_of_remuda_and_stay_when_the_release_goes(chart: Chart) -> None:
@@ -138,7 +140,9 @@ def test_remuda_takes_the_rendered_arguments(chart: Chart, values: Values) -> No
 @pytest.mark.parametrize("values", EVERY_SET)
 def test_everything_leads_to_the_pods(chart: Chart, values: Values) -> None:
     objects = chart.objects(values)
-    pods = next(item for item in objects if item["kind"] == "Deployment")["spec"]["template"]["metadata"]["labels"]
+    pods = next(item for item in objects if item["kind"] == "Deployment")["spec"]["template"]["metadata"][
+        "labels"
+    ]
     selectors = {
         "Deployment": ("selector", "matchLabels"),
         "Service": ("selector",),
@@ -174,7 +178,9 @@ def test_the_probes_ask_where_remuda_answers(chart: Chart) -> None:
         pytest.param({}, f"localhost/remuda:{__version__}", id="by default the chart's own version"),
         pytest.param({"tag": "1"}, "localhost/remuda:1", id="a tag is used"),
         pytest.param(
-            {"tag": "1", "digest": f"sha256:{'a' * 64}"}, f"localhost/remuda@sha256:{'a' * 64}", id="digest beats tag"
+            {"tag": "1", "digest": f"sha256:{'a' * 64}"},
+            f"localhost/remuda@sha256:{'a' * 64}",
+            id="digest beats tag",
         ),
     ],
 )
@@ -251,17 +257,29 @@ def test_two_releases_do_not_meet(chart: Chart) -> None:
             id="an unknown value of a group",
         ),
         pytest.param({"replicas": -1}, "at '/replicas': minimum: got -1, want 0", id="too few"),
-        pytest.param({"replicas": "two"}, "at '/replicas': got string, want integer", id="words for a number"),
+        pytest.param(
+            {"replicas": "two"}, "at '/replicas': got string, want integer", id="words for a number"
+        ),
         pytest.param({"replicas": None}, "missing property 'replicas'", id="nothing for a number"),
-        pytest.param({"interval": 0}, "at '/interval': minimum: got 0, want 0.05", id="an interval of nothing"),
+        pytest.param(
+            {"interval": 0}, "at '/interval': minimum: got 0, want 0.05", id="an interval of nothing"
+        ),
         pytest.param({"image": {"digest": "latest"}}, "at '/image/digest'", id="a digest that is none"),
-        pytest.param({"config": {"A": 1}}, "at '/config/A': got number, want string", id="a variable not quoted"),
-        pytest.param({"config": {"A B": "1"}}, "at '/config': additional properties 'A B' not", id="a variable no shell could name"),
+        pytest.param(
+            {"config": {"A": 1}}, "at '/config/A': got number, want string", id="a variable not quoted"
+        ),
+        pytest.param(
+            {"config": {"A B": "1"}},
+            "at '/config': additional properties 'A B' not",
+            id="a variable no shell could name",
+        ),
         pytest.param({"ledger": {"keep": "a week"}}, "at '/ledger/keep'", id="a duration in words"),
         pytest.param({"ledger": {"keepSize": "lots"}}, "at '/ledger/keepSize'", id="a size in words"),
         pytest.param({"imagePullSecrets": ["regcred"]}, "at '/imagePullSecrets/0'", id="a bare name"),
         pytest.param(
-            {"resources": {"request": {}}}, "additional properties 'request' not allowed", id="a kind of resources"
+            {"resources": {"request": {}}},
+            "additional properties 'request' not allowed",
+            id="a kind of resources",
         ),
         pytest.param(
             {"replicas": 2, "ledger": {"claim": {"enabled": True}}},
@@ -307,6 +325,10 @@ def test_every_value_is_used() -> None:
 def test_the_page_about_it_names_only_values_there_are() -> None:
     page = (ROOT / "docs" / "kubernetes.md").read_text(encoding="utf-8")
     known = {".".join(path) for path, _ in groups_and_values(SCHEMA)}
-    named = set(re.findall(r"--set(?:-string)? ([A-Za-z.]+)=", page)) | set(re.findall(r"^\| `([A-Za-z.]+)`", page, re.M))
+    named = set(re.findall(r"--set(?:-string)? ([A-Za-z.]+)=", page)) | set(
+        re.findall(r"^\| `([A-Za-z.]+)`", page, re.MULTILINE)
+    )
     assert named
-    assert {name for name in named if name not in known and not name.startswith(("config.", "secrets.values."))} == set()
+    assert {
+        name for name in named if name not in known and not name.startswith(("config.", "secrets.values."))
+    } == set()

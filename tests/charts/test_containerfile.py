@@ -25,7 +25,9 @@ LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
 DEADLINE_S = 600
 #: directories that the steps may use
 TREES = ("/src", "/opt", "/var/lib/remuda")
-UNREACHABLE = re.compile(r"ConnectionError|Temporary failure in name resolution|Failed to establish|ConnectTimeout")
+UNREACHABLE = re.compile(
+    r"ConnectionError|Temporary failure in name resolution|Failed to establish|ConnectTimeout"
+)
 
 
 def instructions(text: str) -> Iterator[tuple[str, str]]:
@@ -69,7 +71,11 @@ def python_with_pip() -> Path:
 
 def run(stage: Stage, command: str, search: Path) -> None:
     environ = {
-        **{name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_", "HTTP", "http"))},
+        **{
+            name: value
+            for name, value in os.environ.items()
+            if name.startswith(("PIP_", "SSL_", "HTTP", "http"))
+        },
         "HOME": os.environ.get("HOME", "/"),
         "PATH": f"{search}:{os.environ['PATH']}",
         **stage.environ,
@@ -156,7 +162,12 @@ def test_the_steps_make_a_remuda_that_runs_and_holds_nothing_else(tmp_path: Path
 
     def says(*words: str) -> str:
         done = subprocess.run(
-            [made / "bin" / words[0], *words[1:]], env=clean, capture_output=True, text=True, check=False, timeout=60
+            [made / "bin" / words[0], *words[1:]],
+            env=clean,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -198,5 +209,7 @@ def test_a_package_that_the_lock_does_not_know_has_no_part() -> None:
 
 
 def test_no_step_reads_what_the_lock_does_not_know() -> None:
-    for command in (rest for word, rest in instructions(TEXT) if word == "RUN" and "pip" in rest and "install" in rest):
+    for command in (
+        rest for word, rest in instructions(TEXT) if word == "RUN" and "pip" in rest and "install" in rest
+    ):
         assert "--require-hashes" in command or "--no-index" in command

@@ -25,12 +25,18 @@ def exported() -> dict[str, set[str]]:
     for path in (ROOT / "src").rglob("*.py"):
         for kind, name, labels in made.findall(path.read_text(encoding="utf-8")):
             for suffix in SUFFIXES[kind]:
-                found[name + suffix] = set(re.findall(r"\w+", labels)) | ({"le"} if suffix == "_bucket" else set())
+                found[name + suffix] = set(re.findall(r"\w+", labels)) | (
+                    {"le"} if suffix == "_bucket" else set()
+                )
     return found
 
 
 def rules() -> list[dict[str, Any]]:
-    return [rule for group in yaml.safe_load(ALERTS.read_text(encoding="utf-8"))["groups"] for rule in group["rules"]]
+    return [
+        rule
+        for group in yaml.safe_load(ALERTS.read_text(encoding="utf-8"))["groups"]
+        for rule in group["rules"]
+    ]
 
 
 def asked() -> Iterator[tuple[str, str]]:
@@ -51,12 +57,11 @@ EXPRESSIONS = [pytest.param(expression, id=f"{who} {n}") for n, (who, expression
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_an_expression_asks_only_for_what_is_exported(expression: str) -> None:
     known = exported()
-    for name in re.findall(r"\bremuda_\w+", expression):
+    grouped = {label for names in re.findall(r"by \(([^)]*)\)", expression) for label in names.split(", ")}
+    for name, selector in re.findall(r"\b(remuda_\w+)({[^}]*})?", expression):
         assert name in known
-        labels = {label for names in re.findall(r"by \(([^)]*)\)", expression) for label in names.split(", ")}
-        labels |= set(re.findall(r"(\w+)=~?\"", expression))
         # the namespace comes from where the metrics were read
-        assert labels <= known[name] | {"namespace"}
+        assert grouped | set(re.findall(r"(\w+)=~?\"", selector)) <= known[name] | {"namespace"}
 
 
 def test_what_is_looked_for_is_found() -> None:
@@ -98,7 +103,9 @@ def test_the_chart_carries_both_unchanged(chart: Chart) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", [("check", "rules", ALERTS), ("test", "rules", CASES)], ids=["read", "fire"])
+@pytest.mark.parametrize(
+    "words", [("check", "rules", ALERTS), ("test", "rules", CASES)], ids=["read", "fire"]
+)
 def test_prometheus_takes_the_alerts(words: tuple[str, str, Path]) -> None:
     promtool = shutil.which("promtool")
     if promtool is None:

@@ -31,7 +31,9 @@ def monitoring_crd(kind: str) -> dict[str, Any]:
             "group": "monitoring.coreos.com",
             "scope": "Namespaced",
             "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
-            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
+            "versions": [
+                {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+            ],
         },
     }
 
@@ -42,7 +44,10 @@ def monitored(cluster: Cluster) -> Cluster:
     crds = [monitoring_crd(kind) for kind in ("ServiceMonitor", "PrometheusRule")]
     cluster.kubectl("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump_all(crds))
     cluster.kubectl(
-        "wait", "--for=condition=Established", "--timeout=60s", *(f"crd/{crd['metadata']['name']}" for crd in crds)
+        "wait",
+        "--for=condition=Established",
+        "--timeout=60s",
+        *(f"crd/{crd['metadata']['name']}" for crd in crds),
     )
     return cluster
 
@@ -90,7 +95,9 @@ def test_that_namespace_does_refuse_pods(chart: Chart, monitored: Cluster, restr
 
 def test_the_pods_may_use_their_lease_and_no_other(chart: Chart, monitored: Cluster, restricted: str) -> None:
     objects = [item for item in chart.objects(namespace=restricted) if item["kind"] not in CLUSTER_WIDE]
-    monitored.kubectl("apply", "--server-side", "-n", restricted, "-f", "-", stdin=yaml.safe_dump_all(objects))
+    monitored.kubectl(
+        "apply", "--server-side", "-n", restricted, "-f", "-", stdin=yaml.safe_dump_all(objects)
+    )
     token = monitored.token_for(restricted, "remuda")
     path = LEASES.format(restricted)
     for name in (LEASE, "another"):
@@ -107,7 +114,9 @@ def test_the_pods_may_use_their_lease_and_no_other(chart: Chart, monitored: Clus
     assert {where: monitored.request("GET", where, token=token).status for where in asked} == asked
 
 
-def test_a_release_is_installed_upgraded_and_uninstalled_and_objects_stay(chart: Chart, new_cluster: NewCluster) -> None:
+def test_a_release_is_installed_upgraded_and_uninstalled_and_objects_stay(
+    chart: Chart, new_cluster: NewCluster
+) -> None:
     cluster = new_cluster()
     helm = chart.helm
     at = ("--kubeconfig", cluster.kubeconfig(), "--namespace", "ci")
@@ -124,7 +133,12 @@ def test_a_release_is_installed_upgraded_and_uninstalled_and_objects_stay(chart:
 
     pools = "/apis/remuda.dev/v1alpha1/namespaces/ci/runnerpools"
     spec = {"class": "local/shell", "source": {"queue": {}}, "provider": {"process": {}}, "max": 1}
-    pool = {"apiVersion": "remuda.dev/v1alpha1", "kind": "RunnerPool", "metadata": {"name": "shell"}, "spec": spec}
+    pool = {
+        "apiVersion": "remuda.dev/v1alpha1",
+        "kind": "RunnerPool",
+        "metadata": {"name": "shell"},
+        "spec": spec,
+    }
     cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd/runnerpools.remuda.dev")
     assert cluster.request("POST", pools, pool).status == 201
 
@@ -135,6 +149,10 @@ def test_a_release_is_installed_upgraded_and_uninstalled_and_objects_stay(chart:
     done = helm("uninstall", "remuda", *at)
     assert done.code == 0, done.err
     assert cluster.request("GET", DEPLOYMENT.format("ci")).status == 404
+    crd = cluster.request(
+        "GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/runnerpools.remuda.dev"
+    )
+    assert "deletionTimestamp" not in crd.json()["metadata"]
     assert [item["metadata"]["name"] for item in cluster.request("GET", pools).json()["items"]] == ["shell"]
 
     done = helm("install", "remuda", chart.path, *at, values={})

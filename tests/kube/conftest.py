@@ -23,6 +23,9 @@ from remuda.loop.clock import SystemClock
 
 DEADLINE_S = 60.0
 
+#: for servers without TLS
+PLAIN = Fixed(Trust(verify=False))
+
 NewClient = Callable[..., Client]
 
 
@@ -56,7 +59,7 @@ async def new_client() -> AsyncIterator[NewClient]:
     async with AsyncExitStack() as stack:
 
         def make(to: str | Access, credentials: Credentials | None = None, **options: Any) -> Client:
-            access = to if isinstance(to, Access) else Access(to, credentials or Fixed(Trust()))
+            access = to if isinstance(to, Access) else Access(to, credentials or PLAIN)
             client = Client(access, SystemClock(), random.Random(1), **options)
             stack.push_async_callback(client.close)
             return client

@@ -94,6 +94,7 @@ class Loopback:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.sleep(0)  # transports close in the next round
 
     @property
     def port(self) -> int:
@@ -109,11 +110,12 @@ class Loopback:
         self._tasks.add(task)
         self.opened += 1
         try:
-            with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+            # A cancelled one ends quietly, or asyncio complains that a connection's task was.
+            with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
                 while await self._one(reader, writer):
                     pass
         finally:
-            writer.close()
+            writer.transport.abort() if task.cancelling() else writer.close()
             self._tasks.discard(task)
 
     async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
@@ -150,7 +152,10 @@ class Loopback:
         host, _, port = target.rpartition(":")
         far_reader, far_writer = await asyncio.open_connection(host, int(port))
         writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-        await asyncio.gather(_pour(reader, far_writer), _pour(far_reader, writer))
+        try:
+            await asyncio.gather(_pour(reader, far_writer), _pour(far_reader, writer))
+        finally:
+            far_writer.transport.abort()
         return False
 
 
@@ -178,6 +183,7 @@ class Wire:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.sleep(0)  # transports close in the next round
 
     def cut(self) -> None:
         """Break every connection there is."""
@@ -208,7 +214,7 @@ class Wire:
             _reset(writer)
             return
         try:
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, asyncio.CancelledError):
                 far_reader, far_writer = await asyncio.open_connection(self._to.hostname, self._to.port)
                 self._open.append(far_writer)
                 pours = [
@@ -220,9 +226,9 @@ class Wire:
                 finally:
                     for pour in pours:
                         pour.cancel()
-                    far_writer.close()
+                    far_writer.transport.abort()
         finally:
-            writer.close()
+            writer.transport.abort() if task.cancelling() else writer.close()
             self._tasks.discard(task)
 
 

@@ -3,12 +3,13 @@
 import base64
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kube.conftest import SetClock
 from tests.servers.authority import Authority
@@ -349,6 +350,7 @@ anything = st.recursive(
 )
 
 
+@settings(max_examples=50)
 @given(clusters=anything, users=anything, contexts=anything, current=anything)
 def test_safety_whatever_a_kubeconfig_holds_nothing_but_bad_input_comes_of_it(
     tmp_path_factory: pytest.TempPathFactory,
@@ -364,6 +366,7 @@ def test_safety_whatever_a_kubeconfig_holds_nothing_but_bad_input_comes_of_it(
         find_access({"KUBECONFIG": str(file)}, CLOCK)
 
 
+@settings(max_examples=50)
 @given(cluster=anything, user=anything, server=st.text(max_size=30))
 def test_safety_whatever_a_cluster_or_user_holds_nothing_but_bad_input_comes_of_it(
     tmp_path_factory: pytest.TempPathFactory, cluster: object, user: object, server: str
@@ -375,7 +378,5 @@ def test_safety_whatever_a_cluster_or_user_holds_nothing_but_bad_input_comes_of_
     )
     whole["users"][0]["user"] = user
     file.write_text(yaml.safe_dump(whole))
-    try:
+    with suppress(BadInput):
         find_access({"KUBECONFIG": str(file)}, CLOCK)
-    except BadInput as error:
-        assert str(error)

@@ -4,12 +4,15 @@ import asyncio
 import ssl
 import subprocess
 import time
+from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.kube.conftest import NewClient, eventually, server_context
+from tests.kube.conftest import PLAIN, NewClient, eventually, server_context
 from tests.kube.loopback import CLOSE, RESET, SILENT, Asked, Loopback, Reply, Wire, failure, reply
 from tests.servers.authority import Authority
 
@@ -22,13 +25,13 @@ from remuda.kube.errors import (
     Fenced,
     Forbidden,
     KubeError,
-    Status,
     Unauthorized,
     Unreachable,
     Untrusted,
 )
 from remuda.kube.resources import CONFIG_MAPS, NODES, Thing
 from remuda.kube.trust import Pair, Trust
+from remuda.loop.clock import SystemClock
 
 NODE = {"metadata": {"name": "n", "uid": "u"}}
 
@@ -82,7 +85,11 @@ async def failing(client: Client) -> KubeError:
             "302 Found: the server redirects to https://login.example.com/; give its right address",
             id="a redirect",
         ),
-        pytest.param(reply(b"", "204 No Content"), "204 No Content: the answer is", id="no content"),
+        pytest.param(
+            reply(b"", "204 No Content"),
+            "the answer cannot be read: Input data was truncated",
+            id="no content",
+        ),
         pytest.param(failure(418, "Teapot", "no coffee"), "418 Teapot: no coffee", id="a status"),
         pytest.param(
             reply(b"<h1>Bad\n gateway</h1>", "418 Odd", kind="text/html"),
@@ -198,7 +205,7 @@ async def test_a_storm_of_5xx_is_met_with_growing_pauses(new_client: NewClient) 
 
     async with Loopback(answer) as server:
         await get(new_client(server.url))
-    gaps = [later - sooner for sooner, later in zip(times, times[1:], strict=False)]
+    gaps = [later - sooner for sooner, later in pairwise(times)]
     for gap, least in zip(gaps, [0.125, 0.25, 0.5, 1.0], strict=True):
         assert gap >= least - 0.01
 
@@ -248,7 +255,7 @@ async def test_a_big_status_is_read_whole_though_it_comes_in_pieces(new_client: 
     body = {"reason": "Conflict", "message": "m", "details": {"causes": [cause] * 5_000}}
     raw = reply(body, "409 Conflict").raw
 
-    async with Wire("http://127.0.0.1:9") as _, Loopback([Reply(raw)]) as server:
+    async with Loopback([Reply(raw)]) as server:
         error = await failing(new_client(server.url))
     assert isinstance(error, Conflict)
     assert error.managers == ('conflict with "someone"',) * 5_000
@@ -319,7 +326,8 @@ async def test_a_watch_renews_its_credentials_too(new_client: NewClient) -> None
     async with Loopback(knows_new) as server:
         client = new_client(server.url, Renewed())
         async with client.watch(NODES, "1") as lines:
-            assert [line async for line in lines] == [b'{"metadata"'] or True
+            assert [line async for line in lines] == []
+        assert [asked.headers["authorization"] for asked in server.asked] == ["Bearer old", "Bearer new"]
 
 
 async def test_credentials_that_are_refused_twice_are_an_error(new_client: NewClient) -> None:
@@ -355,8 +363,10 @@ async def test_no_cookies_are_kept(new_client: NewClient) -> None:
 # TLS
 
 
-def trusting(url: str, authority: Authority, **fields: str) -> Access:
-    return Access(url, Fixed(Trust(authority.certificate.read_text())), **fields)
+def trusting(
+    url: str, authority: Authority, proxy: str | None = None, server_name: str | None = None
+) -> Access:
+    return Access(url, Fixed(Trust(authority.certificate.read_text())), proxy=proxy, server_name=server_name)
 
 
 async def test_a_server_of_our_authority_is_trusted(
@@ -386,31 +396,41 @@ async def test_a_certificate_for_another_host_does_not_hold_unless_that_name_is_
         error = await failing(new_client(trusting(server.url, authority)))
         assert isinstance(error, Untrusted)
         assert "IP address mismatch, certificate is not valid for '127.0.0.1'" in str(error)
-        assert await get(new_client(trusting(server.url, authority, server_name="elsewhere")))
+        await get(new_client(trusting(server.url, authority, server_name="elsewhere")))
         error = await failing(new_client(trusting(server.url, authority, server_name="inside")))
         assert "Hostname mismatch, certificate is not valid for 'inside'" in str(error)
 
 
 async def test_an_expired_server_certificate_does_not_hold(new_client: NewClient, tmp_path: Path) -> None:
-    key, request, certificate = (tmp_path / name for name in ("key", "csr", "crt"))
+    key, request, certificate, extra = (tmp_path / name for name in ("key", "csr", "crt", "ext"))
+    extra.write_text("subjectAltName=IP:127.0.0.1\n")
     make = ["openssl", "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    make += ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
+    make += ["-subj", "/CN=x", "-keyout", str(key), "-out", str(request)]
     sign = ["openssl", "x509", "-req", "-in", str(request), "-signkey", str(key), "-days", "-1"]
-    for command in ([*make, "-keyout", str(key), "-out", str(request)], [*sign, "-out", str(certificate)]):
-        subprocess.run(command, check=True, capture_output=True, timeout=60)
+    sign += ["-extfile", str(extra), "-out", str(certificate)]
+    for command in (make, sign):
+        await asyncio.to_thread(subprocess.run, command, check=True, capture_output=True, timeout=60)
     access_to = Trust(certificate.read_text())
     async with Loopback([reply(NODE)], server_context(certificate, key)) as server:
         error = await failing(new_client(Access(server.url, Fixed(access_to))))
         assert isinstance(error, Untrusted)
         assert str(error).endswith("the certificate of 127.0.0.1 does not hold: certificate has expired")
-        assert await get(new_client(Access(server.url, Fixed(Trust(verify=False)))))
+        await get(new_client(Access(server.url, Fixed(Trust(verify=False)))))
 
 
 async def test_plain_http_where_tls_is_expected_is_told(new_client: NewClient) -> None:
-    async with Loopback([reply(NODE)]) as server:
-        error = await failing(new_client(server.url.replace("http", "https"), timeout=0.3))
-        assert isinstance(error, Unreachable)
-        assert "TLS failed" in str(error)
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.write(reply(b"", "400 Bad Request").raw)
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        error = await failing(new_client(f"https://127.0.0.1:{port}", timeout=0.3))
+    assert isinstance(error, Unreachable)
+    assert (
+        str(error) == f"getting nodes n: cannot connect to 127.0.0.1:{port}: TLS failed: WRONG_VERSION_NUMBER"
+    )
 
 
 async def test_new_client_certificates_make_new_connections_and_break_none(
@@ -535,22 +555,16 @@ async def test_the_fence_is_asked_after_the_connection_stands(
 
 
 @given(raw=st.binary(max_size=200), then=st.sampled_from([CLOSE, RESET]), whole=st.booleans())
-@settings(max_examples=60)
+@settings(max_examples=50)
 def test_safety_whatever_a_server_sends_nothing_but_a_kube_error_comes_of_it(
     raw: bytes, then: str, whole: bool
 ) -> None:
-    import random
-
-    from remuda.loop.clock import SystemClock
-
     async def world() -> None:
-        sent = reply(raw).raw if whole else raw
-        async with Loopback([Reply(sent, then)]) as server:
-            access = Access(server.url, Fixed(Trust(verify=False)))
-            async with Client(access, SystemClock(), random.Random(1), timeout=0.05) as client:
-                try:
-                    await get(client)
-                except KubeError as error:
-                    assert isinstance(error.status, Status)
+        async with (
+            Loopback([Reply(reply(raw).raw if whole else raw, then)]) as server,
+            Client(Access(server.url, PLAIN), SystemClock(), Random(1), timeout=0.05) as client,
+        ):
+            with suppress(KubeError):
+                await get(client)
 
     asyncio.run(world())

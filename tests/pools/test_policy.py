@@ -49,7 +49,11 @@ def test_a_pool_that_says_little_gets_the_defaults() -> None:
     template = setup.pools["shell"].template
     assert setup == Setup(
         Policy(
-            {"shell": PoolPolicy("shell", "local/shell", template, Bounds(3, 10), boot_timeout=10 * MINUTE)}
+            {
+                "shell": PoolPolicy(
+                    "shell", "local/shell", template, Bounds(3, 10), boot_timeout=10 * MINUTE, source="queue"
+                )
+            }
         ),
         {
             "shell": PoolSetup(
@@ -112,6 +116,7 @@ def test_a_pool_that_says_everything_is_heard() -> None:
                 guaranteed=4,
                 priority=-3,
                 weight=5,
+                source="queue",
             )
         },
         {"roof": 30},

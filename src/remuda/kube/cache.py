@@ -20,7 +20,7 @@ from remuda.loop.clock import Clock
 
 T = TypeVar("T", bound=Thing)
 
-_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.2, 30.0
+_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.2, 10.0
 #: a watch that lasted so long was a good one: the next failure begins with a short wait again
 _GOOD_S = 5.0
 

@@ -120,7 +120,20 @@ class Transport:
         headers = {"Authorization": f"Bearer {proof.token}"} if proof.token else {}
         if request.body is not None:
             headers["Content-Type"] = request.content
-        answer = await self._session().request(
+        try:
+            answer = await self._request(request, proof, headers, timeout)
+        except UnicodeError as error:
+            raise aiohttp.ClientError(f"no host can have this name: {error}") from error
+        if answer.status == 401 and renews:
+            answer.release()
+            self._access.credentials.renew(proof)
+            return await self._send(request, timeout, renews=False)
+        return answer
+
+    async def _request(
+        self, request: Request, proof: Proof, headers: Mapping[str, str], timeout: aiohttp.ClientTimeout
+    ) -> aiohttp.ClientResponse:
+        return await self._session().request(
             request.method,
             self._access.server + request.path,
             params=request.query,
@@ -133,11 +146,6 @@ class Transport:
             server_hostname=self._access.server_name,
             allow_redirects=False,
         )
-        if answer.status == 401 and renews:
-            answer.release()
-            self._access.credentials.renew(proof)
-            return await self._send(request, timeout, renews=False)
-        return answer
 
     async def _proof(self, doing: str) -> Proof:
         try:

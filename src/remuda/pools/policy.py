@@ -221,6 +221,7 @@ def _policy(
         guaranteed=member.guaranteed,
         priority=member.priority,
         weight=member.weight,
+        source=setup.source,
     )
 
 

@@ -70,6 +70,9 @@ def why_pool(db: sqlite3.Connection, name: str, at: Instant) -> Why:
     since, cycles = _unchanged(db, reason, cycle)
     steps = [Step(*line) for line in pool_lines(reason)]
     steps = [_with_holders(step, cycle, reason) if step.label == "ceiling" else step for step in steps]
+    policy = cycle.policy.pools.get(name)
+    if policy is not None and policy.source:
+        steps[0] = structs.replace(steps[0], remark=f"source {policy.source}")
     override = next(seen.override for seen in cycle.snapshot.pools if seen.name == name)
     if override != Override():
         steps.append(

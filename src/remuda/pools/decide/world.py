@@ -127,6 +127,8 @@ class PoolPolicy(Struct, frozen=True, gc=False):
     guaranteed: int = 0
     priority: int = 0
     weight: int = 1
+    #: where its needs come from; for telling alone
+    source: str = ""
 
 
 class Policy(Struct, frozen=True):

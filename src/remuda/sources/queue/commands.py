@@ -63,7 +63,7 @@ class _SubmitCommand(Command):
     "--secret-env",
     multiple=True,
     metavar="K=FILE",
-    help="An environment variable whose value is read from a file when the job starts, and masked in its output.",
+    help="An environment variable whose value is read from a file when the job starts, and masked in its output (values of four characters or more).",
 )
 @pass_session
 def submit(

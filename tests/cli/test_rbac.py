@@ -1,0 +1,46 @@
+"""`remuda rbac`: permissions, for kubectl."""
+
+import json
+
+import pytest
+import yaml
+from tests.cli.conftest import Run
+
+from remuda.kube.rbac import cluster_role, role
+
+
+@pytest.mark.parametrize(
+    ("options", "made"),
+    [
+        pytest.param([], role("up", "remuda"), id="a Role"),
+        pytest.param(["--namespace", "ci"], role("up", "remuda", "ci"), id="a Role of a namespace"),
+        pytest.param(["--name", "mine"], role("up", "mine"), id="a Role by a name"),
+        pytest.param(["--cluster-wide"], cluster_role("up", "remuda"), id="a ClusterRole"),
+    ],
+)
+def test_the_command_prints_it_for_kubectl(options: list[str], made: object, run: Run) -> None:
+    assert yaml.safe_load(run("rbac", "up", *options).out) == made
+    assert json.loads(run("rbac", "up", *options, "-o", "json").out) == made
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        pytest.param(
+            ["validate"],
+            "validate asks nothing of the Kubernetes API; commands that do: up",
+            id="a command that needs nothing",
+        ),
+        pytest.param(
+            ["uq"], "there is no command uq; commands that need permissions: up", id="a command there is not"
+        ),
+        pytest.param(
+            ["up", "--cluster-wide", "--namespace", "ci"],
+            "a ClusterRole has no namespace: say either --namespace or --cluster-wide",
+            id="a ClusterRole of a namespace",
+        ),
+    ],
+)
+def test_what_cannot_be_printed_is_told(words: list[str], told: str, run: Run) -> None:
+    ran = run("rbac", *words)
+    assert (ran.code, ran.out, ran.err) == (2, "", f"remuda: {told}\n")

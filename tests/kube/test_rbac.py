@@ -1,0 +1,52 @@
+"""The table of permissions; that the chart grants the same is tested with the chart."""
+
+import pytest
+
+from remuda.cli.tree import COMMANDS
+from remuda.kube.rbac import LEASE, NEEDS, Rule, cluster_role, role
+
+VERBS = {"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
+
+
+def test_a_role_holds_the_rules_of_its_command() -> None:
+    made = role("up", "ci-remuda", "ci")
+    assert made["metadata"] == {"name": "ci-remuda", "namespace": "ci"}
+    assert made["rules"] == [rule.written() for rule in NEEDS["up"]]
+
+
+def test_a_cluster_role_has_the_same_rules_and_no_namespace() -> None:
+    made = cluster_role("up", "remuda")
+    assert (made["kind"], made["metadata"]) == ("ClusterRole", {"name": "remuda"})
+    assert made["rules"] == role("up", "remuda")["rules"]
+
+
+def test_names_are_written_only_where_there_are_any() -> None:
+    rule = Rule("g", ("things",), ("get",))
+    assert rule.written() == {"apiGroups": ["g"], "resources": ["things"], "verbs": ["get"]}
+    assert Rule("g", ("things",), ("get",), ("one",)).written() == {
+        **rule.written(),
+        "resourceNames": ["one"],
+    }
+
+
+@pytest.mark.parametrize("command", NEEDS)
+def test_nothing_is_granted_twice_or_wholesale(command: str) -> None:
+    granted = [
+        (rule.group, resource, verb)
+        for rule in NEEDS[command]
+        for resource in rule.resources
+        for verb in rule.verbs
+    ]
+    assert len(granted) == len(set(granted))
+    assert {verb for _, _, verb in granted} <= VERBS
+    assert not any("*" in part for grant in granted for part in grant)
+
+
+def test_only_commands_there_are_need_anything() -> None:
+    assert NEEDS.keys() <= COMMANDS.keys()
+
+
+def test_the_lease_is_the_one_that_replicas_are_elected_by() -> None:
+    from remuda import cluster
+
+    assert cluster.LEASE == LEASE
