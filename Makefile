@@ -7,7 +7,7 @@ READY := .venv/.ready
 JOBS ?= 2
 SEED ?= 1
 
-.PHONY: run test quick lint types bench sim soak servers lock clean help
+.PHONY: run test quick lint types bench sim soak chart servers lock clean help
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -45,6 +45,9 @@ sim: $(READY)  ## the seeded histories; one of them again with SEED=…
 soak: $(READY)  ## new seeds, for as long as you like
 	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n $(JOBS) tests/pools tests/rules tests/sim
 	$(BIN)/remuda simulate pools --seed $(SEED)000 --seeds 200
+
+chart: $(READY)  ## the whole Helm chart, in build/charts
+	PATH=$(CURDIR)/$(BIN):$$PATH charts/package
 
 lock:  ## renew the locked versions
 	$(BIN)/python -m pip install --quiet uv

@@ -21,6 +21,7 @@ from remuda.kube.errors import KubeError
 from remuda.kube.events import Events
 from remuda.kube.lease import Leadership, Term
 from remuda.kube.limits import RateLimit
+from remuda.kube.rbac import LEASE
 from remuda.kube.resources import Key, Resource, Thing
 from remuda.loop.clock import Clock
 from remuda.loop.logs import Log
@@ -33,7 +34,6 @@ from remuda.output.words import number, sentence
 
 #: how often statuses that could not be written are tried again
 _GLANCE_S = 5.0
-LEASE = "remuda"
 
 
 class Whole(Thing, frozen=True, gc=False):

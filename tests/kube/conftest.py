@@ -4,7 +4,7 @@ import asyncio
 import random
 import ssl
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -141,9 +141,9 @@ def new_robot(cluster: Cluster, namespace: str) -> Callable[[str], Robot]:
 
 
 @pytest.fixture(scope="session")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Authority]:
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     """A certificate authority of our own."""
-    yield Authority(tmp_path_factory.mktemp("tls") / "authority")
+    return Authority(tmp_path_factory.mktemp("tls") / "authority")
 
 
 @pytest.fixture(scope="session")

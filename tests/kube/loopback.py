@@ -185,6 +185,11 @@ class Wire:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await asyncio.sleep(0)  # transports close in the next round
 
+    @property
+    def open_count(self) -> int:
+        """How many connections were opened since the last cut."""
+        return len(self._open)
+
     def cut(self) -> None:
         """Break every connection there is."""
         for writer in self._open:

@@ -37,7 +37,7 @@ BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"
 
 
 class ConfigMap(Thing, frozen=True, gc=False):
-    data: dict[str, str] = {}
+    data: dict[str, str] = field(default_factory=dict)
 
 
 class Replicas(Struct, frozen=True):
@@ -150,7 +150,7 @@ async def test_what_exists_or_is_wrong_is_an_error_of_its_own(admin: Client, nam
     await admin.create(CONFIG_MAPS, config_map("c"), Thing, namespace)
     with pytest.raises(Conflict, match="409 AlreadyExists"):
         await admin.create(CONFIG_MAPS, config_map("c"), Thing, namespace)
-    with pytest.raises(Invalid, match="creating configmaps .*/Not a name: 422 Invalid: .*RFC 1123"):
+    with pytest.raises(Invalid, match=r"creating configmaps .*/Not a name: 422 Invalid: .*RFC 1123"):
         await admin.create(CONFIG_MAPS, config_map("Not a name"), Thing, namespace)
     with pytest.raises(Missing, match="listing nothings: 404"):
         await admin.list(Resource("", "v1", "nothings", "Nothing"), Thing)
@@ -352,7 +352,7 @@ async def test_requests_at_a_server_that_is_down_end_at_their_deadline(
         timeout=1.0,
     )
     began = time.monotonic()
-    with pytest.raises(Unreachable, match="cannot connect to 127.0.0.1:1"):
+    with pytest.raises(Unreachable, match=r"cannot connect to 127\.0\.0\.1:1"):
         await client.get(CONFIG_MAPS, "c", Thing, namespace)
     assert time.monotonic() - began < DEADLINE_S / 2
 

@@ -6,8 +6,10 @@ machine means that the machine is gone.
 """
 
 import asyncio
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 
 from remuda.loop.clock import Clock
 from remuda.model.machines import Ended, Machine, Order, State, Supplied, machine_name, pool_of
@@ -33,6 +35,8 @@ from remuda.pools.ports import Provider, Source
 
 LOOP = "pools"
 _NO_NEED = Need(0, 0)
+_NO_HAND = Override()
+_name_of = attrgetter("name")
 
 
 class PoolsJob:
@@ -64,8 +68,9 @@ class PoolsJob:
         by_source = dict(zip(self._sources, readings, strict=True))
         workers = {name: worker for reading in readings for name, worker in reading.workers.items()}
         machines: dict[str, list[Machine]] = defaultdict(list)
-        for supplied in (item for some in lists for item in some):
-            machines[supplied.pool].append(_machine(supplied, workers.pop(supplied.name, None)))
+        for listed in lists:
+            for supplied in listed:
+                machines[supplied.pool].append(_machine(supplied, workers.pop(supplied.name, None)))
         for name, worker in workers.items():
             machines[pool_of(name)].append(_vanished(name, worker))
         overrides = self._overrides()
@@ -82,8 +87,8 @@ class PoolsJob:
         # A pool nobody configures any more has no need; its idle machines may go.
         needs = readings[setup.source].needs if setup else {}
         need = needs.get(setup.job_class) if setup else _NO_NEED
-        machines.sort(key=lambda machine: machine.name)
-        return PoolSeen(name, need, tuple(machines), overrides.get(name, Override()))
+        machines.sort(key=_name_of)
+        return PoolSeen(name, need, tuple(machines), overrides.get(name, _NO_HAND))
 
     def decide(
         self, seen: Snapshot, memory: Memory, policy: Policy, now: Instant
@@ -139,9 +144,10 @@ class PoolsJob:
 
     async def _find(self, name: str) -> tuple[Provider, Supplied] | None:
         for provider in self._providers.values():
-            for machine in await provider.list():
-                if machine.name == name:
-                    return provider, machine
+            listed = await provider.list()
+            place = bisect_left(listed, name, key=_name_of)
+            if place < len(listed) and listed[place].name == name:
+                return provider, listed[place]
         return None
 
     def _source_of(self, pool: str) -> Source:

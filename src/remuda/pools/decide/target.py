@@ -129,8 +129,9 @@ def falling_steps(before: Steps, wanted: int, live: int, now: Instant, delay: in
     until now, so that a lost memory waits the whole delay. Steps change only when something changed, so a quiet
     pool remembers the same bytes.
     """
-    if len(before) == 1 and before[0][1] == wanted and before[0][0] <= now:
-        return before
+    if before and before[-1][1] == wanted and before[-1][0] <= now:
+        if len(before) == 1 or before[1][0] + delay > now:
+            return before
     steps = [(min(since, now), count) for since, count in before] or [(now, live)]
     if steps[-1][1] != wanted:
         since = now
