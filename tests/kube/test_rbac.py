@@ -3,7 +3,7 @@
 import pytest
 
 from remuda.cli.tree import COMMANDS
-from remuda.kube.rbac import LEASE, NEEDS, Rule, cluster_role, role
+from remuda.kube.rbac import NEEDS, Rule, cluster_role, role
 
 VERBS = {"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
 
@@ -44,9 +44,3 @@ def test_nothing_is_granted_twice_or_wholesale(command: str) -> None:
 
 def test_only_commands_there_are_need_anything() -> None:
     assert NEEDS.keys() <= COMMANDS.keys()
-
-
-def test_the_lease_is_the_one_that_replicas_are_elected_by() -> None:
-    from remuda import cluster
-
-    assert cluster.LEASE == LEASE

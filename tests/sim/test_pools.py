@@ -16,15 +16,14 @@ from remuda.sim.pools import Scenario, Summary, day, hostile, simulate
 from remuda.sim.provider import Behaviour
 from remuda.sim.scenario import Arrival, pool_setup
 
-SEEDS = range(60)
-CHUNK = 6
-
 #: what each of these seeds once showed
-REGRESSIONS = [
-    pytest.param(37, id="a creation carried out again after a crash made a machine a second time"),
-    pytest.param(22, id="a creation whose machine was over and gone was repeated above the maximum"),
-    pytest.param(6, id="a pool that backs off was taken for one at rest"),
-]
+REGRESSIONS = {
+    2: "machines on their way out did not count against the maximum",
+    11: "a creation that was carried out again after a crash made a machine that had come and gone",
+    25: "a call that was cut off while it was written left the queue's counts behind the store",
+}
+SEEDS = [seed for seed in range(60) if seed not in REGRESSIONS]
+CHUNK = 6
 
 
 def story(scenario: Scenario, seed: int) -> Summary:
@@ -40,7 +39,7 @@ def test_hostile_histories_break_no_rule(first: int) -> None:
         story(hostile(seed), seed)
 
 
-@pytest.mark.parametrize("seed", REGRESSIONS)
+@pytest.mark.parametrize("seed", [pytest.param(seed, id=told) for seed, told in REGRESSIONS.items()])
 def test_what_went_wrong_once_does_not_again(seed: int) -> None:
     story(hostile(seed), seed)
 
@@ -107,10 +106,10 @@ def test_a_job_whose_machine_dies_is_retried_or_fails_by_its_policy(light: bool)
 
 
 def test_a_small_day_is_a_day() -> None:
-    summary = day(pools=5, jobs=2_000, seed=3)
-    assert (summary.jobs, summary.jobs_done + summary.jobs_failed) == (2_000, 2_000)
+    summary = day(pools=3, jobs=600, seed=3)
+    assert (summary.jobs, summary.jobs_done + summary.jobs_failed) == (600, 600)
     assert summary.seconds >= 24 * 3_600
-    assert summary == day(pools=5, jobs=2_000, seed=3)
+    assert 0 < summary.utilisation < 1
 
 
 @pytest.mark.parametrize(

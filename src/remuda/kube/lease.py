@@ -178,18 +178,16 @@ class Leadership:
         began, wall_began = self._clock.monotonic(), self._clock.now()
         lease = await self._read()
         now = self._clock.monotonic()
-        if lease is None:
-            if now < self._term_over and not self.holds():
-                return  # someone removed it; whoever held it may not know yet
-        else:
-            if lease.metadata.resource_version != self._seen[0]:
-                self._seen = (lease.metadata.resource_version, now)
-            self._term_over = self._seen[1] + max(self._term.duration, lease.spec.lease_duration_seconds)
-            held_by = lease.spec.holder_identity
-            if held_by != self.identity:
-                self._may_be_holder = False
-            if held_by not in ("", self.identity) and now < self._term_over:
-                return
+        version, spec = (lease.metadata.resource_version, lease.spec) if lease else ("", LeaseSpec())
+        if version != self._seen[0]:
+            self._seen = (version, now)
+        self._term_over = self._seen[1] + max(self._term.duration, spec.lease_duration_seconds)
+        if spec.holder_identity != self.identity:
+            self._may_be_holder = False
+        # One that is gone though we knew it was removed by hand, and its holder may not know yet.
+        is_ours = spec.holder_identity in ("", self.identity) if lease else self.holds()
+        if not is_ours and now < self._term_over:
+            return
         self._may_be_holder = True
         version = await self._write(lease)
         if version is not None:

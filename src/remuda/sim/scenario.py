@@ -114,7 +114,7 @@ def hostile(seed: int, *, seconds: float = 1_800.0) -> Scenario:
         behaviour,
         _faults(dice),
         unnoticed=0.3,
-        pace=Pace(interval=dice.choice((2.0, 5.0, 10.0)), gap=dice.choice((0.1, 1.0, 2.0)), stop_grace=1.0),
+        pace=Pace(interval=dice.choice((5.0, 10.0)), gap=dice.choice((0.2, 2.0, 4.0)), stop_grace=1.0),
     )
 
 

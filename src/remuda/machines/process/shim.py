@@ -370,7 +370,8 @@ class Shim:
             "output_bytes": output.total,
         }
         try:
-            write_json(f"{order['directory']}/result.json", self.finished, sync=True)
+            # Not flushed: after a power cut the machine is lost anyway, and its job settled by that.
+            write_json(f"{order['directory']}/result.json", self.finished)
         except OSError as problem:
             self.finished["detail"] += f"{'; ' if notes else ''}the result was not written: {problem}"
         say(

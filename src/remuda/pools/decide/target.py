@@ -129,9 +129,9 @@ def falling_steps(before: Steps, wanted: int, live: int, now: Instant, delay: in
     until now, so that a lost memory waits the whole delay. Steps change only when something changed, so a quiet
     pool remembers the same bytes.
     """
-    if before and before[-1][1] == wanted and before[-1][0] <= now:
-        if len(before) == 1 or before[1][0] + delay > now:
-            return before
+    is_quiet = bool(before) and before[-1][1] == wanted and before[-1][0] <= now
+    if is_quiet and (len(before) == 1 or before[1][0] + delay > now):
+        return before
     steps = [(min(since, now), count) for since, count in before] or [(now, live)]
     if steps[-1][1] != wanted:
         since = now
