@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import random
 import signal
 import subprocess
@@ -12,6 +13,8 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from contextvars import Context, ContextVar, copy_context
+from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVarTuple
 
@@ -296,7 +299,7 @@ class World:
                 self.removed_at = self.loop.time()
 
 
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("seed", range(50))
 def test_safety_never_two_may_act_at_once_and_liveness_soon_one_does(seed: int) -> None:
     with asyncio.Runner(loop_factory=lambda: FreezingLoop(seed)) as runner:
         loop = runner.get_loop()
@@ -316,3 +319,221 @@ def test_safety_never_two_may_act_at_once_and_liveness_soon_one_does(seed: int) 
             return world.held
 
         assert len(runner.run(history())) >= 3
+
+
+def test_a_leader_that_is_cut_off_says_so_as_soon_as_its_time_is_over() -> None:
+    """Not when its request ends: whoever acts is told in time to stop."""
+    with asyncio.Runner(loop_factory=lambda: FreezingLoop(1)) as runner:
+        loop = runner.get_loop()
+        assert isinstance(loop, FreezingLoop)
+
+        async def history() -> list[float]:
+            world = World(loop, 1)
+            world.start()
+            (process, leadership, _) = world.replicas[0]
+            times: list[float] = []
+            began = asyncio.Event()
+
+            def changed() -> None:
+                times.append(process.monotonic())
+                began.set()
+
+            leadership._changed = changed
+            await began.wait()
+            process.is_cut_off = True
+            until = leadership._until
+            await asyncio.sleep(30)
+            await world.close()
+            return [times[0] - until + 10, times[1] - until]
+
+        first, last = runner.run(history())
+        assert 0 <= first < 2
+        assert 0 <= last < 0.2
+
+
+# Against a real server
+
+
+class Replica:
+    """A replica in a process of its own, and what it said so far: words and wall-clock seconds."""
+
+    def __init__(self, robot: Robot, directory: Path) -> None:
+        self.user = robot.user
+        self.said: list[tuple[str, float]] = []
+        kubeconfig = robot.cluster.kubeconfig(token=robot.token())
+        command = [sys.executable, "-m", "tests.kube.replica", str(kubeconfig), robot.namespace, robot.name]
+        self._errors = (directory / f"{robot.name}.log").open("wb")
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            cwd=Path(__file__).parents[2],
+        )
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            word, at = line.split()
+            self.said.append((word, float(at)))
+
+    def times(self, word: str) -> list[float]:
+        return [at for said, at in self.said if said == word]
+
+    def is_leading(self) -> bool:
+        changes = [word for word, _ in self.said if word in ("leading", "not-leading")]
+        return changes[-1:] == ["leading"]
+
+    def freeze(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write("freeze\n")
+        self.process.stdin.flush()
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self._reader.join()
+        for pipe in (self.process.stdin, self.process.stdout, self._errors):
+            assert pipe is not None
+            with contextlib.suppress(OSError):
+                pipe.close()
+
+
+@pytest.fixture
+def replicas(new_robot: Callable[[str], Robot], tmp_path: Path) -> Iterator[list[Replica]]:
+    """Two replicas, of which one leads; the leader comes first."""
+    made: list[Replica] = []
+    try:
+        for name in ("ada", "bob"):
+            robot = new_robot(name)
+            robot.permit(
+                ("coordination.k8s.io", "leases", "get list watch create update"),
+                ("-", "configmaps", "create patch"),
+            )
+            made.append(Replica(robot, tmp_path))
+        until = time.monotonic() + DEADLINE_S
+        while not (any(one.is_leading() for one in made) and all(one.times("ready") for one in made)):
+            assert time.monotonic() < until, [one.said for one in made]
+            time.sleep(0.02)
+        yield sorted(made, key=lambda one: not one.is_leading())
+    finally:
+        for one in made:
+            one.close()
+
+
+def slack() -> float:
+    """What a busy machine may add to a moment: processes wait their turn."""
+    return max(0.0, os.getloadavg()[0] / (os.cpu_count() or 1) - 1)
+
+
+@pytest.mark.slow
+async def test_of_two_replicas_one_leads_and_hands_over_at_once_when_it_stops(
+    replicas: list[Replica],
+) -> None:
+    leader, follower = replicas
+    assert not follower.times("leading")
+    stopped = time.time()
+    leader.process.send_signal(signal.SIGTERM)
+    await eventually(follower.is_leading, "the hand-over")
+    assert follower.times("leading")[0] - stopped < replica.TERM.act_for, "faster than any term ends"
+    await eventually(lambda: leader.process.poll() is not None, "the end of the old leader")
+    assert leader.process.returncode == 0
+    assert leader.times("not-leading")[0] <= follower.times("leading")[0]
+
+
+@pytest.mark.slow
+async def test_the_lease_of_a_killed_leader_passes_on_when_its_term_ends(replicas: list[Replica]) -> None:
+    leader, follower = replicas
+    killed = time.time()
+    leader.process.kill()
+    await eventually(follower.is_leading, "the hand-over")
+    took = follower.times("leading")[0] - killed
+    assert replica.TERM.act_for - replica.TERM.renew_every * 2 <= took
+    assert took <= replica.TERM.duration + 2 + slack()
+
+
+@pytest.mark.slow
+async def test_nothing_that_a_frozen_leader_begins_after_its_thaw_is_accepted(
+    replicas: list[Replica], cluster: Cluster, namespace: str, admin: Client
+) -> None:
+    """It freezes after it asked whether it leads and before it writes, which is the worst moment there is."""
+    leader, follower = replicas
+    leader.freeze()
+    await eventually(lambda: leader.times("frozen"), "the freeze")
+    await eventually(follower.is_leading, "the hand-over")
+    await asyncio.sleep(0.5)
+    thawed = time.time()
+    leader.process.send_signal(signal.SIGCONT)
+    await eventually(lambda: leader.times("refused"), "the write that is held back")
+    await eventually(lambda: leader.times("not-leading"), "the old leader's insight")
+    await admin.get(LEASES, replica.LEASE, Thing, namespace)
+    assert follower.is_leading()
+    assert len(leader.times("leading")) == 1
+
+    def writes() -> list[dict[str, Any]]:
+        expected = {"namespace": namespace, "resource": "configmaps", "name": "written"}
+        seen = [one for one in cluster.audit() if expected.items() <= one.get("objectRef", {}).items()]
+        return [one for one in seen if one["verb"] == "patch"]
+
+    def by(user: str, after: float) -> list[Mapping[str, Any]]:
+        return [one for one in writes() if one["user"]["username"] == user and instant(one) > after]
+
+    # The log is written in order: what the new leader wrote now comes after all that the old one may have.
+    now = time.time()
+    await eventually(lambda: by(follower.user, now), "the new leader's writes")
+    assert by(leader.user, 0)
+    assert by(leader.user, thawed) == []
+    last = max(instant(one) for one in by(leader.user, 0))
+    assert last < min(instant(one) for one in by(follower.user, 0)), "the writes of the two do not overlap"
+
+
+def instant(audited: Mapping[str, Any]) -> float:
+    return datetime.fromisoformat(audited["requestReceivedTimestamp"]).timestamp()
+
+
+@pytest.mark.slow
+async def test_a_leader_cut_off_from_the_server_stops_before_the_other_begins(
+    cluster: Cluster, namespace: str, new_client: NewClient, access_of: Callable[..., Access]
+) -> None:
+    clock = SystemClock()
+
+    def note(times: list[float]) -> None:
+        times.append(clock.monotonic())
+
+    stops: dict[str, list[float]] = {"near": [], "far": []}
+    async with Wire(cluster.url) as wire, asyncio.TaskGroup() as group:
+        sides = {"near": cluster.url, "far": wire.url}
+        leaderships: dict[str, Leadership] = {}
+        for name, url in sides.items():
+            leaderships[name] = Leadership(
+                new_client(access_of(cluster, url)),
+                "it",
+                namespace,
+                name,
+                clock,
+                random.Random(name),
+                Log(clock, lambda _: None),
+                partial(note, stops[name]),
+                replica.TERM,
+            )
+        far, near = leaderships["far"], leaderships["near"]
+        tasks = [group.create_task(far.run())]
+        await eventually(far.holds, "a first leader")
+        tasks.append(group.create_task(near.run()))
+        await eventually(lambda: near.leader == "far", "a follower that knows the leader")
+        wire.silence()
+        until = time.monotonic() + DEADLINE_S
+        while not near.holds():
+            assert time.monotonic() < until
+            await asyncio.sleep(0.005)
+        assert not far.holds()
+        await eventually(lambda: len(stops["far"]) == 2, "the word that it ended")
+        assert stops["far"][1] < stops["near"][0]
+        wire.restore()
+        await eventually(lambda: far.leader == "near", "the old leader's insight")
+        assert near.holds()
+        for task in tasks:
+            task.cancel()

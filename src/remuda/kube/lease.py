@@ -189,9 +189,9 @@ class Leadership:
         if not is_ours and now < self._term_over:
             return
         self._may_be_holder = True
-        version = await self._write(lease)
-        if version is not None:
-            self._seen = (version, self._clock.monotonic())
+        written = await self._write(lease)
+        if written is not None:
+            self._seen = (written, self._clock.monotonic())
             self._until = began + self._term.act_for
             self._wall_until = wall_began + int(self._term.act_for * SECOND)
 

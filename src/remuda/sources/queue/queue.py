@@ -233,7 +233,7 @@ class Queue:
             row, claim = await self._go_through(self._exchange(machine, terms, finished, leaving=leaving))
             if claim is None:
                 return Answer("end") if row.closed else None
-            work, problem = self._prepare(claim, terms)
+            work, problem = await asyncio.to_thread(self._prepare, claim, terms)
             if work is not None:
                 return Answer("run", work)
             now = self._clock.now()
