@@ -220,7 +220,7 @@ class Wire:
             return
         try:
             with contextlib.suppress(OSError, asyncio.CancelledError):
-                far_reader, far_writer = await asyncio.open_connection(self._to.hostname, self._to.port)
+                far_reader, far_writer = await asyncio.open_connection(sock=await self._far())
                 self._open.append(far_writer)
                 pours = [
                     asyncio.create_task(_pour(reader, far_writer, self._passes)),
@@ -235,6 +235,18 @@ class Wire:
         finally:
             writer.transport.abort() if task.cancelling() else writer.close()
             self._tasks.discard(task)
+
+    async def _far(self) -> socket.socket:
+        """A connection that takes in little beyond what is read, so that a slow reader is soon noticed."""
+        far = socket.socket()
+        far.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**16)
+        far.setblocking(False)
+        try:
+            await asyncio.get_running_loop().sock_connect(far, (self._to.hostname, self._to.port))
+        except BaseException:
+            far.close()
+            raise
+        return far
 
 
 async def _pour(

@@ -299,6 +299,7 @@ class World:
                 self.removed_at = self.loop.time()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(50))
 def test_safety_never_two_may_act_at_once_and_liveness_soon_one_does(seed: int) -> None:
     with asyncio.Runner(loop_factory=lambda: FreezingLoop(seed)) as runner:

@@ -196,6 +196,7 @@ async def test_a_write_that_can_only_be_done_once_is_repeated(
         assert len(server.asked) == 2
 
 
+@pytest.mark.slow
 async def test_a_storm_of_5xx_is_met_with_growing_pauses(new_client: NewClient) -> None:
     times: list[float] = []
 
@@ -210,6 +211,7 @@ async def test_a_storm_of_5xx_is_met_with_growing_pauses(new_client: NewClient) 
         assert gap >= least - 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", ["429 Too Many Requests", "503 Service Unavailable"])
 async def test_retry_after_is_honoured(new_client: NewClient, code: str) -> None:
     async with Loopback([reply(b"later", code, kind="text/plain", Retry_After="1"), reply(NODE)]) as server:

@@ -182,17 +182,18 @@ def _machine(supplied: Supplied, worker: Worker | None) -> Machine:
             State.DRAINING if worker.closed else State.CONFIGURED if worker.job is not None else State.IDLE
         )
         since = worker.since
+    # By position, which is twice as fast: this is done for every machine in every cycle.
     return Machine(
-        name=supplied.name,
-        pool=supplied.pool,
-        state=state,
-        template=supplied.template,
-        created_at=supplied.created_at,
-        since=since,
-        ready_at=supplied.ready_at,
-        job=job,
-        uses=uses,
-        ended=supplied.ended,
+        supplied.name,
+        supplied.pool,
+        state,
+        supplied.template,
+        supplied.created_at,
+        since,
+        supplied.ready_at,
+        job,
+        uses,
+        supplied.ended,
     )
 
 

@@ -112,7 +112,8 @@ def test_a_job_gets_default_signals_and_few_open_files(hold: Hold, remuda: Remud
     remuda.result("j")
     blocked, ignored, files = output(order).decode().splitlines()
     assert int(blocked.split()[1], 16) == 0
-    assert int(ignored.split()[1], 16) == 0
+    # 32 and 33 belong to the C library, which lets nobody set them: whoever started us may have ignored them.
+    assert int(ignored.split()[1], 16) & ~(0b11 << 31) == 0
     assert int(files) == 4  # with the directory that ls reads
 
 
