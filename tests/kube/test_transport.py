@@ -356,7 +356,7 @@ async def test_without_credentials_nothing_is_sent_and_the_error_says_what_for(n
 
 async def test_no_cookies_are_kept(new_client: NewClient) -> None:
     async with Loopback([reply(NODE, Set_Cookie="a=b")]) as server:
-        client = new_client(server.url)
+        client = new_client(server.url.replace("127.0.0.1", "localhost"))
         await get(client)
         await get(client)
         assert "cookie" not in server.asked[1].headers

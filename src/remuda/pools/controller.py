@@ -58,6 +58,8 @@ class PoolsJob:
         self._clock = clock
         self._meters = meters
         self.setups: dict[str, PoolSetup] = {}
+        #: machines of the last observation; most are the same in the next one
+        self._joined: dict[str, tuple[Supplied, Worker | None, Machine]] = {}
         #: told the reasons of each cycle
         self.tell: Callable[[tuple[Reason, ...]], None] = lambda _: None
 
@@ -68,9 +70,16 @@ class PoolsJob:
         by_source = dict(zip(self._sources, readings, strict=True))
         workers = {name: worker for reading in readings for name, worker in reading.workers.items()}
         machines: dict[str, list[Machine]] = defaultdict(list)
+        before, self._joined = self._joined, {}
         for listed in lists:
             for supplied in listed:
-                machines[supplied.pool].append(_machine(supplied, workers.pop(supplied.name, None)))
+                name = supplied.name
+                worker = workers.pop(name, None)
+                joined = before.get(name)
+                if joined is None or joined[0] is not supplied or joined[1] is not worker:
+                    joined = (supplied, worker, _machine(supplied, worker))
+                self._joined[name] = joined
+                machines[supplied.pool].append(joined[2])
         for name, worker in workers.items():
             machines[pool_of(name)].append(_vanished(name, worker))
         overrides = self._overrides()

@@ -71,13 +71,13 @@ def _day(pools: int, jobs: int, seed: int) -> Scenario:
 
 
 def _arrivals(dice: random.Random, classes: list[str], jobs: int) -> list[Arrival]:
-    """Bursts of up to six jobs of one class, all within a few seconds."""
+    """Bursts of up to four jobs of one class, handed in at once."""
     arrivals: list[Arrival] = []
     while len(arrivals) < jobs:
         hour = dice.choices(range(24), _BUSY)[0]
         at, job_class = (hour + dice.random()) * _HOUR_S, dice.choice(classes)
         arrivals += [
-            Arrival(at + dice.uniform(0, 5), job_class, dice.lognormvariate(4.5, 0.8), retries=2)
-            for _ in range(min(dice.randint(1, 6), jobs - len(arrivals)))
+            Arrival(at, job_class, dice.lognormvariate(4.5, 0.8), retries=2)
+            for _ in range(min(dice.randint(1, 4), jobs - len(arrivals)))
         ]
     return sorted(arrivals, key=lambda arrival: arrival.at)

@@ -14,6 +14,7 @@ from pathlib import Path
 from remuda.machines.process.pidfd import send
 
 GIVE_UP_S = 5.0
+CLEAN_LOOKS = 2
 
 
 def kill_leftovers(machine_id: str, directory: Path) -> int:
@@ -25,11 +26,18 @@ def kill_leftovers(machine_id: str, directory: Path) -> int:
         b"\0REMUDA_MACHINE_DIR=%b\0" % os.fsencode(directory),
     )
     deadline = time.monotonic() + GIVE_UP_S
-    while found := [pid for pid in _pids() if is_marked(pid, marks)]:
-        if time.monotonic() > deadline:
-            return len(found)
+    killed: set[int] = set()
+    clean = 0
+    # Twice in a row, because a process that is just being replaced by another program shows no environment; and those
+    # that were killed are waited for, because one that is dying shows none either.
+    while clean < CLEAN_LOOKS:
+        found = [pid for pid in _pids() if is_marked(pid, marks)]
         for pid in found:
             send(signal.SIGKILL, pid, lambda pid=pid: is_marked(pid, marks))  # type: ignore[misc]
+        killed = {pid for pid in killed.union(found) if _runs(pid)}
+        if killed and time.monotonic() > deadline:
+            return len(killed)
+        clean = 0 if killed else clean + 1
         time.sleep(0.005)
     return 0
 
@@ -41,6 +49,15 @@ def is_marked(pid: int, marks: tuple[bytes, ...]) -> bool:
     except OSError:
         return False
     return all(mark in environment for mark in marks)
+
+
+def _runs(pid: int) -> bool:
+    """True until it is gone, or dead and only not reaped yet."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return False
+    return stat.rpartition(b")")[2].split()[0] not in (b"Z", b"X")
 
 
 def _pids() -> list[int]:
