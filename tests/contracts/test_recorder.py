@@ -55,6 +55,10 @@ async def test_a_target_that_is_busy_gets_no_second_operation(recorder: PoolsRec
     assert recorder.operations()[0] == first[0]
 
 
+async def test_a_target_named_twice_in_one_plan_gets_one_operation(recorder: PoolsRecorder) -> None:
+    assert [operation.action.target for operation in await record(recorder, "a-1", "a-1")] == ["a-1"]
+
+
 async def test_an_outcome_stays_until_a_plan_saw_it(recorder: PoolsRecorder) -> None:
     (operation,) = await record(recorder, "a-1")
     await recorder.finish(operation, DONE)

@@ -229,6 +229,7 @@ class Notebook(Generic[S, M, P, A]):
                 self._next += 1
                 self._open[operation.id] = operation
                 started.append(operation)
+                busy.add(action.target)
         return tuple(started)
 
     async def finish(self, operation: Operation[A], outcome: Outcome) -> None:
