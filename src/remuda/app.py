@@ -142,12 +142,13 @@ class App:
         self._cluster = self._join(options.cluster, rng) if options.cluster else None
         self.home = DataDir(options.data_dir)
         path = self.home.path
+        self.files = JobFiles(path / "jobs")
         try:
+            self.files.prepare()
             self.store = SqliteStore(path / FILE, most_bytes=options.most_bytes, make_room=make_room)
         except BaseException:
             self.home.release()
             raise
-        self.files = JobFiles(path / "jobs")
         self.queue = Queue(self.store, self.files, clock, self._wake, reach)
         self._machines = ProcessMachines(path / "machines", path / SOCKET, clock, self._wake)
         providers: dict[str, Provider] = {"process": ProcessProvider(self._machines)}

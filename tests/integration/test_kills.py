@@ -149,7 +149,7 @@ def test_a_job_that_ends_while_nothing_runs_is_not_lost(running: Place) -> None:
     number = running.submit("sh", "-c", "sleep 0.5; echo done; exit 3")
     running.wait_running(number)
     running.kill()
-    result = running.data / "jobs" / f"{number}-1" / "result.json"
+    result = running.data / "jobs" / f"{number}-1.json"
     eventually(result.exists, "the result of the job")
     running.start()
     assert running.wait_end(number).attempts[-1].exit_code == 3

@@ -98,10 +98,6 @@ class SimFiles(JobFiles):
         super().__init__(Path("/sim"))
         self._results = results
 
-    def prepare(self, job: int, attempt: int) -> Path:
-        """Nothing to make."""
-        return self.attempt(job, attempt)
-
     def result(self, job: int, attempt: int) -> Finished | None:
         """What the shim wrote down."""
         return self._results.get((job, attempt))

@@ -157,16 +157,14 @@ def reply(answer: JSON, status: str = "200 OK") -> bytes:
 
 
 def run(directory: Path, job: str, *command: str, attempt: int = 1, **more: Any) -> JSON:
-    """An order to run a command, with an attempt directory of its own."""
-    place = directory / f"attempt-{job}-{attempt}"
-    place.mkdir(exist_ok=True)
+    """An order to run a command, with files of its own."""
     order = {
         "id": job,
         "attempt": attempt,
         "command": command,
         "env": {},
         "secrets": {},
-        "directory": str(place),
+        "files": str(directory / f"attempt-{job}-{attempt}"),
     }
     return {"do": "run", "job": {**order, "output_limit": 1_000_000, "timeout_ms": 600_000, **more}}
 
@@ -176,7 +174,8 @@ def sh(directory: Path, job: str, script: str, **more: Any) -> JSON:
 
 
 def output(order: JSON) -> bytes:
-    return (Path(order["job"]["directory"]) / "output.log").read_bytes()
+    path = Path(f"{order['job']['files']}.log")
+    return path.read_bytes() if path.exists() else b""
 
 
 class Machine:

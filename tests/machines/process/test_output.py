@@ -49,7 +49,7 @@ def test_output_that_cannot_be_the_beginning_of_a_value_is_not_held_back() -> No
     assert mask.feed(b"m") == b"hum"
 
 
-@pytest.mark.parametrize("size", [1, 7, 1_000, 100_000])
+@pytest.mark.parametrize("size", [pytest.param(1, marks=pytest.mark.slow), 7, 1_000, 100_000])
 def test_output_beyond_its_limit_keeps_its_head_and_its_tail(tmp_path: Path, size: int) -> None:
     text = b"".join(b"line %d\n" % number for number in range(30_000))
     output = Output(str(tmp_path / "o"), 1_000, Mask([]))
@@ -89,9 +89,18 @@ def test_output_to_a_full_disk_is_dropped_and_told() -> None:
     assert "No space left" in output.trouble
 
 
+def test_no_output_leaves_no_file(tmp_path: Path) -> None:
+    output = Output(str(tmp_path / "o"), 100, Mask(["secret"]))
+    output.feed(b"")
+    output.close()
+    assert not output.trouble
+    assert not (tmp_path / "o").exists()
+
+
 def test_output_that_someone_deleted_is_told(tmp_path: Path) -> None:
     output = Output(str(tmp_path / "o"), 100, Mask([]))
+    output.feed(b"012")
     (tmp_path / "o").unlink()
-    output.feed(b"012345")
+    output.feed(b"345")
     output.close()
     assert "was deleted" in output.trouble

@@ -6,14 +6,16 @@ from pathlib import Path
 import pytest
 from tests.loop.toy import virtually
 
-from remuda.errors import NotFound
+from remuda.errors import BadInput, NotFound
 from remuda.model.jobs import Attempt, Finished, Job, JobSpec, JobState
 from remuda.sources.queue.output import JobFiles, follow, written
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> JobFiles:
-    return JobFiles(tmp_path / "jobs")
+    made = JobFiles(tmp_path / "jobs")
+    made.prepare()
+    return made
 
 
 def job(state: str, *ended: bool) -> Job:
@@ -25,7 +27,7 @@ def job(state: str, *ended: bool) -> Job:
 
 
 def write(files: JobFiles, attempt: int, text: bytes) -> None:
-    with (files.prepare(1, attempt) / "output.log").open("ab") as file:
+    with Path(f"{files.stem(1, attempt)}.log").open("ab") as file:
         file.write(text)
 
 
@@ -117,7 +119,7 @@ def test_an_attempt_that_never_was_is_told(files: JobFiles, attempt: str) -> Non
 
 
 def test_a_result_is_read_back_and_only_by_its_own_attempt(files: JobFiles) -> None:
-    path = files.prepare(1, 2) / "result.json"
+    path = Path(f"{files.stem(1, 2)}.json")
     assert files.result(1, 2) is None
     path.write_text('{"job": 1, "attempt": 2, "status": "exited", "exit_code": 7}')
     assert files.result(1, 2) == Finished(1, 2, "exited", 7)
@@ -127,14 +129,21 @@ def test_a_result_is_read_back_and_only_by_its_own_attempt(files: JobFiles) -> N
 
 def test_preparing_twice_finds_what_is_there(files: JobFiles) -> None:
     write(files, 1, b"kept")
-    files.prepare(1, 1)
+    files.prepare()
     assert files.read(1, 1) == b"kept"
 
 
 def test_everything_of_a_job_is_forgotten_and_nothing_of_its_neighbours(files: JobFiles) -> None:
     for number in (1, 11):
         for attempt in (1, 2):
-            files.prepare(number, attempt)
+            for ending in (".log", ".json", ".json.part"):
+                Path(files.stem(number, attempt) + ending).touch()
     files.forget(1, 2)
     files.forget(99, 1)
-    assert sorted(path.name for path in files.root.iterdir()) == ["11-1", "11-2"]
+    assert {path.name.partition(".")[0] for path in files.root.iterdir()} == {"11-1", "11-2"}
+
+
+def test_a_place_that_cannot_be_made_is_bad_input(tmp_path: Path) -> None:
+    (tmp_path / "jobs").write_text("in the way")
+    with pytest.raises(BadInput, match=r"no place for their output: .*File exists"):
+        JobFiles(tmp_path / "jobs").prepare()

@@ -106,9 +106,6 @@ class NoFiles(JobFiles):
     def __init__(self) -> None:
         super().__init__(Path("/nowhere"))
 
-    def prepare(self, job: int, attempt: int) -> Path:
-        return self.attempt(job, attempt)
-
 
 def exited(work: Work, code: int = 0) -> Finished:
     return Finished(work.id, work.attempt, "exited", code)
@@ -130,8 +127,7 @@ async def test_a_waiting_job_is_given_at_once_with_all_it_needs(tmp_path: Path) 
         {"A": "1"},
         5_000,
     )
-    assert Path(work.directory).is_dir()
-    assert Path(work.directory).stat().st_mode & 0o777 == 0o700
+    assert work.files == f"{tmp_path}/{number}-1"
     assert desk.clock.monotonic() == 0
 
 
@@ -310,7 +306,7 @@ async def test_a_dead_machines_job_is_settled_by_the_result_it_left(tmp_path: Pa
     desk = Desk(tmp_path)
     number = await desk.submit()
     work = await desk.run_job()
-    Path(work.directory, "result.json").write_text(
+    Path(f"{work.files}.json").write_text(
         f'{{"job": {number}, "attempt": 1, "status": "exited", "exit_code": 0, "finished_at": 77}}'
     )
     await desk.queue.forget("shell-1")
@@ -338,7 +334,7 @@ async def test_a_dead_machines_job_without_a_result_is_lost_and_retried_or_faile
     for machine, state in (("shell-1", JobState.WAITING), ("shell-2", JobState.FAILED)):
         work = await desk.run_job(machine)
         if left is not None:
-            Path(work.directory, "result.json").write_bytes(left)
+            Path(f"{work.files}.json").write_bytes(left)
         await desk.queue.forget(machine)
         assert desk.job(number).state is state
     assert [(item.status, item.detail) for item in desk.job(number).attempts] == [
@@ -506,6 +502,7 @@ async def test_secrets_are_read_when_the_job_starts_and_the_store_never_sees_the
     assert b"hunter".hex().upper() not in dump
 
 
+@pytest.mark.slow
 @virtually
 async def test_thousands_of_jobs_that_cannot_start_are_failed_one_after_the_other() -> None:
     desk = Desk()
@@ -514,18 +511,6 @@ async def test_thousands_of_jobs_that_cannot_start_are_failed_one_after_the_othe
         await desk.submit(spec=spec)
     good = await desk.submit()
     assert (await desk.run_job()).id == good
-
-
-@virtually
-async def test_a_directory_that_cannot_be_made_fails_the_job_with_the_reason(tmp_path: Path) -> None:
-    desk = Desk(tmp_path / "jobs")
-    number = await desk.submit()
-    (tmp_path / "jobs").mkdir()
-    desk.files.attempt(number, 1).write_text("in the way")
-    asked = desk.soon(desk.next())
-    await asyncio.sleep(1)
-    assert desk.job(number).attempts[0].detail == "its directory cannot be made: File exists"
-    asked.cancel()
 
 
 # What the queue tells.
@@ -741,7 +726,9 @@ class Shop:
                     continue
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize(
+    "seed", [*range(5), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 25))]
+)
 def test_safety_and_liveness_every_job_runs_once_an_attempt_and_all_end_in_the_end(seed: int) -> None:
     async def history() -> None:
         shop = Shop(seed)
@@ -769,7 +756,9 @@ def test_safety_and_liveness_every_job_runs_once_an_attempt_and_all_end_in_the_e
     run(history(), seed=seed)
 
 
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize(
+    "seed", [*range(5), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 15))]
+)
 def test_liveness_nobody_waits_while_there_is_work(seed: int) -> None:
     """Machines hang up and come back at any time; a waiting job and a waiting machine always find each other."""
 

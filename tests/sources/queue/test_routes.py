@@ -30,6 +30,7 @@ class Shop:
         self.home = home
         self.store = SqliteStore(home / FILE)
         self.files = JobFiles(home / "jobs")
+        self.files.prepare()
         self.queue = Queue(self.store, self.files, SystemClock(), lambda: None)
         self.queue.serve({"shell": Terms("local/shell", None, 60_000)})
         routes = QueueRoutes(self.queue, self.files, lambda: {"local/shell"}).routes()
@@ -70,7 +71,7 @@ async def test_a_job_goes_through_the_api_from_submit_to_its_output(shop: Shop) 
     answer: Answer = await shop.post("/v1/shims/shell-1/next", {"id": "x"}, Answer)
     assert answer.job is not None
     assert (answer.do, answer.job.command) == ("run", ("echo", "hi"))
-    Path(answer.job.directory, "output.log").write_bytes(b"hi\n")
+    Path(f"{answer.job.files}.log").write_bytes(b"hi\n")
     finished = Finished(number, 1, "exited", 0)
     end: Answer = await shop.post("/v1/shims/shell-1/next", {"finished": finished, "leaving": True}, Answer)
     assert end == Answer("end")
@@ -85,7 +86,7 @@ async def test_output_is_streamed_while_the_job_runs(shop: Shop) -> None:
     number = await shop.submit()
     answer: Answer = await shop.post("/v1/shims/shell-1/next", {}, Answer)
     assert answer.job is not None
-    output = Path(answer.job.directory, "output.log")
+    output = Path(f"{answer.job.files}.log")
     output.write_bytes(b"one ")
     pieces = shop.remuda.stream(f"/v1/jobs/{number}/logs?follow=true")
     assert await asyncio.to_thread(next, pieces) == b"one "

@@ -28,8 +28,6 @@ UNKILLABLE_S = 10.0  # a process in uninterruptible sleep must not hold the resu
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 PRIVATE_DIRECTORY = 0o40700
-#: what the shim does not leave to the system; PIPE and XFSZ are ignored by every Python
-SHIM_SIGNALS = (signal.SIGTERM, signal.SIGCHLD, signal.SIGHUP, signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ)
 
 
 class StartError(Exception):
@@ -89,6 +87,9 @@ def launch(
 
     Returns once the command runs, or raises `StartError` with what kept it from running.
     """
+    # All that can be done before the fork is: whatever the child touches must be copied for it.
+    environment = _environment(order, machine, directory)
+    limits = _limits(machine["rlimits"])
     output, output_in = os.pipe()
     report, report_in = os.pipe()
     shim = os.getpid()
@@ -99,7 +100,33 @@ def launch(
             os.close(end)
         raise StartError(127, f"no process could be started: {problem}") from problem
     if not pid:
-        _become(order, machine, directory, output_in, report_in, prctl, shim)
+        doing = "leaving the shim's session"
+        try:
+            os.setsid()
+            if (
+                prctl is not None
+                and prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) == 0
+                and os.getppid() != shim
+            ):
+                os._exit(127)
+            if machine["cgroup"]:
+                doing = "entering its control group"
+                write_text(f"{machine['cgroup']}/cgroup.procs", "0")
+            doing = "entering the work directory"
+            os.chdir(f"{directory}/work")
+            os.dup2(output_in, 1)
+            os.dup2(output_in, 2)
+            signal.set_wakeup_fd(-1)
+            doing = "limiting its resources"
+            for kind, limit in limits:
+                resource.setrlimit(kind, (limit, limit))
+            doing = ""
+            _execute(order["command"], environment)
+        except BaseException as problem:  # noqa: BLE001 - the child has no one above it: all it can do is report
+            code, detail = _explain(problem, str(order["command"][:1])[1:-1])
+            os.write(report_in, json.dumps([code, f"{doing}: {problem}" if doing else detail]).encode())
+        finally:
+            os._exit(127)
     os.close(output_in)
     os.close(report_in)
     with open(report, "rb") as file:  # noqa: PTH123
@@ -112,49 +139,14 @@ def launch(
     return pid, output
 
 
-def _become(
-    order: dict[str, Any],
-    machine: dict[str, Any],
-    directory: str,
-    output: int,
-    report: int,
-    prctl: Prctl | None,
-    shim: int,
-) -> NoReturn:
-    doing = "leaving the shim's session"
-    try:
-        os.setsid()
-        if (
-            prctl is not None
-            and prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) == 0
-            and os.getppid() != shim
-        ):
-            os._exit(127)
-        if machine["cgroup"]:
-            doing = "entering its control group"
-            write_text(f"{machine['cgroup']}/cgroup.procs", "0")
-        doing = "entering the work directory"
-        os.chdir(f"{directory}/work")
-        null = os.open(os.devnull, os.O_RDONLY)
-        for source, target in ((null, 0), (output, 1), (output, 2)):
-            os.dup2(source, target)
-        signal.set_wakeup_fd(-1)
-        for number in SHIM_SIGNALS:
-            signal.signal(number, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_SETMASK, [])
-        doing = "limiting its resources"
-        for name, limit in machine["rlimits"].items():
-            kind = getattr(resource, f"RLIMIT_{name}")
-            hard = resource.getrlimit(kind)[1]
-            limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)  # noqa: PLW2901
-            resource.setrlimit(kind, (limit, limit))
-        doing = ""
-        _execute(order["command"], _environment(order, machine, directory))
-    except BaseException as problem:  # noqa: BLE001 - the child has no one above it: all it can do is report
-        code, detail = _explain(problem, str(order["command"][:1])[1:-1])
-        os.write(report, json.dumps([code, f"{doing}: {problem}" if doing else detail]).encode())
-    finally:
-        os._exit(127)
+def _limits(limits: dict[str, int]) -> list[tuple[int, int]]:
+    """Each resource with the limit asked for, or the lower one that is the most this system lets us set."""
+    found = []
+    for name, limit in limits.items():
+        kind = getattr(resource, f"RLIMIT_{name}")
+        hard = resource.getrlimit(kind)[1]
+        found.append((kind, limit if hard == resource.RLIM_INFINITY else min(limit, hard)))
+    return found
 
 
 def _execute(command: list[str], environment: dict[str, str]) -> NoReturn:

@@ -75,7 +75,8 @@ class Output:
     """
     A job's output on disk: masked, whole up to its limit, then only the last 64 KiB.
 
-    What cannot be written is dropped and told in `trouble`: a full disk must not stop a job.
+    A job that prints nothing leaves no file. What cannot be written is dropped and told in `trouble`: a full disk must
+    not stop a job.
     """
 
     def __init__(self, path: str, limit: int, mask: Mask) -> None:
@@ -86,10 +87,6 @@ class Output:
         self.last = b"\n"
         self.trouble = ""
         self.file = -1
-        try:
-            self.file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
-        except OSError as problem:
-            self.trouble = f"the output was not kept: {problem}"
 
     def feed(self, chunk: bytes) -> None:
         """Take what the job wrote."""
@@ -120,8 +117,13 @@ class Output:
             self.left_out -= len(self.tail)
 
     def _store(self, data: bytes) -> None:
+        if not data or self.trouble:
+            return
         try:
-            while data and not self.trouble:
+            if self.file < 0:
+                self.file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
+            while data:
                 data = data[os.write(self.file, data) :]
         except OSError as problem:
-            self.trouble = f"part of the output was not kept: {problem}"
+            part = "part of " if self.file >= 0 else ""
+            self.trouble = f"{part}the output was not kept: {problem}"

@@ -22,7 +22,6 @@ if __name__ == "__main__":  # started by its path, with no search path of ours
     sys.path.append(os.path.abspath(f"{__file__}/../../../.."))  # noqa: PTH100
 
 from remuda.machines.process.launch import (
-    SHIM_SIGNALS,
     StartError,
     become_reaper,
     end_descendants,
@@ -43,8 +42,11 @@ if TYPE_CHECKING:
 
 GRACE_S = 5.0  # between asking a job to end and making it
 WATCH_AFTER_S = 0.1  # most jobs of a busy queue are over before anyone could cancel them
+KEEP_AFTER_S = 1.0  # a result that Remuda has not taken by then is written down
 LAST_WORD_S = 2.0  # how long a shim that must end waits for Remuda to hear of its last job
 CONSOLE_LIMIT = 1024 * 1024
+#: caught, with nothing to do, and not ignored: the system gives a new program its defaults only for what is caught
+CAUGHT = (signal.SIGTERM, signal.SIGCHLD, signal.SIGHUP, signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ)
 HELD = 75  # exit status of a shim that finds another one holding its machine
 
 
@@ -64,6 +66,8 @@ def main(directory: str) -> int:
         code, detail = ("crashed" if shim and shim.ready else "boot"), f"{type(problem).__name__}: {problem}"
         if shim and shim.job:
             shim.give_up(shim.job)
+    if shim and shim.result_file:
+        shim.keep_result()
     say(f"ended: {code} {detail}")
     if shim and shim.machine["cgroup"]:
         with contextlib.suppress(OSError):
@@ -163,6 +167,7 @@ class Shim:
         self.job: Job | None = None
         self.finished: dict[str, Any] | None = None
         self.last: dict[str, Any] | None = None
+        self.result_file = ""  # where the result will be written down, if it must be
         self.leaving = False
         self.told = False  # by a signal, to end
         self.end_at: float | None = None
@@ -171,12 +176,9 @@ class Shim:
         self.wake, wake_in = os.pipe()
         os.set_blocking(self.wake, False)
         os.set_blocking(wake_in, False)
-        for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, *SHIM_SIGNALS}:
-            signal.signal(number, signal.SIG_DFL)
-        for number in (signal.SIGTERM, signal.SIGCHLD):
-            signal.signal(number, lambda *_: None)
-        for number in (signal.SIGHUP, signal.SIGINT):
-            signal.signal(number, signal.SIG_IGN)
+        for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+            signal.signal(number, (lambda *_: None) if number in CAUGHT else signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, [])
         signal.set_wakeup_fd(wake_in, warn_on_full_buffer=False)
 
     def run(self) -> tuple[str, str]:
@@ -196,6 +198,8 @@ class Shim:
     def on_time(self, now: float) -> None:
         """Do everything that is due."""
         self.link.on_time(now)
+        if self.result_file and (self.link.sock is None or now >= self.idle_since + KEEP_AFTER_S):
+            self.keep_result()
         if self.link.sock:
             self.contact = now
             if not self.ready:
@@ -232,6 +236,7 @@ class Shim:
                 poller.register(self.job.pipe, select.POLLIN)
         else:
             due.append(self.contact + self.machine["orphan_timeout_ms"] / 1000)
+            due += [self.idle_since + KEEP_AFTER_S] if self.result_file else []
             due += [] if self.leaving else [now + self.idle_left(now)]
             due += [] if self.end_at is None else [self.end_at]
         pause = min(max(0.0, min(due) - now), 60.0)
@@ -289,7 +294,7 @@ class Shim:
                     time.monotonic() + 2
                 )  # it does not know this job now; a job is not lost for that
             return
-        handed_in, self.finished = self.finished, None
+        handed_in, self.finished, self.result_file = self.finished, None, ""
         if self.told:
             self.end = ("closed", "stopped by a signal")
         elif answer["do"] == "run":
@@ -309,13 +314,12 @@ class Shim:
 
     def start(self, order: dict[str, Any]) -> None:
         """Run a job, unless this one was run before: then its result is handed in again."""
-        self.last = self.earlier(order)
-        if self.last is not None:
+        if self.last and (self.last["job"], self.last["attempt"]) == (order["id"], order["attempt"]):
             self.finished = self.last
             self.ask()
             return
         mask = Mask(order.get("secrets", {}).values())
-        output = Output(f"{order['directory']}/output.log", order["output_limit"], mask)
+        output = Output(f"{order['files']}.log", order["output_limit"], mask)
         begun = wall_ms()
         try:
             prepare_work(self.directory, is_lost=self.is_lost())
@@ -325,14 +329,6 @@ class Shim:
             self.hand_in(order, output, ("unstartable", problem.exit_code), begun, [problem.detail])
         else:
             self.job = Job(order, output, pid, pipe)
-
-    def earlier(self, order: dict[str, Any]) -> dict[str, Any] | None:
-        """The result of this very attempt, when there is one."""
-        stored = read_json(f"{order['directory']}/result.json")
-        for result in (self.last, stored):
-            if result and (result.get("job"), result.get("attempt")) == (order["id"], order["attempt"]):
-                return result
-        return None
 
     def on_job_end(self, job: Job) -> None:
         """The main process has ended: end what it left behind, and keep the result."""
@@ -369,11 +365,7 @@ class Shim:
             "finished_at": wall_ms(),
             "output_bytes": output.total,
         }
-        try:
-            # Not flushed: after a power cut the machine is lost anyway, and its job settled by that.
-            write_json(f"{order['directory']}/result.json", self.finished)
-        except OSError as problem:
-            self.finished["detail"] += f"{'; ' if notes else ''}the result was not written: {problem}"
+        self.result_file = f"{order['files']}.json"
         say(
             f"job {order['id']} attempt {order['attempt']}: {verdict[0]} {verdict[1]} {self.finished['detail']}"
         )
@@ -381,6 +373,18 @@ class Shim:
         self.end_at = self.idle_since + LAST_WORD_S if self.told else None
         self.leaving = self.is_lost()
         self.ask()
+
+    def keep_result(self) -> None:
+        """
+        Write down the result for the case that this shim dies before Remuda is there to take it.
+
+        Not flushed: after a power cut the machine is lost anyway, and its job settled by that.
+        """
+        path, self.result_file = self.result_file, ""
+        try:
+            write_json(path, self.finished or {})
+        except OSError as problem:
+            say(f"the result was not written down: {problem}")
 
     def is_lost(self) -> bool:
         """True when someone deleted the machine's directory."""

@@ -1,16 +1,15 @@
 """
-The files a job leaves behind: one directory an attempt, with its output and its result.
+The files a job leaves behind: of each attempt its output and its result.
 
 The shim writes them, so they outlive both the machine and this process.
 """
 
-import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
 import msgspec
 
-from remuda.errors import NotFound
+from remuda.errors import BadInput, NotFound
 from remuda.model.jobs import Finished, Job
 
 #: of each attempt's output so much is kept from the start; the shim keeps a tail beyond it
@@ -24,26 +23,21 @@ class JobFiles:
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    def attempt(self, job: int, attempt: int) -> Path:
-        """The directory of one attempt."""
-        return self.root / f"{job}-{attempt}"
-
-    def prepare(self, job: int, attempt: int) -> Path:
-        """Make the directory of one attempt; a second call finds it made."""
-        path = self.attempt(job, attempt)
+    def prepare(self) -> None:
+        """Make the place for all of them, if it is not there."""
         try:
-            path.mkdir(mode=0o700)
-        except FileExistsError:
-            if not path.is_dir():
-                raise
-        except FileNotFoundError:
-            path.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return path
+            self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as problem:
+            raise BadInput(f"jobs have no place for their output: {problem}") from problem
+
+    def stem(self, job: int, attempt: int) -> str:
+        """What the paths of an attempt's files begin with; `.log` is its output, `.json` its result."""
+        return f"{self.root}/{job}-{attempt}"
 
     def result(self, job: int, attempt: int) -> Finished | None:
         """What the shim wrote when the attempt ended, if it did."""
         try:
-            data = (self.attempt(job, attempt) / "result.json").read_bytes()
+            data = Path(f"{self.stem(job, attempt)}.json").read_bytes()
             found = msgspec.json.decode(data, type=Finished)
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
             return None
@@ -52,12 +46,13 @@ class JobFiles:
     def forget(self, job: int, attempts: int) -> None:
         """Remove everything of a job."""
         for attempt in range(1, attempts + 1):
-            shutil.rmtree(self.attempt(job, attempt), ignore_errors=True)
+            for ending in (".log", ".json", ".json.part"):
+                Path(self.stem(job, attempt) + ending).unlink(missing_ok=True)
 
     def read(self, job: int, attempt: int, offset: int = 0, most: int = _CHUNK) -> bytes:
         """A piece of an attempt's output; nothing when there is none (yet)."""
         try:
-            with (self.attempt(job, attempt) / "output.log").open("rb") as file:
+            with Path(f"{self.stem(job, attempt)}.log").open("rb") as file:
                 file.seek(offset)
                 return file.read(most)
         except OSError:

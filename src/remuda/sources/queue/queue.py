@@ -8,7 +8,6 @@ mirror would fall behind.
 
 import asyncio
 import contextlib
-import errno
 import os
 import sqlite3
 import stat
@@ -19,7 +18,7 @@ from weakref import WeakValueDictionary
 
 from msgspec import Struct, structs
 
-from remuda.errors import BadInput, Unavailable
+from remuda.errors import BadInput
 from remuda.ledger.store import Store
 from remuda.loop.clock import Clock
 from remuda.loop.steps import Reach, pass_by
@@ -53,7 +52,8 @@ class Work(Struct, frozen=True, omit_defaults=True):
     command: tuple[str, ...]
     env: dict[str, str]
     secrets: dict[str, str]
-    directory: str
+    #: what the paths of its output and result begin with
+    files: str
     output_limit: int
     timeout_ms: int
 
@@ -233,11 +233,11 @@ class Queue:
             row, claim = await self._go_through(self._exchange(machine, terms, finished, leaving=leaving))
             if claim is None:
                 return Answer("end") if row.closed else None
-            work, problem = await asyncio.to_thread(self._prepare, claim, terms)
-            if work is not None:
-                return Answer("run", work)
-            now = self._clock.now()
-            finished = Finished(claim.job, claim.attempt, "unstartable", 126, problem, now, now)
+            try:
+                return Answer("run", await self._prepare(claim, terms))
+            except BadInput as problem:
+                now = self._clock.now()
+                finished = Finished(claim.job, claim.attempt, "unstartable", 126, str(problem), now, now)
 
     async def _exchange(
         self, machine: str, terms: Terms | None, finished: Finished | None, *, leaving: bool
@@ -265,32 +265,18 @@ class Queue:
         self._wake()
         return row, claim
 
-    def _prepare(self, claim: rows.Claim, terms: Terms | None) -> tuple[Work | None, str]:
-        secrets = {}
-        try:
-            directory = self._files.prepare(claim.job, claim.attempt)
-            for name, path in claim.spec.secret_files.items():
-                secrets[name] = _read_secret(name, path)
-        except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                # The machine asks again and gets the same attempt: a full disk costs time, not jobs.
-                raise Unavailable(f"the output of job {claim.job} has no room: {error.strerror}") from error
-            return None, f"its directory cannot be made: {error.strerror}"
-        except BadInput as error:
-            return None, str(error)
-        timeout = claim.spec.timeout or (terms.job_timeout if terms else 0)
-        return (
-            Work(
-                id=claim.job,
-                attempt=claim.attempt,
-                command=claim.spec.command,
-                env=claim.spec.env,
-                secrets=secrets,
-                directory=str(directory),
-                output_limit=OUTPUT_LIMIT,
-                timeout_ms=timeout,
-            ),
-            "",
+    async def _prepare(self, claim: rows.Claim, terms: Terms | None) -> Work:
+        spec = claim.spec
+        secrets = await asyncio.to_thread(_read_secrets, spec.secret_files) if spec.secret_files else {}
+        return Work(
+            id=claim.job,
+            attempt=claim.attempt,
+            command=spec.command,
+            env=spec.env,
+            secrets=secrets,
+            files=self._files.stem(claim.job, claim.attempt),
+            output_limit=OUTPUT_LIMIT,
+            timeout_ms=spec.timeout or (terms.job_timeout if terms else 0),
         )
 
     async def _wait_for_work(self, job_class: str, timeout: float) -> bool:
@@ -401,6 +387,10 @@ def _rouse(line: deque[asyncio.Future[None]], count: int) -> None:
         if not place.done():
             place.set_result(None)
             count -= 1
+
+
+def _read_secrets(files: dict[str, str]) -> dict[str, str]:
+    return {name: _read_secret(name, path) for name, path in files.items()}
 
 
 def _read_secret(name: str, path: str) -> str:
