@@ -5,7 +5,7 @@ import platform
 import sys
 import time
 
-from bench import day, decision, idle, jobs, ledger, start
+from bench import day, decision, idle, jobs, kube, ledger, start
 from bench.table import print_table
 
 ALL = {
@@ -15,6 +15,7 @@ ALL = {
     "idle": idle.rows,
     "jobs": jobs.rows,
     "day": day.rows,
+    "kube": kube.rows,
 }
 
 
