@@ -2,10 +2,13 @@
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,10 +17,16 @@ import pytest
 import yaml
 from tests.servers.cluster import Cluster
 
+from remuda.app import read_cluster, read_setup
 from remuda.catalog import KINDS
+from remuda.cluster import Seat
+from remuda.kube.config import from_kubeconfig
+from remuda.loop.clock import SystemClock
+from remuda.loop.logs import Log
 from remuda.objects.crds import crd_of
 
 DEADLINE_S = 60.0
+EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.yaml"))
 API = "/apis/remuda.dev/v1alpha1/namespaces"
 
 pytestmark = pytest.mark.slow
@@ -60,7 +69,8 @@ class Replica:
 
     def __init__(self, server: Cluster, namespace: str, directory: Path, name: str) -> None:
         self.data = directory / name
-        self._log = (directory / f"{name}.log").open("wb")
+        self.log = directory / f"{name}.log"
+        self._log = self.log.open("wb")
         environ = {
             **os.environ,
             "KUBECONFIG": str(server.kubeconfig(namespace=namespace)),
@@ -71,13 +81,33 @@ class Replica:
         command += ["--health-port", "0", "--live-port", "0"]
         self.process = subprocess.Popen(command, env=environ, stdout=self._log, stderr=self._log)
 
-    def stop(self, number: int = signal.SIGTERM) -> None:
-        self.process.send_signal(number)
+    def page(self, name: str) -> str:
+        """What /ready or /metrics answers; nothing while there is none."""
+        try:
+            port = json.loads((self.data / "ports.json").read_bytes())["health"]
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/{name}", timeout=10) as answer:
+                return str(answer.read().decode())
+        except urllib.error.HTTPError as error:
+            return error.read().decode()
+        except OSError:
+            return ""
+
+    def pools_shown(self) -> set[str]:
+        """The pools that its gauges are about."""
+        lines = self.page("metrics").splitlines()
+        return {
+            line.split('pool="')[1].split('"')[0]
+            for line in lines
+            if line.startswith("remuda_pool_") and not line.startswith("remuda_pool_actions")
+        }
+
+    def stop(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
         self.process.wait(30)
 
     def end(self) -> None:
         if self.process.poll() is None:
-            self.process.kill()
+            self.process.kill()  # also one that is frozen
             self.process.wait()
         self._log.close()
         for shim in self.data.glob("machines/*/shim.json"):
@@ -115,6 +145,12 @@ def conditions(server: Cluster, namespace: str, name: str) -> dict[str, dict[str
     return {item["type"]: item for item in body.get("status", {}).get("conditions", [])}
 
 
+def change(server: Cluster, namespace: str, name: str, spec: dict[str, Any]) -> None:
+    path = f"{API}/{namespace}/runnerpools/{name}"
+    answer = server.request("PATCH", path, {"spec": spec}, content_type="application/merge-patch+json")
+    assert answer.status == 200, answer.text
+
+
 def leader(server: Cluster, namespace: str) -> str:
     answer = server.request("GET", f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/remuda")
     return str(answer.json().get("spec", {}).get("holderIdentity", "")) if answer.status == 200 else ""
@@ -147,13 +183,16 @@ def test_objects_of_the_cluster_are_followed_and_their_status_is_told(
         "odd",
     }
 
+    # What was accepted before stays in force while a change to it has problems.
+    machines = set(one.data.glob("machines/good-*"))
+    change(defined, namespace, "good", {"bootTimeout": "1ms", "min": 2})
+    until(lambda: conditions(defined, namespace, "good")["Accepted"]["status"] == "False", "good is refused")
+    seen = conditions(defined, namespace, "good")
+    assert (seen["Accepted"]["observedGeneration"], seen["Ready"]["status"]) == (2, "True")
+    assert set(one.data.glob("machines/good-*")) == machines
+
     # A person mends one and removes another: both are followed.
-    defined.request(
-        "PATCH",
-        f"{API}/{namespace}/runnerpools/lost",
-        {"spec": {"ceiling": None}},
-        content_type="application/merge-patch+json",
-    )
+    change(defined, namespace, "lost", {"ceiling": None})
     until(lambda: conditions(defined, namespace, "lost")["Accepted"]["status"] == "True", "lost is mended")
     until(
         lambda: conditions(defined, namespace, "lost").get("Ready", {}).get("status") == "True",
@@ -161,6 +200,61 @@ def test_objects_of_the_cluster_are_followed_and_their_status_is_told(
     )
     defined.request("DELETE", f"{API}/{namespace}/runnerpools/good")
     until(lambda: not list(one.data.glob("machines/good-*")), "the machines of good are gone")
+
+
+@pytest.mark.parametrize("example", [pytest.param(path, id=path.name) for path in EXAMPLES])
+async def test_an_example_means_the_same_in_a_file_and_in_a_cluster(
+    defined: Cluster, namespace: str, example: Path
+) -> None:
+    defined.kubectl("apply", "-n", namespace, "-f", str(example))
+    clock = SystemClock()
+    access = from_kubeconfig([defined.kubeconfig(namespace=namespace)], clock)
+    log = Log(clock, lambda _: None)
+    setup, problems = await read_cluster(Seat(access, namespace, "one"), clock, random.Random(1), log)
+    assert problems == ()
+    assert setup.pools
+    assert setup == read_setup((str(example),))
+
+
+def test_a_mistake_in_one_object_takes_no_machines_from_the_others(
+    defined: Cluster, namespace: str, replica: Callable[[str], Replica]
+) -> None:
+    members = [{"name": "shell", "guaranteed": 1}, {"name": "brief", "guaranteed": 1}]
+    roof = {
+        "apiVersion": "remuda.dev/v1alpha1",
+        "kind": "Ceiling",
+        "metadata": {"name": "roof"},
+        "spec": {"machines": 3, "members": members},
+    }
+    assert defined.request("POST", f"{API}/{namespace}/ceilings", roof).status == 201
+    for name in ("shell", "brief"):
+        made = pool(name, ceiling="roof")
+        assert defined.request("POST", f"{API}/{namespace}/runnerpools", made).status == 201
+    one = replica("one")
+
+    def is_ready() -> bool:
+        return conditions(defined, namespace, "shell").get("Ready", {}).get("status") == "True"
+
+    def refusal() -> str:
+        body = defined.request("GET", f"{API}/{namespace}/ceilings/roof").json()
+        (accepted,) = body.get("status", {}).get("conditions", [{"status": ""}])
+        return str(accepted["message"]) if accepted["status"] == "False" else ""
+
+    until(is_ready, "shell is ready")
+    machines = set(one.data.glob("machines/shell-*"))
+    # A minimum that does not fit, a pool that others name and that goes, a newcomer that wants the same class.
+    change(defined, namespace, "brief", {"min": 3, "max": 9})
+    until(lambda: "more than the ceiling of 3" in refusal(), "the ceiling cannot hold")
+    defined.request("DELETE", f"{API}/{namespace}/runnerpools/brief")
+    until(lambda: "there is no RunnerPool brief" in refusal(), "the ceiling names nobody")
+    newcomer = {**pool("a-newcomer"), "spec": pool("shell")["spec"]}
+    assert defined.request("POST", f"{API}/{namespace}/runnerpools", newcomer).status == 201
+    until(lambda: conditions(defined, namespace, "a-newcomer").get("Accepted"), "the newcomer is judged")
+    assert conditions(defined, namespace, "a-newcomer")["Accepted"]["status"] == "False"
+    assert conditions(defined, namespace, "shell")["Accepted"]["status"] == "True"
+    assert is_ready()
+    assert machines
+    assert machines <= set(one.data.glob("machines/shell-*"))
 
 
 def test_of_two_replicas_one_leads_and_the_other_takes_over(
@@ -176,27 +270,58 @@ def test_of_two_replicas_one_leads_and_the_other_takes_over(
         "shared is ready",
     )
     assert not list(second.data.glob("machines/*"))
+    until(lambda: first.pools_shown() == {"shared"}, "the leader shows the pool")
+    assert second.pools_shown() == set()
     first.stop()
     until(lambda: leader(defined, namespace) == "second", "second leads")
     until(lambda: list(second.data.glob("machines/shared-*")), "second makes machines")
 
 
-def test_a_server_without_our_kinds_is_waited_for_and_told(new_cluster: Any, tmp_path: Path) -> None:
+def test_a_replica_that_was_frozen_past_its_term_shows_and_tells_nothing_any_more(
+    defined: Cluster, namespace: str, replica: Callable[[str], Replica]
+) -> None:
+    defined.request("POST", f"{API}/{namespace}/runnerpools", pool("shared"))
+    defined.request("POST", f"{API}/{namespace}/runnerpools", pool("lost", ceiling="nowhere"))
+    first = replica("first")
+    until(lambda: first.pools_shown() == {"shared"}, "first leads")
+    until(lambda: conditions(defined, namespace, "lost"), "lost is judged")
+    before = conditions(defined, namespace, "shared")["Accepted"]
+    second = replica("second")
+    until(
+        lambda: json.loads(second.page("ready") or "{}").get("details", {}).get("pools") == 1, "second knows"
+    )
+    assert second.pools_shown() == set()
+
+    first.process.send_signal(signal.SIGSTOP)
+    until(lambda: leader(defined, namespace) == "second", "second leads")
+    first.process.send_signal(signal.SIGCONT)
+    until(lambda: second.pools_shown() == {"shared"}, "the leader shows the pool")
+    until(lambda: first.pools_shown() == set(), "whoever does not lead shows nothing")
+    until(lambda: list(second.data.glob("machines/shared-*")), "second makes machines")
+    after = conditions(defined, namespace, "shared")["Accepted"]
+    assert after["lastTransitionTime"] == before["lastTransitionTime"], "the leader changed, not the fact"
+    assert "a status cannot be written" not in first.log.read_text() + second.log.read_text()
+
+
+def test_a_server_without_our_kinds_is_refused_and_one_that_loses_them_is_waited_for(
+    new_cluster: Any, tmp_path: Path
+) -> None:
     server: Cluster = new_cluster()
-    one = Replica(server, "default", tmp_path, "early")
+    early = Replica(server, "default", tmp_path, "early")
     try:
-        ports = until(
-            lambda: (one.data / "ports.json").exists() and (one.data / "ports.json").read_text(), "it is up"
-        )
-        port = json.loads(ports)["health"]
+        assert early.process.wait(DEADLINE_S) == 2
+        told = early.log.read_text()
+        assert "the cluster knows no runnerpools.remuda.dev: install them with remuda crds" in told
+        assert "Traceback" not in told
+    finally:
+        early.end()
 
-        def ready() -> dict[str, Any]:
-            done = subprocess.run(
-                ["curl", "-s", f"http://127.0.0.1:{port}/ready"], capture_output=True, check=False
-            )
-            return dict(json.loads(done.stdout or b"{}"))
-
-        until(lambda: "404" in str(ready().get("details", {}).get("trouble")), "the trouble is told")
+    define(server)
+    one = Replica(server, "default", tmp_path, "one")
+    try:
+        until(lambda: leader(server, "default") == "one", "it leads")
+        server.kubectl("delete", "crd", *(f"{kind.plural}.remuda.dev" for kind in KINDS))
+        until(lambda: "404" in one.page("ready"), "the trouble is told")
         define(server)
         server.request("POST", f"{API}/default/runnerpools", pool("late"))
         until(

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 from prometheus_client import CollectorRegistry
 
-from remuda.catalog import load
+from remuda.catalog import KINDS, load
 from remuda.control.loops import LoopRoutes, paused_loops
 from remuda.control.routes import Route
 from remuda.control.server import SOCKET, ControlServer
@@ -36,7 +36,9 @@ from remuda.loop.steps import Reach, pass_by
 from remuda.loop.supervise import run_loops
 from remuda.machines.process.driver import ProcessMachines
 from remuda.model.plans import Plan
+from remuda.objects.crds import crd_of
 from remuda.objects.load import Loaded
+from remuda.objects.problems import Problem
 from remuda.pools.controller import PoolsJob
 from remuda.pools.decide.world import Memory, Policy, PoolAction, Snapshot
 from remuda.pools.kinds import POOL_KINDS
@@ -57,6 +59,8 @@ if TYPE_CHECKING:
 PORTS = "ports.json"
 _LOOK_AT_FILES_S = 1.0
 _HOUSEKEEPING_S = 60.0
+#: how long a cluster is waited for when we start
+_GREETING_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +95,41 @@ def read_setup(files: tuple[str, ...]) -> Setup:
     return compile_objects(loaded.objects, EXACT_SOURCES)
 
 
-async def dry_run(options: Options, clock: Clock, rng: random.Random, log: Log) -> Plan[PoolAction]:
-    """One cycle without its last step: observe the world as it is, decide, change nothing."""
-    setup = read_setup(options.files)
+async def check_cluster(seat: "Seat", clock: Clock, rng: random.Random, *, only_reads: bool = False) -> None:
+    """Raise `BadInput` with all that keeps `remuda up`, or a dry run of it, from working in a cluster."""
+    from remuda.kube.client import Client  # noqa: PLC0415 - a laptop does not pay for it
+    from remuda.kube.preflight import check  # noqa: PLC0415
+    from remuda.kube.rbac import NEEDS  # noqa: PLC0415
+
+    needs = NEEDS["up"]
+    if only_reads:
+        needs = tuple(
+            msgspec.structs.replace(rule, verbs=("list",))
+            for rule in needs
+            if "list" in rule.verbs and not rule.names
+        )
+    async with Client(seat.access, clock, rng, timeout=_GREETING_S) as client:
+        await check(client, "up", needs, [crd_of(kind) for kind in KINDS], seat.namespace)
+
+
+async def read_cluster(
+    seat: "Seat", clock: Clock, rng: random.Random, log: Log
+) -> tuple[Setup, tuple[Problem, ...]]:
+    """The objects of a cluster that are whole, compiled, and the problems of the others. Nothing is written."""
+    from remuda.cluster import ClusterObjects  # noqa: PLC0415 - a laptop does not pay for it
+    from remuda.kube.client import Client  # noqa: PLC0415
+
+    async with Client(seat.access, clock, rng) as client:
+        objects = ClusterObjects(client, seat.namespace, clock, rng, log, client, lambda: False)
+        loaded, problems = await objects.read_once()
+    return compile_objects(loaded.objects, EXACT_SOURCES), problems
+
+
+async def dry_run(
+    options: Options, clock: Clock, rng: random.Random, log: Log, setup: Setup | None = None
+) -> Plan[PoolAction]:
+    """One cycle without its last step: observe the world as it is, decide, change nothing. Files unless a setup."""
+    setup = setup or read_setup(options.files)
     path = options.data_dir.absolute()
     store = ReadOnlyStore(path / FILE) if (path / FILE).exists() else InlineStore()
     machines = ProcessMachines(path / "machines", path / SOCKET, clock, lambda: None)
@@ -282,7 +318,10 @@ class App:
 
     def _follow(self, loaded: Loaded) -> None:
         """Go by the objects of a cluster that are whole."""
-        self._apply(compile_objects(loaded.objects, EXACT_SOURCES))
+        assert self._cluster is not None
+        setup = compile_objects(loaded.objects, EXACT_SOURCES)
+        policy = msgspec.structs.replace(setup.policy, broken=self._cluster.objects.broken_pools())
+        self._apply(Setup(policy, setup.pools))
 
     async def _look_at_files(self) -> None:
         while True:

@@ -17,7 +17,7 @@ from remuda.catalog import CHECKS, KINDS
 from remuda.kube.cache import Cache
 from remuda.kube.client import Client
 from remuda.kube.config import Access
-from remuda.kube.errors import KubeError
+from remuda.kube.errors import Fenced, KubeError, Missing
 from remuda.kube.events import Events
 from remuda.kube.lease import Leadership, Term
 from remuda.kube.limits import RateLimit
@@ -26,7 +26,7 @@ from remuda.kube.resources import Key, Resource, Thing
 from remuda.loop.clock import Clock
 from remuda.loop.logs import Log
 from remuda.model.plans import Reason
-from remuda.model.times import Instant, write_instant
+from remuda.model.times import write_instant
 from remuda.objects.kinds import GROUP, VERSION, Kind
 from remuda.objects.load import Loaded, Objects, load_text
 from remuda.objects.problems import Problem
@@ -37,9 +37,15 @@ _GLANCE_S = 5.0
 
 
 class Whole(Thing, frozen=True, gc=False):
-    """An object of ours: its spec as it was written."""
+    """An object of ours: its spec as it was written, and its status as it is shown."""
 
     spec: msgspec.Raw = msgspec.Raw(b"{}")
+    status: dict[str, Any] = msgspec.field(default_factory=dict)
+
+    @property
+    def shown(self) -> dict[str, dict[str, Any]]:
+        """The conditions by type."""
+        return {item["type"]: item for item in self.status.get("conditions", ())}
 
 
 class Condition(Struct, frozen=True, rename="camel"):
@@ -60,6 +66,15 @@ class _Read(Struct, frozen=True):
     problems: dict[tuple[str, str], tuple[Problem, ...]]
 
 
+class _Text(Struct, frozen=True):
+    """An object as a file would hold it."""
+
+    kind: str
+    name: str
+    uid: str
+    text: str
+
+
 def resource_of(kind: Kind[Any]) -> Resource:
     """Where objects of a kind are."""
     return Resource(GROUP, VERSION, kind.plural, kind.name)
@@ -69,19 +84,33 @@ class ClusterObjects:
     """The objects of one namespace, followed; and what we tell about them."""
 
     def __init__(
-        self, client: Client, namespace: str, clock: Clock, rng: random.Random, log: Log, writer: Client
+        self,
+        client: Client,
+        namespace: str,
+        clock: Clock,
+        rng: random.Random,
+        log: Log,
+        writer: Client,
+        may_tell: Callable[[], bool],
     ) -> None:
-        """`client` reads, always; `writer` is fenced and writes statuses and events."""
+        """`client` reads, always; `writer` is fenced and writes statuses and events, while `may_tell`."""
         self._writer = writer
+        self._may_tell = may_tell
         self._namespace = namespace
         self._clock = clock
         self._log = log
         self._events = Events(writer, clock)
         self._changed = asyncio.Event()
-        self._told: dict[tuple[str, Key], tuple[Any, ...]] = {}
-        self._conditions: dict[tuple[str, Key, str], tuple[str, Instant]] = {}
+        #: uid, generation and labels of every object that was read
+        self._known: dict[tuple[str, Key], tuple[Any, ...]] = {}
+        #: by uid, what was told; and by uid and type, a condition's status with the time it began
+        self._told: dict[str, tuple[Any, ...]] = {}
+        self._began: dict[tuple[str, str], tuple[str, str]] = {}
         self._problems: dict[tuple[str, str], tuple[Problem, ...]] = {}
         self._reasons: dict[str, Reason] = {}
+        self._followed = Objects()
+        #: by uid, the text of every object that is followed
+        self._in_force: dict[str, str] = {}
         #: True once all objects were read; before that nothing may be judged by them
         self.is_known = False
         self.caches: dict[str, Cache[Whole]] = {
@@ -93,25 +122,68 @@ class ClusterObjects:
 
     async def run(self, apply: Callable[[Loaded], None]) -> None:
         """Follow the objects and hand them on whenever they change; tell statuses meanwhile."""
+        told: list[str] = []
         async with asyncio.TaskGroup() as group:
             for name, cache in self.caches.items():
                 group.create_task(cache.run(), name=f"cache {name}")
             while True:
                 self._changed.clear()
-                # Every cache is asked, so that no change is left for the next time.
-                changes = [cache.take_changes() for cache in self.caches.values()]
+                if self.trouble() != told:
+                    told = self.trouble()
+                    tell = self._log.warning if told else self._log.info
+                    tell(
+                        "the objects cannot be followed" if told else "the objects are followed", trouble=told
+                    )
+                for cache in self.caches.values():
+                    cache.take_changes()
                 if all(cache.is_synced for cache in self.caches.values()):
-                    if any(changes) or not self.is_known:
-                        read = self._read()
-                        self._problems = read.problems
-                        apply(read.loaded)
-                        self.is_known = True
-                    await self._tell_all()
+                    self._look(apply)
+                    if self._may_tell():
+                        await self._tell_all()
+                    else:
+                        # Whoever tells meanwhile may tell otherwise.
+                        self._told, self._began, self._reasons = {}, {}, {}
                 try:
                     async with asyncio.timeout(_GLANCE_S):
                         await self._changed.wait()
                 except TimeoutError:
                     pass
+
+    def wake(self) -> None:
+        """Look again at once: who may tell has changed."""
+        self._changed.set()
+
+    def broken_pools(self) -> tuple[str, ...]:
+        """The pools that are there but cannot be followed, not even as they were before."""
+        followed = {item.name for item in self._followed if item.kind == "RunnerPool"}
+        return tuple(
+            sorted(name for kind, name in self._problems if kind == "RunnerPool" and name not in followed)
+        )
+
+    def _look(self, apply: Callable[[Loaded], None]) -> None:
+        """Read the objects again if there is anything new: not when only a status has changed."""
+        known = {
+            (name, key): (thing.metadata.uid, thing.metadata.generation, thing.metadata.labels)
+            for name, cache in self.caches.items()
+            for key, thing in cache.objects.items()
+        }
+        if known == self._known and self.is_known:
+            return
+        self._known = known
+        uids = {about[0] for about in known.values()}
+        self._told = {uid: told for uid, told in self._told.items() if uid in uids}
+        self._began = {which: began for which, began in self._began.items() if which[0] in uids}
+        read = self._read()
+        self._problems = read.problems
+        self._followed = read.loaded.objects
+        apply(read.loaded)
+        self.is_known = True
+
+    async def read_once(self) -> tuple[Loaded, tuple[Problem, ...]]:
+        """The objects as they are now: those that are whole, and the problems of the others."""
+        await asyncio.gather(*(cache.load() for cache in self.caches.values()))
+        read = self._read()
+        return read.loaded, tuple(problem for found in read.problems.values() for problem in found)
 
     def trouble(self) -> list[str]:
         """Why the objects may be old, if they may."""
@@ -125,33 +197,50 @@ class ClusterObjects:
             self._changed.set()
 
     def _read(self) -> _Read:
-        """Read every object by itself first, then together without those that have problems."""
-        texts, problems = [], dict[tuple[str, str], tuple[Problem, ...]]()
-        for name, cache in sorted(self.caches.items()):
-            for key in sorted(cache.objects):
-                text = _text(name, cache.objects[key])
-                alone = load_text(text, f"{name} {key[1]}", KINDS)
-                if alone.problems:
-                    problems[name, key[1]] = alone.problems
-                else:
-                    texts.append((name, key[1], text))
+        """
+        Read every object by itself first, then together without those that have problems.
+
+        Of two that cannot both be, the older is right. Who has a problem stays in force as it was accepted before, and
+        a ceiling that does not fit its pools holds as far as it can: a mistake must not take machines away.
+        """
+        things = [
+            (thing.metadata.creation_timestamp, kind, key[1], thing)
+            for kind, cache in self.caches.items()
+            for key, thing in cache.objects.items()
+        ]
+        texts, problems = list[_Text](), dict[tuple[str, str], tuple[Problem, ...]]()
+        for _, kind, name, thing in sorted(things, key=lambda item: item[:3]):
+            text: str | None = _text(kind, thing)
+            alone = load_text(str(text), f"{kind} {name}", KINDS)
+            if alone.problems:
+                problems[kind, name] = alone.problems
+                text = self._in_force.get(thing.metadata.uid)
+            if text is not None:
+                texts.append(_Text(kind, name, thing.metadata.uid, text))
         while True:
-            if not texts:
-                return _Read(Loaded(Objects(), ()), problems)
-            whole = "\n---\n".join(text for _, _, text in texts)
-            together = load_text(whole, self._namespace, KINDS, CHECKS)
-            blamed = {(item.kind, item.name): item for item in together.objects}
-            bad = {
-                (item.kind, item.name): tuple(
-                    p for p in together.problems if _is_in(p, item, blamed.values())
-                )
-                for item in together.objects
-            }
-            bad = {who: found for who, found in bad.items() if found}
+            together = Loaded(Objects(), ())
+            if texts:
+                whole = "\n---\n".join(item.text for item in texts)
+                together = load_text(whole, self._namespace, KINDS, CHECKS)
+            bad = set[tuple[str, str]]()
+            for item in together.objects:
+                found = tuple(p for p in together.problems if _is_in(p, item, together.objects))
+                if found:
+                    problems.setdefault((item.kind, item.name), found)
+                    bad |= {(item.kind, item.name)} if item.kind != "Ceiling" else set()
             if not bad:
+                self._in_force = {item.uid: item.text for item in texts}
                 return _Read(together, problems)
-            problems |= bad
-            texts = [item for item in texts if (item[0], item[1]) not in bad]
+            texts = [kept for item in texts if (kept := self._kept(item, bad)) is not None]
+
+    def _kept(self, item: _Text, bad: set[tuple[str, str]]) -> _Text | None:
+        """What stays of an object: itself, or as it was accepted before, if it was."""
+        if (item.kind, item.name) not in bad:
+            return item
+        before = self._in_force.get(item.uid)
+        if before is None or before == item.text:
+            return None
+        return _Text(item.kind, item.name, item.uid, before)
 
     async def _tell_all(self) -> None:
         for kind in KINDS:
@@ -159,6 +248,10 @@ class ClusterObjects:
             for key, thing in sorted(cache.objects.items()):
                 try:
                     await self._tell(kind, key, thing)
+                except Fenced:
+                    return
+                except Missing:
+                    continue  # the watch will tell
                 except KubeError as error:
                     self._log.warning(
                         "a status cannot be written", object=f"{kind.name} {key[1]}", error=str(error)
@@ -166,34 +259,41 @@ class ClusterObjects:
 
     async def _tell(self, kind: Kind[Any], key: Key, thing: Whole) -> None:
         problems = self._problems.get((kind.name, key[1]), ())
-        reason = self._reasons.get(key[1]) if kind.name == "RunnerPool" and not problems else None
+        generation, uid = thing.metadata.generation, thing.metadata.uid
+        reason = self._reasons.get(key[1]) if kind.name == "RunnerPool" and uid in self._in_force else None
         facts = [_accepted(problems), *_pool_facts(reason)]
         numbers = _pool_numbers(reason)
-        generation = thing.metadata.generation
-        told = (thing.metadata.uid, generation, tuple(facts), tuple(numbers.items()))
-        if self._told.get((kind.name, key)) == told:
+        told = (generation, tuple(facts), tuple(numbers.items()))
+        if self._told.get(uid) == told:
             return
-        conditions = [
-            Condition(name, status, why, message, generation, self._since(kind.name, key, name, status))
+        conditions = {
+            name: msgspec.to_builtins(
+                Condition(name, status, why, message, generation, self._since(thing, name, status))
+            )
             for name, status, why, message in facts
-        ]
-        status: dict[str, Any] = {
-            "observedGeneration": generation,
-            "conditions": msgspec.to_builtins(conditions),
-            **numbers,
         }
+        status: dict[str, Any] = {**numbers, "observedGeneration": generation}
+        if reason is None and not problems:
+            # What the leader before us told holds until our first cycle.
+            status, conditions = {**thing.status, **status}, {**thing.shown, **conditions}
+        status["conditions"] = list(conditions.values())
         body = {"metadata": {"name": key[1], "namespace": key[0]}, "status": status}
         await self._writer.apply(resource_of(kind), body, Thing, key[0], subresource="status", force=True)
         if problems:
-            text = "; ".join(f"{problem.path}: {problem.message}" for problem in problems)
-            await self._events.tell(thing, resource_of(kind), "NotAccepted", text, warning=True)
-        self._told[kind.name, key] = told
+            await self._events.tell(thing, resource_of(kind), "NotAccepted", _told_of(problems), warning=True)
+        self._told[uid] = told
 
-    def _since(self, kind: str, key: Key, name: str, status: str) -> str:
-        known = self._conditions.get((kind, key, name))
-        if known is None or known[0] != status:
-            known = self._conditions[kind, key, name] = (status, self._clock.now())
-        return write_instant(known[1])
+    def _since(self, thing: Whole, name: str, status: str) -> str:
+        """When a condition became what it is: as we know, or as the leader before us told."""
+        shown = thing.shown.get(name, {})
+        known = self._began.get((thing.metadata.uid, name)) or (
+            shown.get("status", ""),
+            shown.get("lastTransitionTime", ""),
+        )
+        if known[0] != status or not known[1]:
+            known = (status, write_instant(self._clock.now()))
+        self._began[thing.metadata.uid, name] = known
+        return known[1]
 
 
 class Seat(Struct, frozen=True):
@@ -211,12 +311,17 @@ class Cluster:
     def __init__(
         self, seat: Seat, clock: Clock, rng: random.Random, log: Log, wake: Callable[[], None]
     ) -> None:
+        def changed() -> None:
+            self.objects.wake()
+            wake()
+
         self._reader = Client(seat.access, clock, rng, limit=RateLimit(clock))
         self.leadership = Leadership(
-            self._reader, LEASE, seat.namespace, seat.identity, clock, rng, log, wake, seat.term
+            self._reader, LEASE, seat.namespace, seat.identity, clock, rng, log, changed, seat.term
         )
-        self._writer = Client(seat.access, clock, rng, limit=RateLimit(clock), fence=self.leadership.holds)
-        self.objects = ClusterObjects(self._reader, seat.namespace, clock, rng, log, self._writer)
+        holds = self.leadership.holds
+        self._writer = Client(seat.access, clock, rng, limit=RateLimit(clock), fence=holds)
+        self.objects = ClusterObjects(self._reader, seat.namespace, clock, rng, log, self._writer, holds)
         for warning in seat.access.warnings:
             log.warning(warning)
 
@@ -256,10 +361,13 @@ def _is_in(problem: Problem, item: Any, others: Iterable[Any]) -> bool:
 def _accepted(problems: tuple[Problem, ...]) -> tuple[str, str, str, str]:
     if not problems:
         return "Accepted", "True", "Valid", ""
-    text = "; ".join(
+    return "Accepted", "False", "Invalid", _told_of(problems)
+
+
+def _told_of(problems: tuple[Problem, ...]) -> str:
+    return "; ".join(
         f"{problem.path}: {problem.message}" if problem.path else problem.message for problem in problems
     )
-    return "Accepted", "False", "Invalid", text
 
 
 def _pool_facts(reason: Reason | None) -> list[tuple[str, str, str, str]]:

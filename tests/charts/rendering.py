@@ -46,7 +46,6 @@ SETS: dict[str, Values] = {
         "config": {"HTTPS_PROXY": "http://proxy.example:3128", "NUMBER": "1"},
         "secrets": {"values": {"CIRCLE_TOKEN": "s3cret: 'quoted'"}},
         "ledger": {"claim": {"enabled": True, "storageClassName": "fast", "size": "5Gi"}},
-        "rbac": {"clusterWide": True},
         "networkPolicy": {
             "enabled": True,
             "from": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}],

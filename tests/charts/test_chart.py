@@ -13,7 +13,7 @@ from tests.charts.rendering import ROOT, SETS, SOURCE, Chart, Helm, Values, cont
 from remuda import __version__
 from remuda.catalog import KINDS
 from remuda.cli.up import up
-from remuda.kube.rbac import cluster_role, role
+from remuda.kube.rbac import role
 from remuda.objects.crds import crd_of
 
 pytestmark = pytest.mark.slow
@@ -103,12 +103,10 @@ def test_the_role_is_what_remuda_rbac_prints(chart: Chart) -> None:
     assert chart.one("Role")["rules"] == role("up", "remuda")["rules"]
 
 
-def test_the_cluster_role_is_what_remuda_rbac_prints(chart: Chart) -> None:
-    values = {"rbac": {"clusterWide": True}}
-    kinds = [item["kind"] for item in chart.objects(values)]
-    assert chart.one("ClusterRole", values)["rules"] == cluster_role("up", "remuda")["rules"]
-    assert "ClusterRoleBinding" in kinds
-    assert {"Role", "RoleBinding"}.isdisjoint(kinds)
+def test_nothing_is_granted_beyond_the_namespace(chart: Chart) -> None:
+    for values in SETS.values():
+        kinds = {item["kind"] for item in chart.objects(values)}
+        assert kinds.isdisjoint({"ClusterRole", "ClusterRoleBinding"})
 
 
 @pytest.mark.parametrize("values", EVERY_SET)
@@ -117,7 +115,7 @@ def test_the_binding_gives_the_role_to_who_the_pods_are(chart: Chart, values: Va
     account = objects["Deployment"]["spec"]["template"]["spec"]["serviceAccountName"]
     if "ServiceAccount" in objects:
         assert objects["ServiceAccount"]["metadata"]["name"] == account
-    binding = objects.get("RoleBinding") or objects.get("ClusterRoleBinding")
+    binding = objects.get("RoleBinding")
     if binding is None:
         assert not values["rbac"]["create"]
         return
@@ -236,15 +234,12 @@ def test_one_that_holds_the_volume_ends_before_the_next_begins(chart: Chart) -> 
 
 def test_two_releases_do_not_meet(chart: Chart) -> None:
     """Apart from the CRDs, which one of them owns."""
-    values = {"crds": {"install": False}, "rbac": {"clusterWide": True}, "dashboard": {"enabled": True}}
+    values = {"crds": {"install": False}, "dashboard": {"enabled": True}}
 
     def names(**where: str) -> set[tuple[str, str]]:
         return {(item["kind"], item["metadata"]["name"]) for item in chart.objects(values, **where)}
 
     assert names(name="remuda").isdisjoint(names(name="ci"))
-    wide = {"ClusterRole", "ClusterRoleBinding"}
-    here, there = names(namespace="here"), names(namespace="there")
-    assert {item for item in here & there if item[0] in wide} == set()
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from tests.charts.rendering import DEADLINE_S, ROOT, Chart
+from tests.servers.fixtures import Programs
 
 DASHBOARD = ROOT / "deploy" / "dashboard.json"
 ALERTS = ROOT / "deploy" / "alerts.yaml"
@@ -106,9 +106,7 @@ def test_the_chart_carries_both_unchanged(chart: Chart) -> None:
 @pytest.mark.parametrize(
     "words", [("check", "rules", ALERTS), ("test", "rules", CASES)], ids=["read", "fire"]
 )
-def test_prometheus_takes_the_alerts(words: tuple[str, str, Path]) -> None:
-    promtool = shutil.which("promtool")
-    if promtool is None:
-        pytest.skip("needs promtool; Debian's package provides it: apt-get install prometheus")
+def test_prometheus_takes_the_alerts(words: tuple[str, str, Path], programs: Programs) -> None:
+    promtool = programs("promtool")["promtool"]
     done = subprocess.run([promtool, *words], capture_output=True, text=True, check=False, timeout=DEADLINE_S)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,4 +1,9 @@
-"""The process that the chart describes, started beside the API server, with the permissions that the chart grants."""
+"""
+The process that the chart describes, started beside the API server, with the permissions that the chart grants.
+
+Where the system allows it, in a mount namespace of its own: there the files of the service account, the volumes and the
+read-only root are where a kubelet would have put them.
+"""
 
 import json
 import os
@@ -6,10 +11,11 @@ import signal
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
@@ -27,6 +33,22 @@ MERGE = "application/merge-patch+json"
 VALUES = {"extraArgs": ["--health-port=0", "--live-port=0"], "interval": 0.2}
 #: (group, resource, verb)
 Grant = tuple[str, str, str]
+Start = Callable[[dict[str, Any], Cluster, str, Path], subprocess.Popen[bytes]]
+#: a mount namespace of our own; who is not root needs a user namespace for it
+APART = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--mount"]
+#: $1 is the service account, $2 the ledger's volume, and the rest what is run
+POD = """
+set -eu
+account=/var/run/secrets/kubernetes.io/serviceaccount ledger=/var/lib/remuda
+mount --bind /tmp /tmp
+mount -t tmpfs none /var
+mkdir -p "$account" "$ledger"
+mount --bind "$1" "$account"
+mount --bind "$2" "$ledger"
+mount -o remount,bind,ro /
+shift 2
+exec "$@"
+"""
 
 
 @pytest.fixture
@@ -40,41 +62,73 @@ def installed(chart: Chart, cluster: Cluster, namespace: str) -> dict[str, Any]:
     return container(next(item for item in objects if item["kind"] == "Deployment"))
 
 
-@contextmanager
-def started(made: dict[str, Any], cluster: Cluster, namespace: str, directory: Path) -> Iterator[Path]:
-    """What a kubelet would start, but for its place: a data directory and a kubeconfig with the pods' own token."""
-    data = directory / "data"
+def as_a_pod(
+    made: dict[str, Any], cluster: Cluster, namespace: str, directory: Path
+) -> subprocess.Popen[bytes]:
+    """Start what a kubelet would start."""
+    if subprocess.run([*APART, "true"], check=False, capture_output=True).returncode != 0:
+        pytest.skip(f"needs a mount namespace, and `{' '.join(APART)} true` is refused here")
+    account = directory / "account"
+    account.mkdir()
+    (account / "token").write_text(cluster.token_for(namespace, "remuda"))
+    (account / "ca.crt").write_bytes(cluster.ca.read_bytes())
+    (account / "namespace").write_text(namespace)
+    server = urlsplit(cluster.url)
+    environ = rendered_environ(made, namespace) | {
+        "KUBERNETES_SERVICE_HOST": str(server.hostname),
+        "KUBERNETES_SERVICE_PORT": str(server.port),
+    }
+    place = ["sh", "-c", POD, "sh", str(account), str(directory / "data")]
+    return run([*APART, *place, sys.executable, "-m", "remuda", *made["args"]], environ, directory)
+
+
+def by_a_kubeconfig(
+    made: dict[str, Any], cluster: Cluster, namespace: str, directory: Path
+) -> subprocess.Popen[bytes]:
+    """The same with a kubeconfig that holds the pods' own token, and a data directory of the test."""
+    token = cluster.token_for(namespace, "remuda")
+    environ = rendered_environ(made, namespace) | {
+        "KUBECONFIG": str(cluster.kubeconfig("remuda", token=token, namespace="nowhere")),
+        "REMUDA_DATA_DIR": str(directory / "data"),
+    }
+    return run([sys.executable, "-m", "remuda", *made["args"]], environ, directory)
+
+
+def rendered_environ(made: dict[str, Any], namespace: str) -> dict[str, str]:
     known = {"metadata.name": "remuda-0", "metadata.namespace": namespace}
-    environ = {
+    return {"PATH": os.environ["PATH"], "HOME": "/nonexistent"} | {
         item["name"]: item["value"] if "value" in item else known[item["valueFrom"]["fieldRef"]["fieldPath"]]
         for item in made["env"]
     }
-    token = cluster.token_for(namespace, "remuda")
-    own = {
-        "PATH": os.environ["PATH"],
-        "KUBECONFIG": str(cluster.kubeconfig("remuda", token=token, namespace="nowhere")),
-        **environ,
-        "REMUDA_DATA_DIR": str(data),
-    }
+
+
+def run(command: list[str], environ: dict[str, str], directory: Path) -> subprocess.Popen[bytes]:
+    (directory / "data").mkdir()
     with (directory / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "remuda", *made["args"]], env=own, stdout=log, stderr=log
-        )
-        try:
-            yield data
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(60) == 0, (directory / "log").read_text()
-        finally:
-            process.kill()
-            process.wait()
+        return subprocess.Popen(command, env=environ, stdout=log, stderr=log)
+
+
+@contextmanager
+def stopped(process: subprocess.Popen[bytes], log: Path) -> Iterator[None]:
+    """Stop it as a kubelet does; it must end well."""
+    try:
+        yield
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0, log.read_text()
+    finally:
+        process.kill()
+        process.wait()
 
 
 def asked(cluster: Cluster, namespace: str) -> tuple[set[Grant], list[str]]:
-    """What the pods asked of the API server, and what of it was refused; discovery is everybody's."""
+    """What the pods asked of the API server, and what of it was refused; but for what everybody may ask."""
     used, refused = set[Grant](), list[str]()
     for line in cluster.audit():
         about = line.get("objectRef")
-        if line["user"].get("username") == f"system:serviceaccount:{namespace}:remuda" and about:
+        # discovery is about no object, and to ask what one may do is everybody's
+        if about is None or about["resource"] == "selfsubjectaccessreviews":
+            continue
+        if line["user"].get("username") == f"system:serviceaccount:{namespace}:remuda":
             what = "/".join(filter(None, (about["resource"], about.get("subresource"))))
             used.add((about.get("apiGroup", ""), what, line["verb"]))
             if line.get("responseStatus", {}).get("code") == 403:
@@ -82,8 +136,9 @@ def asked(cluster: Cluster, namespace: str) -> tuple[set[Grant], list[str]]:
     return used, refused
 
 
+@pytest.mark.parametrize("start", [as_a_pod, by_a_kubeconfig])
 def test_no_permission_is_missing_or_unused(
-    installed: dict[str, Any], cluster: Cluster, namespace: str, tmp_path: Path
+    installed: dict[str, Any], cluster: Cluster, namespace: str, tmp_path: Path, start: Start
 ) -> None:
     pools, ceilings = OBJECTS.format(namespace, "runnerpools"), OBJECTS.format(namespace, "ceilings")
     assert cluster.request("POST", pools, pool("good", min=0, max=1)).status == 201
@@ -101,7 +156,7 @@ def test_no_permission_is_missing_or_unused(
         states = {item["type"]: item["status"] for item in status.get("conditions", ())}
         return status.get("observedGeneration", 0), states.get("Accepted", "")
 
-    with started(installed, cluster, namespace, tmp_path) as data:
+    with stopped(start(installed, cluster, namespace, tmp_path), tmp_path / "log"):
         eventually(lambda: accepted(f"{pools}/good") == (1, "True"), "good is accepted")
         eventually(lambda: accepted(f"{ceilings}/room") == (1, "True"), "room is accepted")
         eventually(lambda: accepted(f"{pools}/lost") == (1, "False"), "lost is refused")
@@ -109,7 +164,7 @@ def test_no_permission_is_missing_or_unused(
         change = {"spec": {"max": 7}}
         assert cluster.request("PATCH", f"{pools}/lost", change, content_type=MERGE).status == 200
         eventually(lambda: accepted(f"{pools}/lost") == (2, "False"), "lost is refused again")
-        port = json.loads((data / "ports.json").read_bytes())["health"]
+        port = json.loads((tmp_path / "data" / "ports.json").read_bytes())["health"]
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/ready", timeout=10) as answer:
             assert json.load(answer)["details"]["leader"] == "remuda-0"
         eventually(lambda: table <= asked(cluster, namespace)[0], "every permission is used")

@@ -6,7 +6,7 @@ import pytest
 import yaml
 from tests.cli.conftest import Run
 
-from remuda.kube.rbac import cluster_role, role
+from remuda.kube.rbac import role
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,6 @@ from remuda.kube.rbac import cluster_role, role
         pytest.param([], role("up", "remuda"), id="a Role"),
         pytest.param(["--namespace", "ci"], role("up", "remuda", "ci"), id="a Role of a namespace"),
         pytest.param(["--name", "mine"], role("up", "mine"), id="a Role by a name"),
-        pytest.param(["--cluster-wide"], cluster_role("up", "remuda"), id="a ClusterRole"),
     ],
 )
 def test_the_command_prints_it_for_kubectl(options: list[str], made: object, run: Run) -> None:
@@ -33,11 +32,6 @@ def test_the_command_prints_it_for_kubectl(options: list[str], made: object, run
         ),
         pytest.param(
             ["uq"], "there is no command uq; commands that need permissions: up", id="a command there is not"
-        ),
-        pytest.param(
-            ["up", "--cluster-wide", "--namespace", "ci"],
-            "a ClusterRole has no namespace: say either --namespace or --cluster-wide",
-            id="a ClusterRole of a namespace",
         ),
     ],
 )

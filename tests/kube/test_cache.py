@@ -207,6 +207,7 @@ async def test_a_stalled_stream_is_noticed_told_and_left(new_client: NewClient) 
         await eventually(lambda: cache.trouble is None, "the end of trouble")
 
 
+@pytest.mark.slow
 async def test_trouble_lasts_until_the_server_agrees_again_and_what_was_known_is_kept(
     new_client: NewClient,
 ) -> None:

@@ -98,12 +98,31 @@ async def test_a_list_of_nothing_may_be_null(new_client: NewClient, items: objec
         assert (await new_client(server.url).list(NODES, Thing)).items == []
 
 
+@pytest.mark.slow
 async def test_the_deadline_begins_when_the_rate_limit_lets_a_request_pass(new_client: NewClient) -> None:
     async with Loopback([reply({})]) as server:
         client = new_client(server.url, limit=RateLimit(SystemClock(), qps=5, burst=1), timeout=0.5)
         began = time.monotonic()
         await asyncio.gather(*(client.get(NODES, "n", Thing) for _ in range(6)))
         assert time.monotonic() - began >= 0.99
+
+
+async def test_a_kubelet_is_asked_through_the_server_and_may_answer_with_text(new_client: NewClient) -> None:
+    async with Loopback([reply(b"cpu 1\n", kind="text/plain; version=0.0.4")]) as server:
+        assert await new_client(server.url).node_proxy("n", "/metrics/cadvisor") == b"cpu 1\n"
+        assert server.asked[0].path == "/api/v1/nodes/n/proxy/metrics/cadvisor"
+
+
+@pytest.mark.parametrize(
+    ("message", "hints"),
+    [
+        pytest.param('User "u" cannot list resource "pods"', True, id="a verb that is missing"),
+        pytest.param("violates PodSecurity restricted", False, id="admission"),
+    ],
+)
+def test_a_missing_permission_says_how_to_see_what_is_needed(message: str, hints: bool) -> None:
+    told = str(error_for("listing pods", Status(403, "Forbidden", message)))
+    assert ("`remuda rbac` prints the permissions" in told) is hints
 
 
 def test_kube_errors_say_doing_code_and_reason() -> None:

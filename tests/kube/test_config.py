@@ -350,6 +350,7 @@ anything = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(clusters=anything, users=anything, contexts=anything, current=anything)
 def test_safety_whatever_a_kubeconfig_holds_nothing_but_bad_input_comes_of_it(
@@ -366,6 +367,7 @@ def test_safety_whatever_a_kubeconfig_holds_nothing_but_bad_input_comes_of_it(
         find_access({"KUBECONFIG": str(file)}, CLOCK)
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(cluster=anything, user=anything, server=st.text(max_size=30))
 def test_safety_whatever_a_cluster_or_user_holds_nothing_but_bad_input_comes_of_it(

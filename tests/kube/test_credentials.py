@@ -170,6 +170,7 @@ async def test_a_plug_in_gets_its_arguments_its_environment_and_the_cluster(
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "told"),
     [

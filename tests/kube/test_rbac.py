@@ -3,7 +3,7 @@
 import pytest
 
 from remuda.cli.tree import COMMANDS
-from remuda.kube.rbac import NEEDS, Rule, cluster_role, role
+from remuda.kube.rbac import NEEDS, Rule, role
 
 VERBS = {"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
 
@@ -12,12 +12,6 @@ def test_a_role_holds_the_rules_of_its_command() -> None:
     made = role("up", "ci-remuda", "ci")
     assert made["metadata"] == {"name": "ci-remuda", "namespace": "ci"}
     assert made["rules"] == [rule.written() for rule in NEEDS["up"]]
-
-
-def test_a_cluster_role_has_the_same_rules_and_no_namespace() -> None:
-    made = cluster_role("up", "remuda")
-    assert (made["kind"], made["metadata"]) == ("ClusterRole", {"name": "remuda"})
-    assert made["rules"] == role("up", "remuda")["rules"]
 
 
 def test_names_are_written_only_where_there_are_any() -> None:

@@ -136,6 +136,7 @@ LOST = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("lost", "told"), LOST)
 async def test_a_read_is_repeated_until_it_is_answered(new_client: NewClient, lost: Reply, told: str) -> None:
     async with Loopback([lost, lost, reply(NODE)]) as server:
@@ -143,6 +144,7 @@ async def test_a_read_is_repeated_until_it_is_answered(new_client: NewClient, lo
         assert len(server.asked) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("lost", "told"), LOST)
 async def test_a_read_that_stays_without_an_answer_fails_at_its_deadline(
     new_client: NewClient, lost: Reply, told: str
@@ -227,6 +229,7 @@ async def test_429_is_waited_out_for_any_request_because_nothing_was_done(new_cl
         assert len(server.asked) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "after", ["3600", "99999999999999999999", "²", "Wed, 21 Oct 2026 07:28:00 GMT", "-1"]
 )
@@ -285,9 +288,7 @@ async def test_a_server_that_is_nowhere_is_told(new_client: NewClient, server: s
 
 async def test_what_cannot_be_connected_to_is_named(new_client: NewClient) -> None:
     error = await failing(new_client("http://127.0.0.1:1", timeout=0.1))
-    assert (
-        str(error) == "getting nodes n: cannot connect to 127.0.0.1:1: Connect call failed ('127.0.0.1', 1)"
-    )
+    assert str(error) == "getting nodes n: cannot connect to 127.0.0.1:1: Connection refused"
 
 
 # Credentials
@@ -351,6 +352,25 @@ async def test_without_credentials_nothing_is_sent_and_the_error_says_what_for(n
         error = await failing(new_client(server.url, NoCredentials()))
         assert isinstance(error, Unauthorized)
         assert str(error) == "getting nodes n: the credential plug-in x failed"
+        assert not server.opened
+
+
+class Hanging:
+    async def proof(self) -> Proof:
+        await asyncio.sleep(3_600)
+        raise AssertionError
+
+    def renew(self, refused: Proof) -> None: ...
+
+
+async def test_credentials_that_do_not_come_are_left_at_the_deadline(new_client: NewClient) -> None:
+    async with Loopback([reply(NODE)]) as server:
+        error = await failing(new_client(server.url, Hanging(), timeout=0.1))
+        assert isinstance(error, Unauthorized)
+        assert (
+            str(error)
+            == "getting nodes n: there were no credentials within 0.1 s: the credential plug-in hangs"
+        )
         assert not server.opened
 
 

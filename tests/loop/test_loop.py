@@ -418,6 +418,32 @@ async def test_a_paused_loop_runs_no_cycle_until_it_is_resumed() -> None:
 
 
 @virtually
+@pytest.mark.parametrize("paused", [pytest.param(False, id="running"), pytest.param(True, id="paused")])
+async def test_a_loop_that_may_not_act_any_more_stands_by_and_says_so_once(paused: bool) -> None:
+    rig = Rig(EXACT)
+    later = asyncio.get_running_loop().call_later
+
+    def lose() -> None:
+        rig.may_act = False
+        rig.loop.wake()
+
+    if paused:
+        later(1.2, rig.loop.pause)
+    later(1.5, lose)
+    await rig.run_for(5)
+    assert rig.toy.began == [0, 1]
+    assert rig.toy.stood_by == [1.5]
+
+
+@virtually
+async def test_a_loop_that_never_acted_has_nothing_to_take_back() -> None:
+    rig = Rig(EXACT)
+    rig.may_act = False
+    await rig.run_for(5)
+    assert (rig.toy.began, rig.toy.stood_by) == ([], [])
+
+
+@virtually
 async def test_a_loop_that_starts_paused_does_not_look() -> None:
     rig = Rig(EXACT)
     rig.loop.pause()

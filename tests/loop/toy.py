@@ -67,6 +67,7 @@ class Toy:
         self.judged: list[tuple[Memory, Policy]] = []
         self.saw: list[tuple[Operation[Turn], ...]] = []
         self.acted: list[tuple[float, int, str]] = []
+        self.stood_by: list[float] = []
         self.on_observe: Callable[[], Awaitable[None]] = _nothing
         self.on_decide: Callable[[], None] = lambda: None
         self.on_act: Callable[[Operation[Turn]], Awaitable[None]] = _nothing
@@ -93,6 +94,9 @@ class Toy:
         self.on_report()
         return {"value": seen.value}
 
+    def stand_by(self) -> None:
+        self.stood_by.append(self.clock.monotonic())
+
 
 async def _nothing(*_: object) -> None:
     pass
@@ -115,7 +119,15 @@ class Rig:
         self.registry = CollectorRegistry()
         self.toy = Toy(self.clock, name)
         self.recorder = recorder or Notebook[Seen, Memory, Policy, Turn](Memory())
-        tools = Tools(self.clock, random.Random(seed), self.log, LoopMetrics(self.registry), reach)
+        self.may_act = True
+        tools = Tools(
+            self.clock,
+            random.Random(seed),
+            self.log,
+            LoopMetrics(self.registry),
+            reach,
+            lambda: self.may_act,
+        )
         self.loop = Loop(self.toy, self.recorder, Policy(), tools, pace or Pace(jitter=0))
 
     def metric(self, name: str) -> float:

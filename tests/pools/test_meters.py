@@ -54,6 +54,19 @@ def test_a_pool_that_is_gone_loses_its_gauges() -> None:
     assert registry.get_sample_value("remuda_pool_wanted", {"pool": "b"}) == 0
 
 
+def test_a_replica_that_stands_by_shows_no_pools_until_it_acts_again() -> None:
+    registry = CollectorRegistry()
+    meters = PoolMeters(registry)
+    report(meters, pool("a", *machines(idle=1), stale_since=NOW), pool("b"))
+    meters.clear()
+    shown = {
+        sample.name for metric in registry.collect() for sample in metric.samples if metric.type == "gauge"
+    }
+    assert shown == set()
+    report(meters, pool("b"))
+    assert registry.get_sample_value("remuda_pool_wanted", {"pool": "b"}) == 0
+
+
 def test_a_stale_source_shows() -> None:
     registry = CollectorRegistry()
     report(PoolMeters(registry), pool("a", stale_since=NOW))

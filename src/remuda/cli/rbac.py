@@ -4,17 +4,16 @@ import click
 
 from remuda.control.command import Command, Session, pass_session
 from remuda.errors import BadInput
-from remuda.kube.rbac import NEEDS, cluster_role, role
+from remuda.kube.rbac import NEEDS, role
 from remuda.output.show import Report
 
 
 @click.command(cls=Command)
 @click.argument("command")
 @click.option("--namespace", metavar="NAME", help="Where the Role belongs. Default: where it is applied.")
-@click.option("--cluster-wide", is_flag=True, help="A ClusterRole, for all namespaces, instead of a Role.")
 @click.option("--name", default="remuda", show_default=True, help="What the Role is called.")
 @pass_session
-def rbac(session: Session, command: str, namespace: str | None, cluster_wide: bool, name: str) -> None:
+def rbac(session: Session, command: str, namespace: str | None, name: str) -> None:
     """
     The permissions a command needs, for kubectl apply.
 
@@ -27,8 +26,5 @@ def rbac(session: Session, command: str, namespace: str | None, cluster_wide: bo
         if command in COMMANDS:
             raise BadInput(f"{command} asks nothing of the Kubernetes API; commands that do: {known}")
         raise BadInput(f"there is no command {command}; commands that need permissions: {known}")
-    if cluster_wide and namespace is not None:
-        raise BadInput("a ClusterRole has no namespace: say either --namespace or --cluster-wide")
-    made = cluster_role(command, name) if cluster_wide else role(command, name, namespace)
     session.form = "json" if session.form == "json" else "yaml"
-    session.show(Report(made))
+    session.show(Report(role(command, name, namespace)))

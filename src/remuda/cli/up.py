@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import random
+import re
 import signal
 import sys
 from collections.abc import Awaitable, Callable
@@ -19,9 +20,12 @@ if TYPE_CHECKING:
     from remuda.cluster import Seat
     from remuda.loop.clock import SystemClock
     from remuda.loop.logs import Log
+    from remuda.model.plans import Plan
+    from remuda.pools.decide.world import PoolAction
 
 #: a log that is longer begins anew with the next start
 _LONGEST_LOG = 16 * 1024 * 1024
+_NAMESPACE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
 @click.command(cls=Command)
@@ -104,8 +108,8 @@ def up(
         raise BadInput(str(error)) from None
     if bool(files) == cluster:
         raise BadInput("say either FILE…, or --cluster to take the objects from the API server")
-    if cluster and dry_run:
-        raise BadInput("--dry-run judges files: say FILE… instead of --cluster")
+    if not cluster and (namespace or context):
+        raise BadInput("--namespace and --context belong to --cluster")
     clock = SystemClock()
     options = Options(
         files=files,
@@ -127,6 +131,8 @@ def up(
     take_over_logging(log)
 
     async def main(stop: asyncio.Event) -> None:
+        if options.cluster is not None and not await _is_fit(options.cluster, clock, stop):
+            return
         app = App(options, clock, random.Random(), log)
         reloads = set[asyncio.Task[bool]]()
 
@@ -162,17 +168,44 @@ def _seat(clock: "SystemClock", namespace: str | None, context: str | None) -> "
 
     access = find_access(os.environ, clock, context=context)
     identity = os.environ.get("POD_NAME") or f"{socket.gethostname()}-{os.getpid()}"
-    return Seat(access, namespace or os.environ.get("POD_NAMESPACE") or access.namespace, identity)
+    chosen = namespace or os.environ.get("POD_NAMESPACE") or access.namespace
+    if not _NAMESPACE.fullmatch(chosen):
+        raise BadInput(f"{chosen!r} cannot be the name of a namespace: write small letters, digits and -")
+    return Seat(access, chosen, identity)
+
+
+async def _is_fit(seat: "Seat", clock: "SystemClock", stop: asyncio.Event) -> bool:
+    """True when `up` will work in the cluster, `BadInput` when it will not; False when we are to stop meanwhile."""
+    from remuda.app import check_cluster
+
+    checking = asyncio.create_task(check_cluster(seat, clock, random.Random()))
+    stopping = asyncio.create_task(stop.wait())
+    await asyncio.wait((checking, stopping), return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if checking.done():
+        await checking
+        return True
+    checking.cancel()
+    return False
 
 
 def _show_plan(session: Session, options: "Options", clock: "SystemClock") -> None:
     """What one cycle would do."""
-    from remuda.app import dry_run
+    from remuda.app import check_cluster, dry_run, read_cluster
     from remuda.loop.logs import Log
     from remuda.output.show import Report, Table
     from remuda.output.words import sentence
 
-    plan = asyncio.run(dry_run(options, clock, random.Random(), Log(clock, lambda _: None)))
+    async def judge() -> "Plan[PoolAction]":
+        rng, log, setup = random.Random(), Log(clock, lambda _: None), None
+        if options.cluster is not None:
+            await check_cluster(options.cluster, clock, rng, only_reads=True)
+            setup, problems = await read_cluster(options.cluster, clock, rng, log)
+            for problem in problems:
+                click.echo(f"not accepted: {problem}", err=True)
+        return await dry_run(options, clock, rng, log, setup)
+
+    plan = asyncio.run(judge())
     acts = tuple((type(item).__name__.lower(), item.target, sentence(item.reason)) for item in plan.actions)
     lines = tuple(sentence(reason) for reason in plan.reasons)
     table = Table(("ACTION", "TARGET", "WHY"), acts, title="would do", note="nothing to do")

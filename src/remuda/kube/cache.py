@@ -113,7 +113,7 @@ class Cache(Generic[T]):
             self._agreed_at = None
             try:
                 if not self._version:
-                    self._version = await self._list()
+                    await self.load()
                 await self._watch()
             except Gone:
                 self._version = ""
@@ -128,7 +128,8 @@ class Cache(Generic[T]):
             await asyncio.sleep(wait * self._rng.uniform(0.5, 1.0))
             wait = min(wait * 2, _LONGEST_WAIT_S)
 
-    async def _list(self) -> str:
+    async def load(self) -> None:
+        """List everything, and note every difference from what was known."""
         listed = await self._client.list(
             self.resource, self._kind, self._namespace, labels=self._labels, fields=self._fields
         )
@@ -148,7 +149,7 @@ class Cache(Generic[T]):
         self._synced.set()
         if changed or not was_synced:
             self._wake()
-        return listed.resource_version
+        self._version = listed.resource_version
 
     async def _watch(self) -> None:
         """Follow until the server ends the watch, which it does every few minutes."""

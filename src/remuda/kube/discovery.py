@@ -1,5 +1,7 @@
 """Which versions of a kind a server has: the preferred one first, else the newest it serves."""
 
+from collections.abc import AsyncIterator
+
 from msgspec import Struct
 
 from remuda.kube.client import Client, decoded
@@ -49,20 +51,27 @@ async def server_version(client: Client) -> ServerVersion:
 
 async def find_resource(client: Client, group: str, plural: str) -> Resource | None:
     """A kind by its group and plural name, in the version that the server prefers among those that have it."""
-    if not group:
-        return await _in_version(client, "", "v1", plural)
-    try:
-        doing = f"discovering {group}"
-        known = decoded(await client.request("GET", f"/apis/{group}", doing=doing, safe=True), _Group, doing)
-    except Missing:
-        return None
-    preferred = known.preferred_version.version
-    versions = [preferred, *(item.version for item in known.versions if item.version != preferred)]
+    async for found in served(client, group, plural):
+        return found
+    return None
+
+
+async def served(client: Client, group: str, plural: str) -> AsyncIterator[Resource]:
+    """A kind in every version that the server has it in, the preferred one first."""
+    versions = ["v1"]
+    if group:
+        try:
+            doing = f"discovering {group}"
+            data = await client.request("GET", f"/apis/{group}", doing=doing, safe=True)
+        except Missing:
+            return
+        known = decoded(data, _Group, doing)
+        preferred = known.preferred_version.version
+        versions = [preferred, *(item.version for item in known.versions if item.version != preferred)]
     for version in versions:
         found = await _in_version(client, group, version, plural)
         if found is not None:
-            return found
-    return None
+            yield found
 
 
 async def _in_version(client: Client, group: str, version: str, plural: str) -> Resource | None:

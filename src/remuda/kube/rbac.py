@@ -50,18 +50,9 @@ NEEDS: dict[str, tuple[Rule, ...]] = {
 def role(command: str, name: str, namespace: str | None = None) -> dict[str, Any]:
     """What `command` needs as a Role; without a namespace it belongs where it is applied. KeyError if nothing."""
     where = {} if namespace is None else {"namespace": namespace}
-    return _made("Role", {"name": name} | where, command)
-
-
-def cluster_role(command: str, name: str) -> dict[str, Any]:
-    """The same for every namespace, as a ClusterRole."""
-    return _made("ClusterRole", {"name": name}, command)
-
-
-def _made(kind: str, metadata: dict[str, str], command: str) -> dict[str, Any]:
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": kind,
-        "metadata": metadata,
+        "kind": "Role",
+        "metadata": {"name": name} | where,
         "rules": [rule.written() for rule in NEEDS[command]],
     }

@@ -4,6 +4,8 @@ One request, sent once: connections, TLS, proxies, credentials, the fence, and e
 Nothing here is repeated but a request that the server refused with 401, which is shown newer credentials once.
 """
 
+import asyncio
+import os
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -116,7 +118,7 @@ class Transport:
     async def _send(
         self, request: Request, timeout: aiohttp.ClientTimeout, *, renews: bool
     ) -> aiohttp.ClientResponse:
-        proof = await self._proof(request.doing)
+        proof = await self._proof(request.doing, timeout.total or timeout.connect)
         headers = {"Authorization": f"Bearer {proof.token}"} if proof.token else {}
         if request.body is not None:
             headers["Content-Type"] = request.content
@@ -147,9 +149,13 @@ class Transport:
             allow_redirects=False,
         )
 
-    async def _proof(self, doing: str) -> Proof:
+    async def _proof(self, doing: str, within: float | None) -> Proof:
         try:
-            return await self._access.credentials.proof()
+            async with asyncio.timeout(within):
+                return await self._access.credentials.proof()
+        except TimeoutError:
+            told = f"there were no credentials within {within:.3g} s: the credential plug-in hangs"
+            raise Unauthorized(doing, Status(message=told)) from None
         except RemudaError as error:
             raise Unauthorized(doing, Status(message=str(error))) from error
 
@@ -222,5 +228,6 @@ def _lost(error: BaseException) -> str:
     if isinstance(error, ssl.SSLError):
         return f"TLS failed: {error.reason or error}"
     if isinstance(error, OSError) and error.strerror:
-        return error.strerror
+        # asyncio puts the address in there too, which is told already; what names do wrong has numbers below zero.
+        return os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
     return str(error) or type(error).__name__

@@ -42,6 +42,10 @@ class Job(Protocol[S, M, P_contra, A]):
         """Set the job's metrics and return the numbers a person debugs with."""
         ...
 
+    def stand_by(self) -> None:
+        """Another replica acts from now on: what was reported here is no longer so."""
+        ...
+
 
 class Recorder(Protocol[S_contra, M, P_contra, A]):
     """Where a loop keeps its cycles and operations: the ledger, or a notebook in memory."""

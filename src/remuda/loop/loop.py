@@ -163,13 +163,17 @@ class Loop(Generic[S, M, P, A]):
         while True:
             began = clock.monotonic()
             self._woken.clear()
+            may_act = self._tools.may_act()
+            if acting and not may_act:
+                acting = False
+                self.job.stand_by()
             if standing.paused:
                 standing.phase = Phase.PAUSED
                 await self._woken.wait()
                 due = clock.monotonic()
                 continue
-            if not self._tools.may_act():
-                standing.phase, acting = Phase.STANDBY, False
+            if not may_act:
+                standing.phase = Phase.STANDBY
                 await self._sleep_until(began, began + pace.interval, wakeable=True)
                 due = clock.monotonic()
                 continue

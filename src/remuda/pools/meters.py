@@ -11,7 +11,7 @@ _STATES = ("creating", "idle", "busy", "draining", "dead")
 
 
 class PoolMeters:
-    """Gauges per pool, set each cycle; pools that are gone lose theirs."""
+    """Gauges per pool, set each cycle; pools that are gone, or that another replica cares for, lose theirs."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._machines = Gauge(
@@ -67,6 +67,10 @@ class PoolMeters:
             self._actions.labels(action.pool, kind, action.reason.code).inc()
         self._forget({pool.name for pool in seen.pools})
         return {**totals, "pools": len(seen.pools), "unsteady": unsteady}
+
+    def clear(self) -> None:
+        """Show no pools until the next report."""
+        self._forget(set())
 
     def _forget(self, pools: set[str]) -> None:
         for pool in self._known - pools:
