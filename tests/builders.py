@@ -34,6 +34,7 @@ def machine(
     ready_at: Instant | None = NOW - 50_000,
     uses: int = 0,
     ended: str | None = None,
+    trouble: str = "",
 ) -> Machine:
     """A machine whose pool is in its name; one with a job is configured, one that ended knows only the code."""
     state = State.CONFIGURED if job is not None and state == State.IDLE else State(state)
@@ -48,6 +49,7 @@ def machine(
         job=job,
         uses=max(uses, job is not None),
         ended=None if ended is None else Ended(ended),
+        trouble=trouble,
     )
 
 
@@ -66,11 +68,12 @@ def pool(
     waiting: int = 0,
     running: int = 0,
     stale_since: Instant | None = None,
+    unsure_since: Instant | None = None,
     silent: bool = False,
     override: Override | None = None,
 ) -> PoolSeen:
     """A pool as it is seen; a silent one has a source that never answered."""
-    need = None if silent else Need(waiting, running, stale_since)
+    need = None if silent else Need(waiting, running, stale_since, unsure_since)
     return PoolSeen(name, need, members, override or Override())
 
 

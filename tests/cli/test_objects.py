@@ -26,6 +26,13 @@ FULL_POOL = pool(
     headroom="50%",
     ceiling="laptop",
 )
+SECRET = {"secret": "runner", "key": "token"}
+FULL_RUNNERS = pool(
+    **{"class": "my-org/ci"},
+    source={"circleci": {"url": "https://ci.example/", "token": dict(SECRET), "planConcurrency": 9}},
+    provider={"kubevirt": {"spec": {"domain": {}}, "token": SECRET, "bundle": "images.example/runner:3"}},
+    ceiling="laptop",
+)
 FULL_CEILING = ceiling("laptop", 8, members=[{"name": "shell", "guaranteed": 1, "priority": 1, "weight": 2}])
 
 
@@ -56,7 +63,10 @@ def written(path: tuple[str | int, ...]) -> str:
 
 def changed(kind: str, path: tuple[str | int, ...], value: object) -> list[dict[str, Any]]:
     """The two objects, with another value in one field."""
-    objects = copy.deepcopy([FULL_POOL, FULL_CEILING])
+    is_runner = {"circleci", "kubevirt"} & set(path)
+    objects = copy.deepcopy([FULL_RUNNERS if is_runner else FULL_POOL, FULL_CEILING])
+    if "provisioner" in path:
+        objects[0]["spec"]["provider"]["kubevirt"] = {"provisioner": dict(SECRET)}
     at: Any = objects[kind == "Ceiling"]
     for part in path[:-1]:
         at = at.setdefault(part, {}) if isinstance(at, dict) else at[part]

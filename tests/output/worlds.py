@@ -31,6 +31,8 @@ def world(seed: int) -> tuple[Snapshot, Memory, Policy]:
     policy = Policy({name: _policy(dice, name) for name in names}, {"laptop": dice.randint(0, 12)})
     if dice.random() < 0.1:
         policy.pools.pop(names[0])
+        if dice.random() < 0.5:
+            policy = Policy(policy.pools, policy.ceilings, (names[0],))
     seen = tuple(_seen(dice, name) for name in names)
     operations = tuple(_operation(dice, number, name) for number, name in enumerate(names * 2, 900))
     memory = Memory({name: _memory(dice) for name in names if dice.random() < 0.7})
@@ -89,6 +91,7 @@ def _machine(dice: Random, name: str, pool: str) -> Machine:
         job="7" if state is State.CONFIGURED else None,
         uses=1 if state is State.CONFIGURED else 0,
         ended=ended,
+        trouble=dice.choice(["", "no node has room"]),
     )
 
 

@@ -14,6 +14,11 @@ DRAINING = machine("a-1", State.DRAINING)
 CRASHED = machine("a-1", State.FAILED, ended="crashed")
 
 
+def of(member: Machine) -> str:
+    """How a counted failure is remembered."""
+    return f"{member.name}@{member.created_at}"
+
+
 def census(
     *members: Machine, operations: tuple[Operation[PoolAction], ...] = (), failed: tuple[str, ...] = ()
 ) -> Census:
@@ -95,11 +100,13 @@ def test_a_machine_whose_creation_is_under_way_serves_but_is_not_touched() -> No
     ("member", "operations", "failed", "failures"),
     [
         pytest.param(CRASHED, (), (), 1, id="a crash before the first job is a failure"),
-        pytest.param(CRASHED, (), ("a-1",), 0, id="it is counted once, however long it lies there"),
+        pytest.param(CRASHED, (), (of(CRASHED),), 0, id="it is counted once, however long it lies there"),
         pytest.param(CRASHED, (deletion(9, "a-1"),), (), 0, id="what ends while we end it did not fail"),
         pytest.param(OVERDUE, (), (), 1, id="not booting in time is a failure"),
-        pytest.param(OVERDUE, (), ("a-1",), 0, id="also counted once"),
-        pytest.param(OVERDUE, (deletion(9, "a-1"),), ("a-1",), 0, id="and not again while it is removed"),
+        pytest.param(OVERDUE, (), (of(OVERDUE),), 0, id="also counted once"),
+        pytest.param(
+            OVERDUE, (deletion(9, "a-1"),), (of(OVERDUE),), 0, id="and not again while it is removed"
+        ),
         pytest.param(machine("a-1", State.FAILED), (), (), 1, id="failed without an end is a failure"),
         pytest.param(
             machine("a-1", State.FAILED, ended="crashed", uses=1),
@@ -132,13 +139,19 @@ def test_failures_are_counted_once(
 @pytest.mark.parametrize(
     ("member", "remembered"),
     [
-        pytest.param(CRASHED, ("a-1",), id="as long as it is to be seen"),
+        pytest.param(CRASHED, (of(CRASHED),), id="as long as it is to be seen"),
         pytest.param(machine("a-1"), (), id="not when it lives after all"),
         pytest.param(machine("a-2", State.DRAINING, ended="idle"), (), id="not when it is gone"),
     ],
 )
 def test_a_counted_failure_is_remembered(member: Machine, remembered: tuple[str, ...]) -> None:
-    assert census(member, failed=("a-1",)).failed == remembered
+    assert census(member, failed=(of(CRASHED),)).failed == remembered
+
+
+def test_a_failure_of_a_machine_that_has_the_name_of_one_before_is_counted() -> None:
+    anew = machine("a-1", State.FAILED, ended="crashed", created_at=CRASHED.created_at + 1)
+    found = census(anew, failed=(of(CRASHED),))
+    assert (found.failures, found.failed) == (1, (of(anew),))
 
 
 def test_old_are_those_of_another_template_that_are_not_over() -> None:

@@ -5,16 +5,17 @@ import random
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 from tests.builders import policy, settings
 
 from remuda.errors import Unavailable
 from remuda.model.jobs import Finished
-from remuda.model.machines import Machine, State
-from remuda.model.needs import Need
+from remuda.model.machines import Machine, State, Supplied
+from remuda.model.needs import Need, Worker
 from remuda.model.plans import Operation, Outcome, Reason
-from remuda.pools.controller import PoolsJob
+from remuda.pools.controller import PoolsJob, _machine
 from remuda.pools.decide.world import Close, Create, Delete, Override, PoolSeen
 from remuda.pools.meters import PoolMeters
 from remuda.pools.policy import Setup
@@ -132,6 +133,34 @@ def test_a_machine_is_creating_then_idle_then_configured_then_idle_again() -> No
         waiting.cancel()
 
     live(story)
+
+
+MADE = Supplied("a-1", "a", "t", created_at=100, ready_at=200)
+
+
+@pytest.mark.parametrize(
+    ("supplied", "worker", "is_listed", "state"),
+    [
+        pytest.param(MADE, None, False, State.IDLE, id="what is ready is idle"),
+        pytest.param(MADE, None, True, State.CREATING, id="unless its source would know it, and does not"),
+        pytest.param(MADE, Worker(150, connected_at=150), True, State.IDLE, id="known and without a job"),
+        pytest.param(MADE, Worker(150, "x", connected_at=150), True, State.CONFIGURED, id="with a job"),
+        pytest.param(
+            MADE, Worker(50, "x", connected_at=99), True, State.CREATING, id="the job of an earlier namesake"
+        ),
+        pytest.param(
+            msgspec.structs.replace(MADE, leaving=True),
+            Worker(150, "x", connected_at=150),
+            True,
+            State.DELETING,
+            id="on its way out, whatever it still does",
+        ),
+    ],
+)
+def test_what_provider_and_source_know_is_joined(
+    supplied: Supplied, worker: Worker | None, is_listed: bool, state: State
+) -> None:
+    assert _machine(supplied, worker, is_listed=is_listed).state is state
 
 
 def test_a_closed_machine_drains_with_its_job_or_without() -> None:

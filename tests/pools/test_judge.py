@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import msgspec
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -295,6 +296,7 @@ def test_liveness_a_lost_memory_waits_the_whole_delay_and_then_goes_on() -> None
     assert minutes == 10
 
 
+@pytest.mark.slow
 def test_decisions_do_not_depend_on_the_hash_seed() -> None:
     script = (
         "import hashlib, msgspec; from tests.pools.test_judge import hash_world;"

@@ -25,6 +25,7 @@ from remuda.pools.decide.world import (
     Delete,
     Memory,
     Override,
+    Policy,
     PoolAction,
     PoolMemory,
     PoolPolicy,
@@ -66,6 +67,11 @@ def old(name: str, state: State = State.IDLE, job: str | None = None) -> Machine
             machine("a-1", State.CREATING, created_at=NOW - 600_000),
             "machine.boot-timeout",
             id="it did not boot",
+        ),
+        pytest.param(
+            machine("a-1", State.CREATING, created_at=NOW - 600_000, trouble="no node has room"),
+            "machine.boot-trouble",
+            id="it did not boot, and why",
         ),
     ],
 )
@@ -177,6 +183,17 @@ def test_a_machine_goes_only_when_two_readings_a_window_apart_found_it_idle(
     plan = planned(pool("a", machine("a-1")), rules, memory=memory)
     assert told(plan) == actions
     assert reason_of(plan).code == ("pool.shrinking" if actions else "pool.surplus-unconfirmed")
+
+
+def test_a_reading_of_an_earlier_machine_of_that_name_does_not_count() -> None:
+    rules, memory = settings(idle_window=60_000), PoolMemory(idle_since={"a-1": NOW - 60_000})
+    anew = machine("a-1", created_at=NOW - 59_999)
+    assert told(planned(pool("a", anew), rules, memory=memory)) == []
+
+
+def test_nobody_is_taken_for_idle_while_the_source_cannot_say_who_is() -> None:
+    assert told(planned(pool("a", machine("a-1"), unsure_since=NOW - 1), settings())) == []
+    assert told(planned(pool("a", machine("a-1")), settings())) == ["close a-1 machine.surplus"]
 
 
 def test_a_machine_that_was_busy_in_between_is_read_anew() -> None:
@@ -297,6 +314,14 @@ def test_a_pool_nobody_configures_any_more_drains_away() -> None:
     plan, _ = decide(seen, Memory(), policy(), NOW)
     assert told(plan) == ["close gone-1 machine.surplus"]
     assert reason_of(plan, "gone").code == "pool.removed"
+
+
+def test_a_pool_whose_object_has_a_problem_is_left_alone() -> None:
+    members = (machine("gone-1"), machine("gone-2", State.FAILED, ended="crashed"))
+    rules = Policy(broken=("gone",))
+    plan, _ = decide(snapshot(pool("gone", *members)), Memory(), rules, NOW)
+    assert plan.actions == ()
+    assert reason_of(plan, "gone").code == "pool.broken"
 
 
 def test_actions_say_what_they_expect_to_find() -> None:

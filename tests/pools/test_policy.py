@@ -199,8 +199,10 @@ def test_a_policy_can_be_stored_and_read_again() -> None:
     ("spec", "problem"),
     [
         pytest.param({"min": 5, "max": 4}, "spec.min: min 5 is more than max 4", id="min above max"),
-        pytest.param({"source": {}}, "spec.source: wants exactly one of: queue", id="no source"),
-        pytest.param({"provider": {}}, "spec.provider: wants exactly one of: process", id="no provider"),
+        pytest.param({"source": {}}, "spec.source: wants exactly one of: queue, circleci", id="no source"),
+        pytest.param(
+            {"provider": {}}, "spec.provider: wants exactly one of: process, kubevirt", id="no provider"
+        ),
         pytest.param(
             {"schedules": [{**OFFICE, "max": 2}]},
             "spec.schedules[0]: while this window is open, min 3 is more than max 2",
@@ -237,6 +239,82 @@ def test_a_policy_can_be_stored_and_read_again() -> None:
 )
 def test_a_pool_that_cannot_be_meant_is_refused(spec: dict[str, object], problem: str) -> None:
     assert problems(pool(**spec)) == [problem]
+
+
+VM = {"domain": {"devices": {"disks": [{"name": "disk"}]}}, "volumes": [{"name": "disk"}]}
+TOKEN = {"secret": "runner", "key": "token"}
+
+
+def runner(name: str = "ci", kubevirt: object = None, /, **spec: object) -> dict[str, Any]:
+    words = {
+        "class": "my-org/ci",
+        "source": {"circleci": {}},
+        "provider": {"kubevirt": kubevirt or {"spec": VM, "token": TOKEN}},
+    }
+    return pool(name, **{**words, **spec})
+
+
+@pytest.mark.parametrize(
+    ("written", "problem"),
+    [
+        pytest.param(runner(), None, id="as it should be"),
+        pytest.param(
+            runner("ci", {"provisioner": {"secret": "p", "key": "config.yaml"}}),
+            None,
+            id="a provisioner's Secret",
+        ),
+        pytest.param(
+            runner(**{"class": "ci"}),
+            "spec.class: CircleCI's classes have two parts, like my-org/ci",
+            id="a class without a slash",
+        ),
+        pytest.param(
+            runner(provider={"process": {}}),
+            "spec.provider: circleci and kubevirt go together: tasks of CircleCI are served by VMs that claim them",
+            id="processes for CircleCI",
+        ),
+        pytest.param(
+            runner(singleTask=False),
+            "spec.singleTask: a CircleCI runner takes one task: leave it out",
+            id="machines that are used again",
+        ),
+        pytest.param(
+            runner("x" * 53),
+            "metadata.name: has 53 characters: VMs are named after their pool, which leaves it 52",
+            id="a name too long for its VMs",
+        ),
+        pytest.param(
+            runner("ci", {"token": TOKEN}),
+            "spec.provider.kubevirt: wants exactly one of: spec, provisioner",
+            id="no VM to make",
+        ),
+        pytest.param(
+            runner("ci", {"spec": VM}),
+            "spec.provider.kubevirt.token: is missing: say which Secret holds the resource class token",
+            id="no token",
+        ),
+        pytest.param(
+            runner("ci", {"spec": {"volumes": []}, "token": TOKEN}),
+            "spec.provider.kubevirt.spec.domain: is missing: a VirtualMachineInstanceSpec has one",
+            id="no domain",
+        ),
+        pytest.param(
+            runner(
+                "ci", {"spec": {**VM, "volumes": [{"name": "c", "cloudInitNoCloud": {}}]}, "token": TOKEN}
+            ),
+            "spec.provider.kubevirt.spec.volumes[0].cloudInitNoCloud: Remuda adds its own user data, and a VM has"
+            " only one",
+            id="user data of its own",
+        ),
+        pytest.param(
+            runner("ci", {"spec": {**VM, "volumes": "x"}, "token": TOKEN}),
+            "spec.provider.kubevirt.spec.volumes: wants a list of mappings",
+            id="volumes that are none",
+        ),
+    ],
+)
+def test_a_pool_of_runners_is_checked(written: dict[str, Any], problem: str | None) -> None:
+    assert problems(written) == ([problem] if problem else [])
 
 
 def test_all_problems_of_a_pool_are_told_at_once() -> None:

@@ -136,6 +136,6 @@ pool_memories = st.builds(
     failures=small | numbers,
     failed_at=instants | numbers,
     retry_at=instants | numbers,
-    failed=st.lists(st.sampled_from(("a-0", "b-1", "gone-7")), max_size=2).map(tuple),
+    failed=st.lists(st.sampled_from(("a-0@1", "b-1", "gone-7@3")), max_size=2).map(tuple),
 )
 memories = st.builds(Memory, st.dictionaries(st.sampled_from((*NAMES, "gone")), pool_memories))

@@ -85,6 +85,8 @@ class Machine(Struct, frozen=True, gc=False):
     uses: int = 0
     #: set once the thing behind it is gone
     ended: Ended | None = None
+    #: what keeps it from becoming ready, in the provider's words
+    trouble: str = ""
 
     @property
     def is_busy(self) -> bool:
@@ -101,6 +103,10 @@ class Supplied(Struct, frozen=True, gc=False):
     created_at: Instant
     ready_at: Instant | None = None
     ended: Ended | None = None
+    #: it was told to go and ends what it does first
+    leaving: bool = False
+    #: what keeps it from becoming ready
+    trouble: str = ""
 
 
 class Order(Struct, frozen=True):

@@ -16,6 +16,8 @@ class Need(Struct, frozen=True, gc=False):
     unclaimed: int
     running: int
     stale_since: Instant | None = None
+    #: since then the source cannot say who is idle, so nobody may be taken for it
+    unsure_since: Instant | None = None
 
 
 class Worker(Struct, frozen=True, gc=False):
@@ -28,10 +30,17 @@ class Worker(Struct, frozen=True, gc=False):
     uses: int = 0
     #: it was told to take no more work
     closed: bool = False
+    #: when it first called, where names are used again: a machine made later than that is not this one
+    connected_at: Instant | None = None
 
 
 class Reading(Struct, frozen=True):
-    """One look at a source: the need of each class, and the workers by machine name."""
+    """
+    One look at a source: the need of each class, and the workers by machine name.
+
+    For the classes `registering`, every machine that can take work is among the workers; one that is not, still boots.
+    """
 
     needs: dict[str, Need]
     workers: dict[str, Worker]
+    registering: frozenset[str] = frozenset()

@@ -110,6 +110,8 @@ def _structural(schema: dict[str, Any]) -> dict[str, Any]:
             continue
         if key == "properties":
             made[key] = {name: _structural(inner) for name, inner in value.items()}
+        elif key == "additionalProperties" and not value:
+            made["x-kubernetes-preserve-unknown-fields"] = True
         elif key in ("items", "additionalProperties"):
             made[key] = _structural(value)
         else:

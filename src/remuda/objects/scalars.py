@@ -69,6 +69,25 @@ class ClassName(str):
         return cls(text)
 
 
+class Url(str):
+    """Where something is on the web."""
+
+    __slots__ = ()
+    json_schema: ClassVar[dict[str, Any]] = {
+        "type": "string",
+        "maxLength": 512,
+        "pattern": "^https?://[^/?#@\\s]+(/[^?#\\s]*)?$",
+    }
+    example: ClassVar[str] = "https://runner.circleci.com/"
+
+    @classmethod
+    def parse(cls, text: object) -> Self:
+        """Read an http or https address without user, query or fragment."""
+        if not isinstance(text, str) or len(text) > 512 or not re.fullmatch(cls.json_schema["pattern"], text):
+            raise ValueError(f"{_shown(text)} is no address: write one like {cls.example}")
+        return cls(text)
+
+
 class CronText(str):
     """A cron expression of five fields."""
 

@@ -66,6 +66,10 @@ CODES: Mapping[str, tuple[str, str]] = {
         "Machines fail one after the other; one at a time is tried, with long waits.",
         "wants {target:machine} and has {live}: {failures} failed in a row, one more is tried at {retry_at}",
     ),
+    "pool.broken": (
+        "Its object has a problem; until that is mended, nothing is made or taken away.",
+        "is left alone with {live:machine}: its object has a problem",
+    ),
     "pool.paused": (
         "Paused by an operator: nothing is made or removed.",
         "is paused and has {live:machine}",
@@ -118,6 +122,10 @@ CODES: Mapping[str, tuple[str, str]] = {
     "machine.boot-timeout": (
         "Removed: it was not ready in time.",
         "is removed: it was not ready after {timeout}",
+    ),
+    "machine.boot-trouble": (
+        "Removed: it was not ready in time, and its provider says what kept it.",
+        "is removed: it was not ready after {timeout}: {detail}",
     ),
     "machine.crashed": ("Removed: it ended by itself unexpectedly.", "is removed: it crashed: {detail}"),
     "machine.lost": ("Removed: it is gone since the host was restarted.", "is removed: it is gone: {detail}"),

@@ -59,7 +59,7 @@ class PoolsJob:
         self._meters = meters
         self.setups: dict[str, PoolSetup] = {}
         #: machines of the last observation; most are the same in the next one
-        self._joined: dict[str, tuple[Supplied, Worker | None, Machine]] = {}
+        self._joined: dict[str, tuple[Supplied, Worker | None, bool, Machine]] = {}
         #: told the reasons of each cycle
         self.tell: Callable[[tuple[Reason, ...]], None] = lambda _: None
 
@@ -69,19 +69,33 @@ class PoolsJob:
         lists = await asyncio.gather(*(provider.list() for provider in self._providers.values()))
         by_source = dict(zip(self._sources, readings, strict=True))
         workers = {name: worker for reading in readings for name, worker in reading.workers.items()}
+        registering = {
+            setup.name
+            for setup in self.setups.values()
+            if setup.job_class in by_source[setup.source].registering
+        }
         machines: dict[str, list[Machine]] = defaultdict(list)
         before, self._joined = self._joined, {}
         for listed in lists:
             for supplied in listed:
                 name = supplied.name
                 worker = workers.pop(name, None)
+                is_listed = supplied.pool in registering
                 joined = before.get(name)
-                if joined is None or joined[0] is not supplied or joined[1] is not worker:
-                    joined = (supplied, worker, _machine(supplied, worker))
+                if (
+                    joined is None
+                    or joined[0] is not supplied
+                    or joined[1] is not worker
+                    or joined[2] is not is_listed
+                ):
+                    joined = (supplied, worker, is_listed, _machine(supplied, worker, is_listed=is_listed))
                 self._joined[name] = joined
-                machines[supplied.pool].append(joined[2])
-        for name, worker in workers.items():
-            machines[pool_of(name)].append(_vanished(name, worker))
+                machines[supplied.pool].append(joined[3])
+        for name, source in self._sources.items():
+            # Elsewhere machines that are gone are told of for hours.
+            if source.exact:
+                for machine in by_source[name].workers.keys() & workers.keys():
+                    machines[pool_of(machine)].append(_vanished(machine, workers[machine]))
         overrides = self._overrides()
         pools = [
             self._pool(name, by_source, machines.get(name, []), overrides)
@@ -146,7 +160,7 @@ class PoolsJob:
             is_free = await source.close(action.target)
             if not is_free and machine.ended is None and not action.even_busy:
                 return self._refused("it has a job")
-            if not await provider.delete(machine.name, machine.created_at):
+            if not await provider.delete(machine.name, machine.created_at, at_once=action.even_busy):
                 return self._refused("a machine of that name was made anew")
         await source.forget(action.target)
         return self._done()
@@ -168,6 +182,10 @@ class PoolsJob:
         self.tell(plan.reasons)
         return self._meters.report(seen, plan)
 
+    def stand_by(self) -> None:
+        """Show no pools: the replica that acts does."""
+        self._meters.clear()
+
     def _done(self, detail: str = "") -> Outcome:
         return Outcome("done", self._clock.now(), detail)
 
@@ -175,14 +193,18 @@ class PoolsJob:
         return Outcome("refused", self._clock.now(), detail)
 
 
-def _machine(supplied: Supplied, worker: Worker | None) -> Machine:
-    """Join what the provider and the source know of one machine."""
+def _machine(supplied: Supplied, worker: Worker | None, *, is_listed: bool = False) -> Machine:
+    """Join what the provider and the source know of one machine; `is_listed` when the source knows all that boot."""
+    if worker is not None and worker.connected_at is not None and worker.connected_at < supplied.created_at:
+        worker = None  # of an earlier machine that had this name
     uses = worker.uses if worker else 0
     job = worker.job if worker else None
     if supplied.ended is not None:
         state = State.DRAINING if supplied.ended.code in PROPER_ENDS else State.FAILED
         since = supplied.ready_at or supplied.created_at
-    elif supplied.ready_at is None and worker is None:
+    elif supplied.leaving:
+        state, since = State.DELETING, supplied.ready_at or supplied.created_at
+    elif worker is None and (supplied.ready_at is None or is_listed):
         state, since = State.CREATING, supplied.created_at
     elif worker is None:
         state, since = State.IDLE, supplied.ready_at or supplied.created_at
@@ -203,6 +225,7 @@ def _machine(supplied: Supplied, worker: Worker | None) -> Machine:
         job,
         uses,
         supplied.ended,
+        supplied.trouble,
     )
 
 

@@ -12,6 +12,7 @@ from remuda.model.quantities import Quantity
 from remuda.model.times import HOUR, MINUTE, Duration
 from remuda.objects.kinds import Column, Rule
 from remuda.objects.scalars import ClassName, Count, CronText, ObjectName, Share, ZoneName
+from remuda.pools.runners import CircleciSource, KubevirtProvider
 
 
 class ProcessLimits(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -51,6 +52,9 @@ class Provider(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     process: Annotated[
         ProcessProvider | UnsetType, Meta(description="Supervised process groups on this host.")
     ] = UNSET
+    kubevirt: Annotated[
+        KubevirtProvider | UnsetType, Meta(description="VMs of KubeVirt; needs `remuda up --cluster`.")
+    ] = UNSET
 
 
 class QueueSource(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -61,6 +65,9 @@ class Source(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """Where the pool's demand comes from: exactly one of the keys."""
 
     queue: Annotated[QueueSource | UnsetType, Meta(description="The durable local job queue.")] = UNSET
+    circleci: Annotated[
+        CircleciSource | UnsetType, Meta(description="The tasks of a CircleCI resource class.")
+    ] = UNSET
 
 
 class Schedule(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -169,6 +176,26 @@ RUNNER_POOL_RULES = (
     ),
     Rule("source", _only_one(Source), "source wants exactly one key"),
     Rule("provider", _only_one(Provider), "provider wants exactly one key"),
+    Rule(
+        "",
+        "has(self.source.circleci) == has(self.provider.kubevirt)",
+        "circleci and kubevirt go together: tasks of CircleCI are served by VMs that claim them",
+    ),
+    Rule(
+        "",
+        "!has(self.source.circleci) || !has(self.singleTask) || self.singleTask",
+        "a CircleCI runner takes one task: leave singleTask out",
+    ),
+    Rule(
+        "provider.kubevirt",
+        "has(self.spec) != has(self.provisioner)",
+        "kubevirt wants exactly one of spec, provisioner",
+    ),
+    Rule(
+        "provider.kubevirt",
+        "has(self.spec) == has(self.token)",
+        "kubevirt wants a token with its spec, and none with provisioner",
+    ),
 )
 RUNNER_POOL_COLUMNS = (
     Column("Desired", "integer", ".status.wanted"),

@@ -1,7 +1,7 @@
 """From the words of the objects to the plain numbers that `decide` reads, and to what act needs of a pool."""
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -14,6 +14,7 @@ from remuda.objects.load import Objects
 from remuda.objects.scalars import Share
 from remuda.pools.decide.world import Bounds, Hours, Policy, PoolPolicy
 from remuda.pools.objects import RunnerPoolSpec, Schedule
+from remuda.pools.runners import check_runner
 from remuda.rules.windows import Window
 
 DEFAULT_MIN = 3
@@ -35,6 +36,11 @@ class PoolSetup(Struct, frozen=True):
     #: jobs a machine takes; None is no limit
     max_uses: int | None
     job_timeout: int
+    source_settings: dict[str, Any] = {}
+
+
+#: what a pool's machines are made of beside its own words, like the contents of Secrets, as a short text
+Fingerprint = Callable[[PoolSetup], str]
 
 
 class Setup(Struct, frozen=True):
@@ -44,12 +50,14 @@ class Setup(Struct, frozen=True):
     pools: dict[str, PoolSetup]
 
 
-def compile_objects(objects: Iterable[Object[Any]], exact_sources: frozenset[str]) -> Setup:
+def compile_objects(
+    objects: Iterable[Object[Any]], exact_sources: frozenset[str], fingerprint: Fingerprint = lambda _: ""
+) -> Setup:
     """Turn checked objects into a setup. Only what passed `check_objects` may come here."""
     found = list(objects)
     ceilings: dict[str, CeilingSpec] = {item.name: item.spec for item in found if item.kind == "Ceiling"}
     pools = {item.name: item.spec for item in found if item.kind == "RunnerPool"}
-    setups = {name: _setup(name, spec) for name, spec in sorted(pools.items())}
+    setups = {name: _setup(name, spec, fingerprint) for name, spec in sorted(pools.items())}
     return Setup(
         Policy(
             {
@@ -155,6 +163,16 @@ def check_pool(pool: Object[Any]) -> Iterator[tuple[str, str]]:
         if len(keys) != 1:
             known = ", ".join(given.__struct_fields__)
             yield f"spec.{name}", f"wants exactly one of: {known}"
+    source, provider = spec.source.circleci, spec.provider.kubevirt
+    if (source is UNSET) != (provider is UNSET):
+        yield (
+            "spec.provider",
+            "circleci and kubevirt go together: tasks of CircleCI are served by VMs that claim them",
+        )
+    elif not isinstance(source, UnsetType) and not isinstance(provider, UnsetType):
+        yield from check_runner(pool.name, spec.class_, source, provider)
+        if not spec.single_task:
+            yield "spec.singleTask", "a CircleCI runner takes one task: leave it out"
     for index, window in enumerate(spec.schedules):
         low = _own_min(spec) if isinstance(window.min, UnsetType) else window.min
         high = spec.max if isinstance(window.max, UnsetType) else window.max
@@ -176,22 +194,30 @@ def check_pool(pool: Object[Any]) -> Iterator[tuple[str, str]]:
             yield f"spec.{name}", "must be at least 1s"
 
 
-def _setup(name: str, spec: RunnerPoolSpec) -> PoolSetup:
-    provider = _only_key(spec.provider)
+def _setup(name: str, spec: RunnerPoolSpec, fingerprint: Fingerprint) -> PoolSetup:
+    provider, source = _only_key(spec.provider), _only_key(spec.source)
     settings = msgspec.to_builtins(getattr(spec.provider, provider), enc_hook=_plain)
+    source_settings = msgspec.to_builtins(getattr(spec.source, source), enc_hook=_plain)
+    if not isinstance(spec.source.circleci, UnsetType):
+        # Its VMs call there too.
+        settings |= {"class": str(spec.class_), "url": str(spec.source.circleci.url)}
     max_uses = 1 if spec.single_task else None if isinstance(spec.max_uses, UnsetType) else spec.max_uses
     idle_timeout = None if isinstance(spec.idle_timeout, UnsetType) else int(spec.idle_timeout)
-    return PoolSetup(
+    setup = PoolSetup(
         name=name,
         job_class=str(spec.class_),
-        source=_only_key(spec.source),
+        source=source,
         provider=provider,
-        template=_digest({"provider": provider, "settings": settings, "idleTimeout": idle_timeout}),
+        template="",
         settings=settings,
         idle_timeout=idle_timeout,
         max_uses=max_uses,
         job_timeout=int(spec.job_timeout),
+        source_settings=source_settings,
     )
+    parts = {"provider": provider, "settings": settings, "idleTimeout": idle_timeout}
+    beside = fingerprint(setup)
+    return structs.replace(setup, template=_digest(parts | ({"beside": beside} if beside else {})))
 
 
 def _policy(

@@ -42,11 +42,11 @@ class Provider(Protocol):
         """Make a machine, or find that it was made already."""
         ...
 
-    async def delete(self, name: str, created_at: int) -> bool:
+    async def delete(self, name: str, created_at: int, *, at_once: bool = False) -> bool:
         """
-        Remove a machine and everything it started; True when it is gone.
+        Remove a machine and everything it started; True when it is gone, or ends what it does first and then goes.
 
-        False, and nothing touched, when the machine of that name is another one than the caller knew.
+        `at_once` does not wait for a job that it may have. False, and nothing touched, when the machine of that name is another one than the caller knew.
         """
         ...
 

@@ -55,8 +55,9 @@ class ProcessProvider:
             )
         )
 
-    async def delete(self, name: str, created_at: int) -> bool:
-        """End a machine and everything it started."""
+    async def delete(self, name: str, created_at: int, *, at_once: bool = False) -> bool:
+        """End a machine and everything it started, at once in any case."""
+        del at_once
         return await self._machines.delete(name, created_at)
 
     async def console(self, name: str) -> bytes:

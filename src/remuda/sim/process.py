@@ -178,9 +178,9 @@ class _Reach:
         self._process.check_alive()
         await self._inner.create(order)
 
-    async def delete(self, name: str, created_at: int) -> bool:
+    async def delete(self, name: str, created_at: int, *, at_once: bool = False) -> bool:
         self._process.check_alive()
-        return await self._inner.delete(name, created_at)
+        return await self._inner.delete(name, created_at, at_once=at_once)
 
     async def console(self, name: str) -> bytes:
         self._process.check_alive()

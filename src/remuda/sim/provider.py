@@ -143,8 +143,9 @@ class SimProvider:
             machine.task = self._start(self._live(machine))
         await self._faults.reach("provider.created")
 
-    async def delete(self, name: str, created_at: int) -> bool:
+    async def delete(self, name: str, created_at: int, *, at_once: bool = False) -> bool:
         """End a machine, then forget it; in between it is listed as ended."""
+        del at_once
         await self._faults.reach("provider.delete")
         machine = self.machines.get(name)
         if machine is None:

@@ -44,7 +44,7 @@ class Census(Struct, gc=False):
     occupied: frozenset[str] = _NOTHING
     #: machines and creations that failed and were not counted before
     failures: int = 0
-    #: machines still to be seen whose failure was counted, now or before
+    #: machines still to be seen whose failure was counted, now or before; each name with its moment of creation
     failed: tuple[str, ...] = ()
 
     @property
@@ -114,10 +114,11 @@ def _add_others(
             has_failed = True
         else:
             creating.append(machine)
-        if name in counted:
-            failed.append(name)
+        identity = f"{name}@{machine.created_at}"  # the next machine may have the name again
+        if identity in counted:
+            failed.append(identity)
         elif has_failed:
-            failed.append(name)
+            failed.append(identity)
             # What ends while we end it did not fail.
             census.failures += name not in targets
     census.creating, census.draining, census.dead = creating, draining, dead

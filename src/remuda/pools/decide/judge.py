@@ -24,6 +24,7 @@ from remuda.pools.decide.telling import tell
 from remuda.pools.decide.world import (
     Bounds,
     Memory,
+    Override,
     Policy,
     PoolAction,
     PoolMemory,
@@ -71,7 +72,8 @@ def _open_case(
     mine = policy.pools.get(seen.name)
     if mine is None:
         mine = PoolPolicy(name=seen.name, job_class="", template="", bounds=Bounds(0, 0))
-        seen = PoolSeen(seen.name, seen.need, seen.machines)
+        left_alone = Override(paused=seen.name in policy.broken)
+        seen = PoolSeen(seen.name, seen.need, seen.machines, left_alone)
     before = memory.pools.get(seen.name, _NOTHING)
     census = take_census(seen, mine, before, under_way, now)
     wanted = wish(mine, seen.need, seen.override, before, now, live=census.live, ready=census.ready)
@@ -99,4 +101,9 @@ def _remember(
 
 def _idle_readings(before: PoolMemory, census: Census, now: Instant) -> dict[str, Instant]:
     """The first of the idle readings in a row, for each machine that is idle now."""
-    return {machine.name: min(before.idle_since.get(machine.name, now), now) for machine in census.idle}
+    readings = {}
+    for machine in census.idle:
+        first = min(before.idle_since.get(machine.name, now), now)
+        # A reading older than the machine was of another one that had its name.
+        readings[machine.name] = first if first >= machine.created_at else now
+    return readings

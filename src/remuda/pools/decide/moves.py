@@ -45,7 +45,7 @@ def _may_close(case: Case) -> bool:
     need = case.seen.need
     if case.policy.natural and not case.seen.override.draining:
         return False
-    return need is not None and need.stale_since is None
+    return need is not None and need.stale_since is None and need.unsure_since is None
 
 
 def _clean_up(moves: Moves, policy: PoolPolicy, census: Census) -> None:
@@ -58,6 +58,9 @@ def _clean_up(moves: Moves, policy: PoolPolicy, census: Census) -> None:
             _delete(moves, policy, machine, "machine.failed", detail="")
         elif machine.state is State.DRAINING:
             _delete(moves, policy, machine, "machine.drained")
+        elif machine.trouble:
+            timeout, trouble = policy.boot_timeout, machine.trouble
+            _delete(moves, policy, machine, "machine.boot-trouble", timeout=timeout, detail=trouble)
         else:
             _delete(moves, policy, machine, "machine.boot-timeout", timeout=policy.boot_timeout)
 

@@ -52,7 +52,7 @@ def tell(case: Case, moves: Moves) -> Reason:
 def _code(case: Case, moves: Moves) -> str:
     seen, policy, census, wish = case.seen, case.policy, case.census, case.wish
     if seen.override.paused:
-        return "pool.paused"
+        return "pool.paused" if policy.template else "pool.broken"
     if seen.override.draining:
         return "pool.draining" if census.taking_room else "pool.drained"
     if policy.template == "":

@@ -83,7 +83,7 @@ class PoolMemory(Struct, frozen=True, gc=False):
     failures: int = 0
     failed_at: Instant = 0
     retry_at: Instant = 0
-    #: machines that failed, were counted and are still to be seen
+    #: machines that failed, were counted and are still to be seen; each name with its moment of creation
     failed: tuple[str, ...] = ()
 
 
@@ -136,3 +136,5 @@ class Policy(Struct, frozen=True):
 
     pools: dict[str, PoolPolicy] = field(default_factory=dict)
     ceilings: dict[str, int] = field(default_factory=dict)
+    #: pools that are there but have a problem: until it is mended, nothing is made or taken away
+    broken: tuple[str, ...] = ()
