@@ -25,8 +25,8 @@ run: $(READY)  ## start Remuda with the laptop example
 test: $(READY) lint types  ## everything CI runs
 	$(BIN)/python -m pytest -n $(JOBS)
 
-quick: $(READY)  ## unit and property tests, under 30 s
-	$(BIN)/python -m pytest -n $(JOBS) -m "not slow" -x
+quick: $(READY)  ## unit tests and properties with few examples, under 30 s
+	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n $(JOBS) -m "not slow" -x
 
 lint: $(READY)
 	$(BIN)/ruff check .

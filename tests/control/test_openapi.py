@@ -4,7 +4,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from openapi_spec_validator import OpenAPIV31SpecValidator
 from tests.loop.toy import Rig, virtually
 
 from remuda.control.loops import LoopRoutes
@@ -33,8 +32,12 @@ def as_served(routes: tuple[Route, ...]) -> dict[str, Any]:
     return served
 
 
+@pytest.mark.slow
 @virtually
 async def test_the_document_of_all_routes_is_valid() -> None:
+    # a third of a second to import, for this test alone
+    from openapi_spec_validator import OpenAPIV31SpecValidator
+
     routes = all_routes(Rig())
     told = as_served(routes)
     OpenAPIV31SpecValidator(told).validate()

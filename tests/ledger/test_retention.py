@@ -125,6 +125,7 @@ async def test_jobs_and_settings_are_never_touched(store: InlineStore) -> None:
         assert store.read(lambda db, query=query: db.execute(query).fetchone()) == (1,)  # type: ignore[misc]
 
 
+@pytest.mark.slow
 async def test_history_over_its_size_goes_oldest_first_and_the_file_shrinks(tmp_path: Path) -> None:
     path, dice = tmp_path / "remuda.db", random.Random(1)
     store = SqliteStore(path)

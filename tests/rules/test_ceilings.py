@@ -236,6 +236,7 @@ def test_safety_who_gets_what_does_not_depend_on_the_order(
     assert share(limit, shuffled) == tuple(by_name[member.name] for member in shuffled)
 
 
+@pytest.mark.slow
 def test_many_members_with_odd_weights_get_exact_shares() -> None:
     sharing = [Member(f"m{n:03}", n % 37, n % 3, n % 2, 0, 1 + n * 7 % 1_000) for n in range(150)]
     grants = share(1_000, sharing)

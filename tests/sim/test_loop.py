@@ -52,6 +52,7 @@ def test_other_seeds_give_other_histories() -> None:
     assert len({run(busy_world(), seed=seed) for seed in range(10)}) == 10
 
 
+@pytest.mark.slow
 def test_another_process_with_another_hash_seed_has_the_same_history() -> None:
     told = subprocess.run(
         [

@@ -31,6 +31,7 @@ def story(scenario: Scenario, seed: int) -> Summary:
     return summary
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, len(SEEDS), CHUNK))
 def test_hostile_histories_break_no_rule(first: int) -> None:
     """Processes die, machines crash, calls are lost, clocks jump and people meddle; `Violation` tells the seed."""
@@ -43,6 +44,7 @@ def test_what_went_wrong_once_does_not_again(seed: int) -> None:
     story(hostile(seed), seed)
 
 
+@pytest.mark.slow
 def test_hostile_histories_are_hostile() -> None:
     """Seeds in which nothing happens would prove nothing."""
     faults: Counter[str] = Counter()
@@ -56,6 +58,7 @@ def test_hostile_histories_are_hostile() -> None:
     assert kinds == {"delay", "fail", "crash"}
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_history_whatever_the_hash_seed() -> None:
     script = "from remuda.sim.pools import *; print(simulate(hostile(8, seconds=300), 8).digest)"
     printed = {
@@ -104,6 +107,7 @@ def test_a_job_whose_machine_dies_is_retried_or_fails_by_its_policy(light: bool)
     assert all(done + failed == 2 and done >= 1 for done, failed in outcomes)
 
 
+@pytest.mark.slow
 def test_a_small_day_is_a_day() -> None:
     summary = day(pools=3, jobs=600, seed=3)
     assert (summary.jobs, summary.jobs_done + summary.jobs_failed) == (600, 600)
@@ -121,6 +125,7 @@ def test_a_provider_that_fails_half_the_time_is_lived_with(point: str) -> None:
     assert summary.faults[f"{point} fail"] > 2
 
 
+@pytest.mark.slow
 def test_a_creation_that_is_carried_out_again_makes_no_machine_that_has_come_and_gone() -> None:
     """The process dies before it has heard that a machine was made which has already done its work."""
     jobs = [Arrival(float(number), "class-a", 0.5, retries=3) for number in range(60)]
