@@ -171,6 +171,8 @@ def test_a_reason_names_every_term_with_its_number() -> None:
     assert reason_of(plan).terms == {
         "unclaimed": 4,
         "running": 2,
+        "beyond": 0,
+        "plan": None,
         "headroom": 1,
         "min": 1,
         "max": 10,

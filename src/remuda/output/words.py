@@ -34,6 +34,10 @@ CODES: Mapping[str, tuple[str, str]] = {
         "Demand fell, and the scale-down delay is not over.",
         "wants {bounded:machine} and keeps {target}: held by the scale-down delay",
     ),
+    "pool.held-by-plan": (
+        "More tasks wait than the organisation's plan lets run at once.",
+        "has the {target:machine} it wants: {beyond} more tasks wait for the plan, which runs {plan} at once",
+    ),
     "pool.held-by-stale": (
         "The source does not answer; the pool never shrinks on old numbers.",
         "keeps its {live:machine}: its source does not answer",
@@ -180,7 +184,8 @@ def _told(name: str, value: Term) -> str:
 
 def demand(terms: Mapping[str, Term]) -> int:
     """What a pool's load asks for, before any bound."""
-    return sum(number(terms, name) for name in ("unclaimed", "running", "headroom"))
+    load = sum(number(terms, name) for name in ("unclaimed", "running", "headroom"))
+    return load - number(terms, "beyond")
 
 
 def number(terms: Mapping[str, Term], name: str) -> int:
@@ -210,7 +215,10 @@ def pool_lines(reason: Reason) -> list[tuple[str, str, str]]:
 
 def _demand_line(terms: Mapping[str, Term]) -> tuple[str, str, str]:
     parts = " + ".join(f"{number(terms, name)} {name}" for name in ("unclaimed", "running", "headroom"))
-    return "demand", f"{demand(terms)} = {parts}", ""
+    beyond = number(terms, "beyond")
+    if not beyond:
+        return "demand", f"{demand(terms)} = {parts}", ""
+    return "demand", f"{demand(terms)} = {parts} − {beyond} beyond the plan's {number(terms, 'plan')}", ""
 
 
 def _bounds_line(terms: Mapping[str, Term]) -> tuple[str, str, str]:

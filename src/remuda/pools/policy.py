@@ -65,6 +65,7 @@ def compile_objects(
                 for name, spec in sorted(pools.items())
             },
             {name: spec.machines for name, spec in sorted(ceilings.items())},
+            plans=dict(sorted(plan for spec in pools.values() if (plan := _plan(spec)) is not None)),
         ),
         setups,
     )
@@ -93,7 +94,12 @@ def change(recorded: Policy, objects: Iterable[Object[Any]], exact_sources: froz
             pools[name] = structs.replace(
                 pool, guaranteed=before.guaranteed, priority=before.priority, weight=before.weight
             )
-    return Policy(pools, {**recorded.ceilings, **changed.ceilings})
+    return Policy(
+        pools,
+        {**recorded.ceilings, **changed.ceilings},
+        recorded.broken,
+        {**recorded.plans, **changed.plans},
+    )
 
 
 def check_objects(objects: Objects) -> Iterator[tuple[Object[Any], str, str]]:
@@ -109,8 +115,21 @@ def check_objects(objects: Objects) -> Iterator[tuple[Object[Any], str, str]]:
         if ceiling is not UNSET and not objects.may_hold("Ceiling", ceiling):
             known = ", ".join(sorted(ceilings)) or "none"
             yield pool, "spec.ceiling", f"there is no Ceiling {ceiling}; there is: {known}"
+    yield from _check_plans(pools)
     for ceiling in ceilings.values():
         yield from _check_ceiling(ceiling, pools, objects)
+
+
+def _check_plans(pools: list[Object[Any]]) -> Iterator[tuple[Object[Any], str, str]]:
+    first: dict[str, Object[Any]] = {}
+    for pool in pools:
+        plan = _plan(pool.spec)
+        if plan is None:
+            continue
+        other = first.setdefault(plan[0], pool)
+        if _plan(other.spec) != plan:
+            said = f"pool {other.name} of the same organisation says {other.spec.source.circleci.plan_concurrency}"
+            yield pool, "spec.source.circleci.planConcurrency", f"is {plan[1]} here, but {said}"
 
 
 def _check_ceiling(
@@ -194,6 +213,21 @@ def check_pool(pool: Object[Any]) -> Iterator[tuple[str, str]]:
             yield f"spec.{name}", "must be at least 1s"
 
 
+def _organisation(spec: RunnerPoolSpec) -> str | None:
+    """Whose plan bounds the pool's tasks; the same organisation at two addresses is two."""
+    if isinstance(spec.source.circleci, UnsetType):
+        return None
+    return f"{spec.class_.partition('/')[0]} at {spec.source.circleci.url}"
+
+
+def _plan(spec: RunnerPoolSpec) -> tuple[str, int] | None:
+    """The organisation and what its plan runs at once, if the pool says so."""
+    source, whose = spec.source.circleci, _organisation(spec)
+    if isinstance(source, UnsetType) or isinstance(source.plan_concurrency, UnsetType) or whose is None:
+        return None
+    return whose, source.plan_concurrency
+
+
 def _setup(name: str, spec: RunnerPoolSpec, fingerprint: Fingerprint) -> PoolSetup:
     provider, source = _only_key(spec.provider), _only_key(spec.source)
     settings = msgspec.to_builtins(getattr(spec.provider, provider), enc_hook=_plain)
@@ -248,6 +282,7 @@ def _policy(
         priority=member.priority,
         weight=member.weight,
         source=setup.source,
+        plan=_organisation(spec),
     )
 
 

@@ -2,7 +2,7 @@
 The whole decision, in four steps.
 
 1. census    who is where, and what is already under way
-2. wish      what each pool wants by itself
+2. wish      what each pool wants by itself, of the tasks that its organisation's plan lets run
 3. ceiling   what pools that share a ceiling get of it, and how many they may make now
 4. moves     which machines are made, closed and deleted
 
@@ -19,6 +19,7 @@ from remuda.pools.decide.case import Case
 from remuda.pools.decide.ceiling import share_ceilings
 from remuda.pools.decide.census import Census, take_census
 from remuda.pools.decide.moves import moves_of
+from remuda.pools.decide.plan import beyond_plans
 from remuda.pools.decide.target import Wish, wish
 from remuda.pools.decide.telling import tell
 from remuda.pools.decide.world import (
@@ -39,7 +40,11 @@ _NOTHING = PoolMemory()
 def decide(seen: Snapshot, memory: Memory, policy: Policy, now: Instant) -> tuple[Plan[PoolAction], Memory]:
     """Judge all pools together, because ceilings need them together."""
     under_way = _by_pool(seen.operations)
-    cases = [_open_case(pool, memory, policy, under_way.get(pool.name), now) for pool in seen.pools]
+    beyond = beyond_plans(seen, policy)
+    cases = [
+        _open_case(pool, memory, policy, under_way.get(pool.name), beyond.get(pool.name, 0), now)
+        for pool in seen.pools
+    ]
     share_ceilings(cases, policy)
 
     actions: list[PoolAction] = []
@@ -66,6 +71,7 @@ def _open_case(
     memory: Memory,
     policy: Policy,
     under_way: list[Operation[PoolAction]] | None,
+    beyond: int,
     now: Instant,
 ) -> Case:
     """Steps 1 and 2. A pool that is no longer configured drains away, whatever was set by hand before."""
@@ -76,7 +82,9 @@ def _open_case(
         seen = PoolSeen(seen.name, seen.need, seen.machines, left_alone)
     before = memory.pools.get(seen.name, _NOTHING)
     census = take_census(seen, mine, before, under_way, now)
-    wanted = wish(mine, seen.need, seen.override, before, now, live=census.live, ready=census.ready)
+    wanted = wish(
+        mine, seen.need, seen.override, before, now, live=census.live, ready=census.ready, beyond=beyond
+    )
     after = _remember(mine, before, census, wanted, now)
     asks = wanted.wanted
     makes = 0
@@ -86,7 +94,8 @@ def _open_case(
             # What it cannot make it does not keep from the others, except what it was promised.
             asks = min(asks, max(census.live + makes, wanted.promised))
         makes = max(0, min(makes, wanted.max - census.taking_room))
-    return Case(seen, mine, census, wanted, after, asks, wanted.wanted, makes)
+    plan = policy.plans.get(mine.plan) if mine.plan else None
+    return Case(seen, mine, census, wanted, after, asks, wanted.wanted, makes, plan)
 
 
 def _remember(

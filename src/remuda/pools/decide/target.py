@@ -30,6 +30,8 @@ class Wish(Struct, frozen=True, gc=False):
     #: the stable word for what changed the number last
     held_by: str
     steps: Steps
+    #: unclaimed tasks that the organisation's plan does not let run now
+    beyond: int = 0
 
 
 def bounds_in_force(policy: PoolPolicy, override: Override, now: Instant) -> tuple[Bounds, str]:
@@ -65,11 +67,12 @@ def wish(
     *,
     live: int,
     ready: int,
+    beyond: int = 0,
 ) -> Wish:
     """
     Judge one pool by itself. `live` machines serve or will serve; `ready` of them can take work now.
 
-    Never wants fewer than it has while its source is silent or stale, and wants what it has while it is paused.
+    `beyond` of its unclaimed tasks cannot run yet and count for nothing. Never wants fewer than it has while its source is silent or stale, and wants what it has while it is paused.
     """
     bounds, origin = scheduled_bounds(policy, now)
     promised = bounds.min
@@ -77,12 +80,12 @@ def wish(
         bounds, origin = bounds_in_force(policy, override, now)
         promised = min(promised, bounds.min)
     unclaimed, running = (need.unclaimed, need.running) if need is not None else (0, 0)
-    tasks = unclaimed + running
+    tasks = unclaimed + running - beyond
     spare = 0
     if tasks:
         spare = bounds.headroom or -(-tasks * bounds.headroom_percent // 100)
     load = tasks + spare
-    bounded, held_by = load, "demand"
+    bounded, held_by = load, "plan" if beyond else "demand"
     if load > bounds.max:
         bounded, held_by = bounds.max, "max"
     elif load < bounds.min:
@@ -118,6 +121,7 @@ def wish(
         wanted=wanted,
         held_by=held_by,
         steps=steps,
+        beyond=beyond,
     )
 
 

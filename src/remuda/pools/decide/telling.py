@@ -6,7 +6,7 @@ from remuda.pools.decide.case import Case
 from remuda.pools.decide.moves import Moves
 from remuda.pools.decide.world import PoolPolicy
 
-_HELD = frozenset({"max", "surge", "delay", "stale"})
+_HELD = frozenset({"max", "surge", "delay", "stale", "plan"})
 
 
 def tell(case: Case, moves: Moves) -> Reason:
@@ -18,6 +18,8 @@ def tell(case: Case, moves: Moves) -> Reason:
         {
             "unclaimed": wish.unclaimed,
             "running": wish.running,
+            "beyond": wish.beyond,
+            "plan": case.plan,
             "headroom": wish.headroom,
             "min": wish.min,
             "max": wish.max,
