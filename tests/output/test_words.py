@@ -75,7 +75,8 @@ def test_the_arithmetic_of_every_pool_adds_up() -> None:
                 continue
             lines = {label: text for label, text, _ in pool_lines(reason)}
             terms = reason.terms
-            total = number(terms, "unclaimed") + number(terms, "running") + number(terms, "headroom")
+            parts = ("unclaimed", "running", "headroom")
+            total = sum(number(terms, name) for name in parts) - number(terms, "beyond")
             assert lines["demand"].startswith(f"{total} = ")
             assert lines["bounds"].startswith(f"{number(terms, 'bounded')} = ")
             assert ("ceiling" in lines) == (terms["ceiling"] is not None)
