@@ -7,11 +7,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from remuda.model.times import HOUR, MINUTE, Duration
 from remuda.objects.scalars import ObjectName, Url
+from remuda.rules.instances import check_spec
 
 CLOUD = Url("https://runner.circleci.com/")
-#: the name of the disk and of the volume that make a VM a runner
-GUEST_VOLUME = "remuda-guest"
-_USER_DATA = ("cloudInitNoCloud", "cloudInitConfigDrive", "sysprep")
 #: a VM's name is its pool's, a dash and a number, and becomes a host name
 _LONGEST_POOL_NAME = 52
 
@@ -97,22 +95,3 @@ def check_runner(
     if not isinstance(provider.spec, UnsetType):
         for path, problem in check_spec(provider.spec):
             yield f"spec.provider.kubevirt.spec{path}", problem
-
-
-def check_spec(spec: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Problems of a VirtualMachineInstanceSpec: only those that would keep a runner from being made of it."""
-    if not isinstance(spec.get("domain"), dict):
-        yield ".domain", "is missing: a VirtualMachineInstanceSpec has one"
-        return
-    volumes = spec.get("volumes", [])
-    disks = (spec["domain"].get("devices") or {}).get("disks", [])
-    for path, items in ((".volumes", volumes), (".domain.devices.disks", disks)):
-        if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-            yield path, "wants a list of mappings"
-            continue
-        for index, item in enumerate(items):
-            if item.get("name") == GUEST_VOLUME:
-                yield f"{path}[{index}].name", f"{GUEST_VOLUME} is the one that Remuda adds"
-            found = [word for word in _USER_DATA if word in item]
-            if found and path == ".volumes":
-                yield f"{path}[{index}].{found[0]}", "Remuda adds its own user data, and a VM has only one"
