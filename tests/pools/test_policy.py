@@ -307,6 +307,12 @@ def runner(name: str = "ci", kubevirt: object = None, /, **spec: object) -> dict
             id="user data of its own",
         ),
         pytest.param(
+            runner("ci", {"spec": {**VM, "hostname": "x"}, "token": TOKEN}),
+            "spec.provider.kubevirt.spec.hostname: leave it out: a runner is known by the name of its VM, which is then"
+            " its host name",
+            id="a host name of its own",
+        ),
+        pytest.param(
             runner("ci", {"spec": {**VM, "volumes": "x"}, "token": TOKEN}),
             "spec.provider.kubevirt.spec.volumes: wants a list of mappings",
             id="volumes that are none",
