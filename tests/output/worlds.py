@@ -75,6 +75,7 @@ def _seen(dice: Random, name: str) -> PoolSeen:
                 Override(finish_rollout="new"),
             ]
         ),
+        dice.choice([""] * 12 + ["KubeVirt is not installed"]),
     )
 
 

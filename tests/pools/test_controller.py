@@ -12,13 +12,15 @@ from tests.builders import policy, settings
 
 from remuda.errors import Unavailable
 from remuda.model.jobs import Finished
-from remuda.model.machines import Machine, State, Supplied
+from remuda.model.machines import Machine, Order, State, Supplied
 from remuda.model.needs import Need, Worker
 from remuda.model.plans import Operation, Outcome, Reason
 from remuda.pools.controller import PoolsJob, _machine
-from remuda.pools.decide.world import Close, Create, Delete, Override, PoolSeen
+from remuda.pools.decide import decide
+from remuda.pools.decide.world import Close, Create, Delete, Memory, Override, PoolSeen
 from remuda.pools.meters import PoolMeters
 from remuda.pools.policy import Setup
+from remuda.pools.ports import Provider
 from remuda.sim.clock import SimClock
 from remuda.sim.faults import Fault, Faults
 from remuda.sim.loop import run
@@ -222,14 +224,6 @@ def test_pools_are_those_configured_and_those_that_still_have_machines() -> None
     live(story)
 
 
-def test_an_observation_fails_when_a_provider_does() -> None:
-    async def story(room: Room) -> None:
-        with pytest.raises(Unavailable):
-            await room.job.observe(())
-
-    live(story, {"provider.list": Fault(fail=1.0)})
-
-
 def test_a_machine_is_made_once_and_only_of_the_template_that_was_meant() -> None:
     async def story(room: Room) -> None:
         assert await room.create() == Outcome("done", room.clock.now(), "a-1")
@@ -304,3 +298,67 @@ def test_a_call_that_fails_is_an_error_and_can_be_repeated() -> None:
         assert len(room.provider.machines) == 1
 
     live(story, {"provider.created": Fault(fail=1.0)})
+
+
+class Silent:
+    """A provider that can be made to say nothing."""
+
+    def __init__(self, room: Room) -> None:
+        self.inner: Provider = room.provider
+        self.is_silent = False
+
+    async def list(self) -> tuple[Supplied, ...]:
+        if self.is_silent:
+            raise Unavailable("KubeVirt is not installed")
+        return await self.inner.list()
+
+    async def create(self, order: Order) -> None:
+        await self.inner.create(order)
+
+    async def delete(self, name: str, created_at: int, *, at_once: bool = False) -> bool:
+        return await self.inner.delete(name, created_at, at_once=at_once)
+
+    async def console(self, name: str) -> bytes:
+        return await self.inner.console(name)
+
+
+def test_a_provider_that_says_nothing_blinds_its_own_pools_alone() -> None:
+    async def story(room: Room) -> None:
+        silent = Silent(room)
+        job = PoolsJob(
+            {"queue": room.source},
+            {
+                "sim": silent,
+                "other": SimProvider(room.clock, random.Random(1), room.faults, room, room.hold, room.start),
+            },
+            dict,
+            room.clock,
+            PoolMeters(CollectorRegistry()),
+        )
+        other = msgspec.structs.replace(SETUP.pools["a"], name="b", provider="other", job_class="b")
+        job.setups = {**SETUP.pools, "b": other}
+        await room.make()
+        before = await job.observe(())
+        silent.is_silent = True
+        after = await job.observe(())
+        assert [pool.blind for pool in after.pools] == ["KubeVirt is not installed", ""]
+        assert after.pools[0].machines == before.pools[0].machines
+        plan, _ = decide(
+            after, Memory(), policy(settings("a", min=9), settings("b", min=1)), room.clock.now()
+        )
+        assert {action.pool for action in plan.actions} == {"b"}
+        assert plan.reasons[0].code == "pool.provider-silent"
+
+    live(story)
+
+
+def test_a_provider_that_no_pool_needs_may_say_nothing() -> None:
+    async def story(room: Room) -> None:
+        silent = Silent(room)
+        silent.is_silent = True
+        job = PoolsJob(
+            {"queue": room.source}, {"sim": silent}, dict, room.clock, PoolMeters(CollectorRegistry())
+        )
+        assert (await job.observe(())).pools == ()
+
+    live(story)

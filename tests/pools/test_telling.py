@@ -199,5 +199,6 @@ def test_a_reason_names_every_term_with_its_number() -> None:
         "unconfirmed": 0,
         "failures": 1,
         "retry_at": NOW + 1_000,
+        "blind": None,
         "stale_since": None,
     }

@@ -7,6 +7,7 @@ runs build once, and a build that is interrupted leaves nothing that could be mi
 
 import contextlib
 import fcntl
+import json
 import os
 import shutil
 import subprocess
@@ -89,16 +90,36 @@ def _build_module(
 ) -> None:
     """Build programs of one module in one place, so that go resolves its versions once."""
     (scratch / "go.mod").write_text(module.go_mod, encoding="utf-8")
+    if module.adopts:
+        _adopt(go, module, scratch, progress)
     for server in servers:
+        if server.source:
+            (scratch / server.name).mkdir()
+            shutil.copy(Path(__file__).with_name(server.source), scratch / server.name / "main.go")
         # "go build -o" into a directory of its own: renaming that is what makes the program appear whole
         made = scratch / "made" / server.name
         made.mkdir(parents=True)
         command = ["nice", "-n", "19", go, "build", "-p", "2", "-mod=mod", "-trimpath"]
+        command += ["-tags", module.tags] if module.tags else []
         command += ["-ldflags", module.ldflags, "-o", str(made / server.name), server.package]
         _run(command, scratch, f"building {server.name} {server.version}", progress)
         target = cached(server, around.cache).parent
         shutil.rmtree(target, ignore_errors=True)
         made.rename(target)
+
+
+def _adopt(go: str, module: Module, scratch: Path, progress: Progress) -> None:
+    """Add the module's own replacements and checksums, which Go heeds in the main module alone."""
+    command = [go, "mod", "download", "-json", f"{module.path}@v{module.version}"]
+    output = _run(command, scratch, f"fetching {module.path} {module.version}", progress)
+    # what it says on the way comes before the answer
+    own = Path(json.JSONDecoder().raw_decode(output, output.index("{"))[0]["Dir"])
+    shutil.copyfile(own / "go.sum", scratch / "go.sum")
+    lines = (own / "go.mod").read_text(encoding="utf-8").splitlines()
+    # a replacement by a directory of its repository is not in the published module; ours takes its place
+    kept = [line.removeprefix("replace ").strip() for line in lines if " => " in line and "=> ." not in line]
+    with (scratch / "go.mod").open("a", encoding="utf-8") as file:
+        file.writelines(f"replace {line}\n" for line in kept)
 
 
 def _go(around: Surroundings, progress: Progress) -> str:
@@ -131,7 +152,7 @@ def _go(around: Surroundings, progress: Progress) -> str:
     return str(target / "go" / "bin" / "go")
 
 
-def _run(command: Sequence[str], directory: Path, doing: str, progress: Progress) -> None:
+def _run(command: Sequence[str], directory: Path, doing: str, progress: Progress) -> str:
     log = directory / "output.txt"
     # GOWORK: a workspace file above the cache must not decide; CGO: no C compiler is needed, the program is static
     environ = {**os.environ, "GOWORK": "off", "CGO_ENABLED": "0"}
@@ -153,6 +174,7 @@ def _run(command: Sequence[str], directory: Path, doing: str, progress: Progress
     if process.returncode != 0:
         raise ServersError(f"{doing}: {command[0]} exited with {process.returncode}\n{_tail(log)}")
     progress(f"done {doing}", time.monotonic() - began)
+    return log.read_text(encoding="utf-8", errors="replace")
 
 
 def _tail(log: Path) -> str:

@@ -20,12 +20,15 @@ STAGING = (
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A published Go module, what must be replaced in it, and the versions its programs are told they have."""
+    """A published Go module: what must be replaced in it, versions its programs are told, and what they leave out."""
 
     path: str
     version: str
     replaces: tuple[tuple[str, str], ...] = ()
     stamps: tuple[tuple[str, str], ...] = ()
+    tags: str = ""
+    #: whether it builds only with the replacements of its own go.mod and the checksums of its own go.sum
+    adopts: bool = False
 
     @property
     def go_mod(self) -> str:
@@ -42,11 +45,12 @@ class Module:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One program: its name is its file's name."""
+    """One program: its name is its file's name. A `source` beside this file is built as the package `./NAME`."""
 
     name: str
     package: str
     module: Module
+    source: str = ""
 
     @property
     def version(self) -> str:
@@ -83,10 +87,19 @@ def _helm(version: str) -> Module:
     )
 
 
+def _kubevirt(version: str) -> Module:
+    # its go.mod replaces these two with directories that its published module does not hold
+    replaces = tuple((f"kubevirt.io/{name}", version) for name in ("api", "client-go"))
+    return Module("kubevirt.io/kubevirt", version, replaces=replaces, adopts=True)
+
+
 _ETCD = Module("go.etcd.io/etcd/server/v3", "3.6.5")
 _KUBERNETES = _kubernetes()
 _KWOK = Module("sigs.k8s.io/kwok", "0.7.0")
 _HELM = _helm("3.19.0")
+# without the clouds' own libraries, which take longer to build than all the rest
+_PROMETHEUS = Module("github.com/prometheus/prometheus", "0.311.3", tags="remove_all_sd")
+_KUBEVIRT = _kubevirt("1.8.0")
 
 SERVERS = {
     server.name: server
@@ -98,5 +111,8 @@ SERVERS = {
         Server("kubectl", "k8s.io/kubernetes/cmd/kubectl", _KUBERNETES),
         Server("kwok", "sigs.k8s.io/kwok/cmd/kwok", _KWOK),
         Server("helm", "helm.sh/helm/v3/cmd/helm", _HELM),
+        Server("promtool", "github.com/prometheus/prometheus/cmd/promtool", _PROMETHEUS),
+        Server("virt-controller", "kubevirt.io/kubevirt/cmd/virt-controller", _KUBEVIRT),
+        Server("kubevirt-crds", "./kubevirt-crds", _KUBEVIRT, source="kubevirt_crds.go"),
     )
 }

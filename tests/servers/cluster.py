@@ -11,7 +11,7 @@ import os
 import secrets
 import ssl
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -156,6 +156,14 @@ class Cluster:
             raise ServersError(f"kubectl {' '.join(arguments)} exited with {done.returncode}\n{done.stderr}")
         return done.stdout
 
+    def start(self, name: str, command: Sequence[str], is_ready: Callable[[], bool]) -> None:
+        """Start one more process, which ends with the cluster; see `Kept.start`."""
+        self._kept.start(name, command, is_ready)
+
+    def kill(self, name: str) -> None:
+        """End a process with SIGKILL; one that is not running stays so."""
+        self._kept.kill(name)
+
     def kill_apiserver(self) -> None:
         """End the API server with SIGKILL; connections are refused until `restart_apiserver`."""
         self._kept.kill("kube-apiserver")
@@ -181,7 +189,9 @@ class Cluster:
         Done in etcd, since it must work without the controllers and whatever finalizers there are; watches see deletions.
         """
         inside, itself = f"/{name}/".encode(), f"/namespaces/{name}".encode()
-        self.etcd.delete([key for key in self.etcd.stored() if inside in key or key.endswith(itself)])
+        keys = [key for key in self.etcd.stored() if inside in key or key.endswith(itself)]
+        # the namespace first: a controller that misses something can make nothing in it any more
+        self.etcd.delete(sorted(keys, key=lambda key: not key.endswith(itself)))
 
     def audit(self) -> Iterator[dict[str, Any]]:
         """

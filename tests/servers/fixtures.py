@@ -10,7 +10,7 @@ import secrets
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -50,9 +50,14 @@ def programs() -> Programs:
     return lambda *names: provide(names)
 
 
-def _started(programs: Programs, options: Mapping[str, Any]) -> Cluster:
+def require_openssl() -> None:
+    """Skip the test where certificates cannot be made and servers are not required."""
     if shutil.which("openssl") is None and os.environ.get("REMUDA_REQUIRE_SERVERS") != "1":
         pytest.skip("needs the openssl command, which is not on the PATH")
+
+
+def _started(programs: Programs, options: Mapping[str, Any]) -> Cluster:
+    require_openssl()
     return Cluster(programs(*ALWAYS, "kubectl", *options.get("extras", ())), **options)
 
 
@@ -70,9 +75,9 @@ def new_cluster(programs: Programs) -> Iterator[NewCluster]:
         yield lambda **options: stack.enter_context(_started(programs, options))
 
 
-@pytest.fixture
-def namespace(cluster: Cluster) -> Iterator[str]:
-    """A new namespace in `cluster`, in which pods can be created; erased with all it holds after the test."""
+@contextmanager
+def new_namespace(cluster: Cluster) -> Iterator[str]:
+    """A new namespace in which pods can be created; erased with all it holds in the end."""
     if "kube-apiserver" not in cluster.processes:
         cluster.restart_apiserver()  # the test before killed it
     name = f"test-{secrets.token_hex(5)}"
@@ -80,5 +85,14 @@ def namespace(cluster: Cluster) -> Iterator[str]:
     for path, what in (("namespaces", name), (f"namespaces/{name}/serviceaccounts", "default")):
         answer = cluster.request("POST", f"/api/v1/{path}", {"metadata": {"name": what}})
         assert answer.status == 201, answer.text
-    yield name
-    cluster.erase_namespace(name)
+    try:
+        yield name
+    finally:
+        cluster.erase_namespace(name)
+
+
+@pytest.fixture
+def namespace(cluster: Cluster) -> Iterator[str]:
+    """A new namespace in `cluster`."""
+    with new_namespace(cluster) as name:
+        yield name

@@ -21,6 +21,27 @@ sleep 0.3
 cat go.mod > "$2"
 chmod +x "$2"
 """
+#: fetches a module whose own files are in $OWN, and builds a program that tells what it was built from
+ADOPTS = """\
+#!/bin/sh
+if [ "$1 $2" = "mod download" ]; then
+  echo "go: downloading $4" >&2
+  printf '{"Path": "%s", "Dir": "%s"}\\n' "$4" "$OWN"
+  exit
+fi
+while [ "$1" != -o ]; do shift; done
+cat go.mod go.sum "$3"/*.go > "$2"
+chmod +x "$2"
+"""
+OWN_GO_MOD = """\
+module kubevirt.io/kubevirt
+require k8s.io/api v0.34.2
+replace (
+	k8s.io/api => k8s.io/api v0.34.2
+	kubevirt.io/api => ./staging/src/kubevirt.io/api
+)
+replace k8s.io/klog => k8s.io/klog v0.4.0
+"""
 FAILS = """\
 #!/bin/sh
 echo "go: downloading example.org/noise v1.0.0"
@@ -91,6 +112,29 @@ def test_a_build_is_told_with_its_time_and_is_pinned_and_stripped(tmp_path: Path
     ]
     built = place.cache / "remuda/servers/kubectl-1.34.1/kubectl"
     assert "replace k8s.io/client-go => k8s.io/client-go v0.34.1" in built.read_text()
+
+
+def test_a_module_that_needs_them_is_built_with_its_own_replacements_and_checksums(tmp_path: Path) -> None:
+    place = Place(tmp_path, ADOPTS)
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "go.mod").write_text(OWN_GO_MOD, encoding="utf-8")
+    (own / "go.sum").write_text("k8s.io/api v0.34.2 h1:sum\n", encoding="utf-8")
+    own.chmod(0o500)  # as Go keeps modules
+    place.environ["OWN"] = str(own)
+    code, _, err = place.run("tests.servers", "get", "kubevirt-crds")
+    assert code == 0, err
+    assert "done fetching kubevirt.io/kubevirt 1.8.0  " in err
+    built = (place.cache / "remuda/servers/kubevirt-crds-1.8.0/kubevirt-crds").read_text(encoding="utf-8")
+    assert [line for line in built.splitlines() if line.startswith(("require", "replace", "k8s.io"))] == [
+        "require kubevirt.io/kubevirt v1.8.0",
+        "replace kubevirt.io/api => kubevirt.io/api v1.8.0",
+        "replace kubevirt.io/client-go => kubevirt.io/client-go v1.8.0",
+        "replace k8s.io/api => k8s.io/api v0.34.2",
+        "replace k8s.io/klog => k8s.io/klog v0.4.0",
+        "k8s.io/api v0.34.2 h1:sum",
+    ]
+    assert "components.NewVirtualMachinePoolCrd," in built
 
 
 def test_a_failed_build_says_so_with_the_end_of_its_output_and_leaves_nothing(tmp_path: Path) -> None:

@@ -70,6 +70,10 @@ CODES: Mapping[str, tuple[str, str]] = {
         "Machines fail one after the other; one at a time is tried, with long waits.",
         "wants {target:machine} and has {live}: {failures} failed in a row, one more is tried at {retry_at}",
     ),
+    "pool.provider-silent": (
+        "Its provider does not answer; until it does, nothing is made or taken away.",
+        "is left alone with {live:machine}: {blind}",
+    ),
     "pool.broken": (
         "Its object has a problem; until that is mended, nothing is made or taken away.",
         "is left alone with {live:machine}: its object has a problem",

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from operator import attrgetter
 
+from remuda.errors import RemudaError
 from remuda.loop.clock import Clock
 from remuda.model.machines import Ended, Machine, Order, State, Supplied, machine_name, pool_of
 from remuda.model.needs import Need, Reading, Worker
@@ -58,6 +59,8 @@ class PoolsJob:
         self._clock = clock
         self._meters = meters
         self.setups: dict[str, PoolSetup] = {}
+        #: each provider's machines, as they were last seen
+        self._listed: dict[str, tuple[Supplied, ...]] = {}
         #: machines of the last observation; most are the same in the next one
         self._joined: dict[str, tuple[Supplied, Worker | None, bool, Machine]] = {}
         #: told the reasons of each cycle
@@ -66,7 +69,7 @@ class PoolsJob:
     async def observe(self, operations: tuple[Operation[PoolAction], ...]) -> Snapshot:
         """All pools that are configured or still have machines."""
         readings = await asyncio.gather(*(source.read() for source in self._sources.values()))
-        lists = await asyncio.gather(*(provider.list() for provider in self._providers.values()))
+        blind = {name: told for name in self._providers if (told := await self._look(name))}
         by_source = dict(zip(self._sources, readings, strict=True))
         workers = {name: worker for reading in readings for name, worker in reading.workers.items()}
         registering = {
@@ -76,7 +79,7 @@ class PoolsJob:
         }
         machines: dict[str, list[Machine]] = defaultdict(list)
         before, self._joined = self._joined, {}
-        for listed in lists:
+        for listed in self._listed.values():
             for supplied in listed:
                 name = supplied.name
                 worker = workers.pop(name, None)
@@ -98,20 +101,39 @@ class PoolsJob:
                     machines[pool_of(machine)].append(_vanished(machine, workers[machine]))
         overrides = self._overrides()
         pools = [
-            self._pool(name, by_source, machines.get(name, []), overrides)
+            self._pool(name, by_source, machines.get(name, []), overrides, blind)
             for name in sorted(set(self.setups) | set(machines))
         ]
         return Snapshot(tuple(pools), operations)
 
+    async def _look(self, provider: str) -> str:
+        """List a provider's machines; why that is not possible, when they must be taken as they were."""
+        try:
+            self._listed[provider] = await self._providers[provider].list()
+        except RemudaError as error:
+            # Whether it works is nobody's concern while no pool needs it.
+            is_used = provider in self._listed or any(
+                pool.provider == provider for pool in self.setups.values()
+            )
+            return str(error) if is_used else ""
+        return ""
+
     def _pool(
-        self, name: str, readings: dict[str, Reading], machines: list[Machine], overrides: dict[str, Override]
+        self,
+        name: str,
+        readings: dict[str, Reading],
+        machines: list[Machine],
+        overrides: dict[str, Override],
+        blind: dict[str, str],
     ) -> PoolSeen:
         setup = self.setups.get(name)
         # A pool nobody configures any more has no need; its idle machines may go.
         needs = readings[setup.source].needs if setup else {}
         need = needs.get(setup.job_class) if setup else _NO_NEED
         machines.sort(key=_name_of)
-        return PoolSeen(name, need, tuple(machines), overrides.get(name, _NO_HAND))
+        # Of a pool that nobody configures any more, any provider may have the machines.
+        told = blind.get(setup.provider, "") if setup else "; ".join(blind.values())
+        return PoolSeen(name, need, tuple(machines), overrides.get(name, _NO_HAND), told)
 
     def decide(
         self, seen: Snapshot, memory: Memory, policy: Policy, now: Instant

@@ -12,6 +12,8 @@ never became ready, or was closed and has no work; machines made never exceed bo
 
 from collections import defaultdict
 
+from msgspec import structs
+
 from remuda.model.plans import Operation, Plan
 from remuda.model.times import Instant
 from remuda.pools.decide.backoff import FAILING, may_create, remember_failures
@@ -80,6 +82,8 @@ def _open_case(
         mine = PoolPolicy(name=seen.name, job_class="", template="", bounds=Bounds(0, 0))
         left_alone = Override(paused=seen.name in policy.broken)
         seen = PoolSeen(seen.name, seen.need, seen.machines, left_alone)
+    if seen.blind:
+        seen = structs.replace(seen, override=structs.replace(seen.override, paused=True))
     before = memory.pools.get(seen.name, _NOTHING)
     census = take_census(seen, mine, before, under_way, now)
     wanted = wish(

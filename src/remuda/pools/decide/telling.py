@@ -46,6 +46,7 @@ def tell(case: Case, moves: Moves) -> Reason:
             "unconfirmed": moves.unconfirmed,
             "failures": memory.failures,
             "retry_at": memory.retry_at or None,
+            "blind": case.seen.blind or None,
             "stale_since": need.stale_since if need is not None else None,
         },
     )
@@ -53,6 +54,8 @@ def tell(case: Case, moves: Moves) -> Reason:
 
 def _code(case: Case, moves: Moves) -> str:
     seen, policy, census, wish = case.seen, case.policy, case.census, case.wish
+    if seen.blind:
+        return "pool.provider-silent"
     if seen.override.paused:
         return "pool.paused" if policy.template else "pool.broken"
     if seen.override.draining:

@@ -33,6 +33,8 @@ class PoolSeen(Struct, frozen=True, gc=False):
     need: Need | None
     machines: tuple[Machine, ...] = ()
     override: Override = Override()
+    #: why its machines cannot be seen, while they cannot: they are as they were last seen
+    blind: str = ""
 
 
 class Create(Action, frozen=True, kw_only=True, tag="create"):
