@@ -1,6 +1,7 @@
 """Which machines come and go."""
 
 import pytest
+from msgspec import structs
 from tests.builders import (
     NOW,
     closing,
@@ -336,3 +337,11 @@ def test_actions_say_what_they_expect_to_find() -> None:
 def test_closed_machines_do_not_count_as_surplus_again() -> None:
     seen = pool("a", *machines(idle=3))
     assert told(planned(seen, settings(min=2), closing(9, "a-1"))) == []
+
+
+def test_nothing_is_made_under_a_ceiling_while_some_of_its_machines_were_never_seen() -> None:
+    rules = policy(settings("a", ceiling="roof"), settings("b", ceiling="roof"), settings("c"), roof=6)
+    seen = [pool(name, waiting=3) for name in "abc"]
+    assert len(decide(snapshot(*seen), Memory(), rules, NOW)[0].actions) == 9
+    seen[0] = structs.replace(seen[0], blind="no answer", unseen=True)
+    assert {action.pool for action in decide(snapshot(*seen), Memory(), rules, NOW)[0].actions} == {"c"}

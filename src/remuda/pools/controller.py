@@ -133,7 +133,8 @@ class PoolsJob:
         machines.sort(key=_name_of)
         # Of a pool that nobody configures any more, any provider may have the machines.
         told = blind.get(setup.provider, "") if setup else "; ".join(blind.values())
-        return PoolSeen(name, need, tuple(machines), overrides.get(name, _NO_HAND), told)
+        unseen = setup is not None and setup.provider not in self._listed
+        return PoolSeen(name, need, tuple(machines), overrides.get(name, _NO_HAND), told, unseen)
 
     def decide(
         self, seen: Snapshot, memory: Memory, policy: Policy, now: Instant

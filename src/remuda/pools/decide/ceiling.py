@@ -35,6 +35,10 @@ def _share_one(name: str, limit: int, group: list[Case]) -> None:
     else:
         grants = share(limit, [_member(case, case.asks, len(case.census.busy)) for case in group])
     makeable = 0
+    if any(case.seen.unseen for case in group):
+        # Nobody knows how much room is left.
+        for case in group:
+            case.may_create = 0
     for case, grant in zip(group, grants, strict=True):
         case.ceiling, case.limit, case.others, case.grant = name, limit, used - case.census.taking_room, grant
         case.target = min(case.target, grant)

@@ -35,6 +35,8 @@ class PoolSeen(Struct, frozen=True, gc=False):
     override: Override = Override()
     #: why its machines cannot be seen, while they cannot: they are as they were last seen
     blind: str = ""
+    #: they were never seen, and may be any number
+    unseen: bool = False
 
 
 class Create(Action, frozen=True, kw_only=True, tag="create"):
