@@ -35,17 +35,18 @@ from remuda.loop.metrics import LoopMetrics
 from remuda.loop.steps import Reach, pass_by
 from remuda.loop.supervise import run_loops
 from remuda.machines.process.driver import ProcessMachines
-from remuda.model.plans import Plan
+from remuda.model.plans import Plan, Reason
 from remuda.objects.crds import crd_of
-from remuda.objects.load import Loaded
+from remuda.objects.load import Loaded, Objects
 from remuda.objects.problems import Problem
+from remuda.output.words import number
 from remuda.pools.controller import PoolsJob
 from remuda.pools.decide.world import Memory, Policy, PoolAction, Snapshot
 from remuda.pools.kinds import POOL_KINDS
 from remuda.pools.meters import PoolMeters
 from remuda.pools.overrides import overrides
 from remuda.pools.policy import EXACT_SOURCES, Setup, compile_objects
-from remuda.pools.ports import Provider
+from remuda.pools.ports import Provider, Source
 from remuda.pools.routes import PoolRoutes
 from remuda.providers.process import ProcessProvider
 from remuda.sources.queue import rows
@@ -55,6 +56,7 @@ from remuda.sources.queue.routes import QueueRoutes
 
 if TYPE_CHECKING:
     from remuda.cluster import Cluster, Seat
+    from remuda.runners import Runners
 
 PORTS = "ports.json"
 _LOOK_AT_FILES_S = 1.0
@@ -92,7 +94,14 @@ def read_setup(files: tuple[str, ...]) -> Setup:
     loaded = load(files)
     if loaded.problems:
         raise BadInput("\n".join(str(problem) for problem in loaded.problems))
-    return compile_objects(loaded.objects, EXACT_SOURCES)
+    setup = compile_objects(loaded.objects, EXACT_SOURCES)
+    elsewhere = [pool.name for pool in setup.pools.values() if pool.provider == "kubevirt"]
+    if elsewhere:
+        raise BadInput(
+            f"pools of VMs are run from within a cluster: {', '.join(elsewhere)}; kubectl apply them and start"
+            " `remuda up --cluster`"
+        )
+    return setup
 
 
 async def check_cluster(seat: "Seat", clock: Clock, rng: random.Random, *, only_reads: bool = False) -> None:
@@ -187,10 +196,15 @@ class App:
             raise
         self.queue = Queue(self.store, self.files, clock, self._wake, reach)
         self._machines = ProcessMachines(path / "machines", path / SOCKET, clock, self._wake)
+        sources: dict[str, Source] = {"queue": self.queue}
         providers: dict[str, Provider] = {"process": ProcessProvider(self._machines)}
         registry = CollectorRegistry()
+        self._objects = Objects()
+        self._runners = self._hire(self._cluster, rng, registry, reach) if self._cluster else None
+        if self._runners is not None:
+            sources["circleci"], providers["kubevirt"] = self._runners.tasks, self._runners.vms
         self.job = PoolsJob(
-            {"queue": self.queue}, providers, lambda: self.store.read(overrides), clock, PoolMeters(registry)
+            sources, providers, lambda: self.store.read(overrides), clock, PoolMeters(registry)
         )
         ledger: Ledger[Snapshot, Memory, Policy, PoolAction] = Ledger(self.store, self.job.name, POOL_KINDS)
         may_act = self._cluster.may_act if self._cluster else lambda: True
@@ -204,12 +218,31 @@ class App:
         )
         self._control = ControlServer(path / SOCKET, self._routes(providers), self.store, log)
         self._reloading = asyncio.Lock()
+        self._recompiling: asyncio.Handle | None = None
         self._refused: str | None = None
 
     def _join(self, seat: "Seat", rng: random.Random) -> "Cluster":
         from remuda.cluster import Cluster  # noqa: PLC0415 - a laptop does not pay for it
 
         return Cluster(seat, self._clock, rng, self._log, self._wake)
+
+    def _hire(
+        self, cluster: "Cluster", rng: random.Random, registry: CollectorRegistry, reach: Reach
+    ) -> "Runners":
+        from remuda.runners import Runners  # noqa: PLC0415 - a laptop does not pay for it
+
+        return Runners(
+            cluster.reader,
+            cluster.writer,
+            cluster.namespace,
+            self._clock,
+            rng,
+            self._log,
+            self._wake,
+            self._recompile_soon,
+            registry,
+            reach,
+        )
 
     def _routes(self, providers: dict[str, Provider]) -> tuple[Route, ...]:
         clock = self._clock
@@ -233,8 +266,11 @@ class App:
         if self._cluster is not None:
             details["leader"] = self._cluster.leadership.leader
             trouble = self._cluster.objects.trouble()
-            if trouble or not self._cluster.objects.is_known:
-                details["trouble"] = trouble or ["the objects are not read yet"]
+            if not self._cluster.objects.is_known:
+                trouble = trouble or ["the objects are not read yet"]
+            trouble += self._runners.trouble() if self._runners else []
+            if trouble:
+                details["trouble"] = trouble
         return readiness(list(self.loops), details)
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -281,8 +317,10 @@ class App:
                     group.create_task(self._look_at_files(), name="files"),
                 ]
                 if self._cluster is not None:
-                    self.job.tell = self._cluster.objects.heard
+                    self.job.tell = self._tell
                     chores.append(group.create_task(self._cluster.run(self._follow), name="cluster"))
+                if self._runners is not None:
+                    chores.append(group.create_task(self._runners.run(), name="runners"))
                 await run_loops(self.loops, stop, self._log)
                 for chore in chores:
                     chore.cancel()
@@ -318,9 +356,39 @@ class App:
 
     def _follow(self, loaded: Loaded) -> None:
         """Go by the objects of a cluster that are whole."""
+        self._objects = loaded.objects
+        self._recompile()
+
+    def _tell(self, reasons: tuple[Reason, ...]) -> None:
+        """Statuses of objects; and for pools that took over from Runner Provisioner, the log line it wrote."""
         assert self._cluster is not None
-        setup = compile_objects(loaded.objects, EXACT_SOURCES)
+        self._cluster.objects.heard(reasons)
+        for reason in reasons:
+            pool = self._setup.policy.pools.get(reason.subject.removeprefix("pool/"))
+            if pool is not None and pool.natural and pool.source == "circleci":
+                self._log.info(
+                    "scaled",
+                    loop_name="scaler",
+                    resource_class=pool.job_class,
+                    unclaimed_tasks=number(reason.terms, "unclaimed"),
+                    running_tasks=number(reason.terms, "running"),
+                    desired_vms=number(reason.terms, "target"),
+                )
+
+    def _recompile_soon(self) -> None:
+        """Several changes of one moment are followed once."""
+        if self._recompiling is None or self._recompiling.cancelled():
+            self._recompiling = asyncio.get_running_loop().call_soon(self._recompile)
+
+    def _recompile(self) -> None:
+        """What machines are made of may have changed, though no object has."""
+        assert self._cluster is not None
+        assert self._runners is not None
+        self._recompiling = None
+        setup = compile_objects(self._objects, EXACT_SOURCES, self._runners.fingerprint)
         policy = msgspec.structs.replace(setup.policy, broken=self._cluster.objects.broken_pools())
+        self._runners.serve(setup.pools.values())
+        self._cluster.objects.complain(self._runners.problems())
         self._apply(Setup(policy, setup.pools))
 
     async def _look_at_files(self) -> None:
@@ -344,8 +412,8 @@ class App:
         while gone:
             gone = await self.store.write(lambda db: forget(db, keep, now), durable=False)
         while jobs := await self.store.write(lambda db: rows.forget_ended(db, now - keep.age)):
-            for number, attempts in jobs:
-                await asyncio.to_thread(self.files.forget, number, attempts)
+            for job, attempts in jobs:
+                await asyncio.to_thread(self.files.forget, job, attempts)
 
 
 def _stamps(files: tuple[str, ...]) -> tuple[tuple[str, int, int], ...]:

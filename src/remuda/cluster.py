@@ -107,6 +107,8 @@ class ClusterObjects:
         self._told: dict[str, tuple[Any, ...]] = {}
         self._began: dict[tuple[str, str], tuple[str, str]] = {}
         self._problems: dict[tuple[str, str], tuple[Problem, ...]] = {}
+        #: by pool, what only shows when its words are followed: a Secret that is not there
+        self._complaints: dict[str, str] = {}
         self._reasons: dict[str, Reason] = {}
         self._followed = Objects()
         #: by uid, the text of every object that is followed
@@ -152,6 +154,12 @@ class ClusterObjects:
     def wake(self) -> None:
         """Look again at once: who may tell has changed."""
         self._changed.set()
+
+    def complain(self, pools: dict[str, str]) -> None:
+        """What a person must mend for pools to work, beside what their words say: it is told like a problem."""
+        if pools != self._complaints:
+            self._complaints = pools
+            self._changed.set()
 
     def broken_pools(self) -> tuple[str, ...]:
         """The pools that are there but cannot be followed, not even as they were before."""
@@ -261,7 +269,8 @@ class ClusterObjects:
         problems = self._problems.get((kind.name, key[1]), ())
         generation, uid = thing.metadata.generation, thing.metadata.uid
         reason = self._reasons.get(key[1]) if kind.name == "RunnerPool" and uid in self._in_force else None
-        facts = [_accepted(problems), *_pool_facts(reason)]
+        complaint = self._complaints.get(key[1], "") if kind.name == "RunnerPool" else ""
+        facts = [_accepted(problems, complaint), *_pool_facts(reason)]
         numbers = _pool_numbers(reason)
         told = (generation, tuple(facts), tuple(numbers.items()))
         if self._told.get(uid) == told:
@@ -279,8 +288,9 @@ class ClusterObjects:
         status["conditions"] = list(conditions.values())
         body = {"metadata": {"name": key[1], "namespace": key[0]}, "status": status}
         await self._writer.apply(resource_of(kind), body, Thing, key[0], subresource="status", force=True)
-        if problems:
-            await self._events.tell(thing, resource_of(kind), "NotAccepted", _told_of(problems), warning=True)
+        if problems or complaint:
+            told_of = _told_of(problems) or complaint
+            await self._events.tell(thing, resource_of(kind), "NotAccepted", told_of, warning=True)
         self._told[uid] = told
 
     def _since(self, thing: Whole, name: str, status: str) -> str:
@@ -315,13 +325,14 @@ class Cluster:
             self.objects.wake()
             wake()
 
-        self._reader = Client(seat.access, clock, rng, limit=RateLimit(clock))
+        self.namespace = seat.namespace
+        self.reader = Client(seat.access, clock, rng, limit=RateLimit(clock))
         self.leadership = Leadership(
-            self._reader, LEASE, seat.namespace, seat.identity, clock, rng, log, changed, seat.term
+            self.reader, LEASE, seat.namespace, seat.identity, clock, rng, log, changed, seat.term
         )
         holds = self.leadership.holds
-        self._writer = Client(seat.access, clock, rng, limit=RateLimit(clock), fence=holds)
-        self.objects = ClusterObjects(self._reader, seat.namespace, clock, rng, log, self._writer, holds)
+        self.writer = Client(seat.access, clock, rng, limit=RateLimit(clock), fence=holds)
+        self.objects = ClusterObjects(self.reader, seat.namespace, clock, rng, log, self.writer, holds)
         for warning in seat.access.warnings:
             log.warning(warning)
 
@@ -336,8 +347,8 @@ class Cluster:
                 group.create_task(self.leadership.run(), name="lease")
                 group.create_task(self.objects.run(apply), name="objects")
         finally:
-            await self._reader.close()
-            await self._writer.close()
+            await self.reader.close()
+            await self.writer.close()
 
 
 def _text(kind: str, thing: Whole) -> str:
@@ -358,10 +369,12 @@ def _is_in(problem: Problem, item: Any, others: Iterable[Any]) -> bool:
     return bool(item.line <= problem.line < min(after, default=2**31))
 
 
-def _accepted(problems: tuple[Problem, ...]) -> tuple[str, str, str, str]:
-    if not problems:
-        return "Accepted", "True", "Valid", ""
-    return "Accepted", "False", "Invalid", _told_of(problems)
+def _accepted(problems: tuple[Problem, ...], complaint: str) -> tuple[str, str, str, str]:
+    if problems:
+        return "Accepted", "False", "Invalid", _told_of(problems)
+    if complaint:
+        return "Accepted", "False", "Incomplete", complaint
+    return "Accepted", "True", "Valid", ""
 
 
 def _told_of(problems: tuple[Problem, ...]) -> str:

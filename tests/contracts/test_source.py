@@ -1,4 +1,8 @@
-"""What every source of needs promises to the pools."""
+"""
+What every source of needs promises to the pools.
+
+`rig` is a source whose machines ask it for work; `any_rig` may also be one that only hears of what they do.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -7,17 +11,19 @@ from pathlib import Path
 
 import pytest
 from tests.contracts.patience import PATIENCE_S, eventually
+from tests.sources.circleci.fake import Rig as CircleRig
 
 from remuda.ledger.store import InlineStore, SqliteStore
 from remuda.loop.clock import SystemClock
 from remuda.model.jobs import Finished, JobSpec
+from remuda.model.machines import pool_of
 from remuda.model.needs import Need, Reading, Worker
 from remuda.pools.ports import Source
 from remuda.sim.shim import Desk
 from remuda.sim.source import SimSource
 from remuda.sources.queue import rows
 from remuda.sources.queue.output import JobFiles
-from remuda.sources.queue.queue import Queue, Terms, Work
+from remuda.sources.queue.queue import Answer, Queue, Terms, Work
 
 TERMS = {"a": Terms("class-a", None, 0), "once": Terms("class-once", 1, 0)}
 
@@ -29,6 +35,8 @@ class Rig:
     source: Source
     desk: Desk
     hand_in: Callable[[str, int], Awaitable[object]]
+    #: let the source hear of all that happened
+    listen: Callable[[], Awaitable[object]] = lambda: asyncio.sleep(0)
 
     async def submit(self, job_class: str = "class-a", retries: int = 0) -> None:
         await self.hand_in(job_class, retries)
@@ -47,6 +55,7 @@ class Rig:
         assert answer.do == "end"
 
     async def read(self) -> Reading:
+        await self.listen()
         return await self.source.read()
 
     async def need(self, job_class: str = "class-a") -> Need:
@@ -63,10 +72,60 @@ def result(work: Work, exit_code: int = 0) -> Finished:
     return Finished(work.id, work.attempt, "exited", exit_code)
 
 
+class CircleDesk:
+    """Agents that take tasks of a CircleCI, each one task."""
+
+    def __init__(self, circle: CircleRig) -> None:
+        self._api = circle.api
+        for terms in TERMS.values():
+            self._api.counts[terms.job_class] = (0, 0)
+            self._api.workers[terms.job_class] = {}
+
+    async def submit(self, job_class: str, _: int) -> None:
+        unclaimed, running = self._api.counts[job_class]
+        self._api.counts[job_class] = (unclaimed + 1, running)
+
+    async def _has_task(self, job_class: str) -> bool:
+        return self._api.counts[job_class][0] > 0
+
+    async def next(self, machine: str, finished: Finished | None, *, leaving: bool) -> Answer:
+        assert finished is None
+        assert not leaving
+        job_class = TERMS[pool_of(machine)].job_class
+        now = self._api.clock.now()
+        self._api.workers[job_class][machine] = Worker(now, connected_at=now)
+        await eventually(lambda: self._has_task(job_class))
+        unclaimed, running = self._api.counts[job_class]
+        self._api.counts[job_class] = (unclaimed - 1, running + 1)
+        self._api.workers[job_class][machine] = Worker(now, "task", 1, connected_at=now)
+        return Answer("run", Work(1, 1, (), {}, {}, "", 0, 0))
+
+
+def circle_rig() -> Rig:
+    circle = CircleRig(SystemClock(), {pool: terms.job_class for pool, terms in TERMS.items()}, rate=1e6)
+    circle.api.latency = 0.0
+    desk = CircleDesk(circle)
+    return Rig(circle.source, desk, desk.submit, circle.source.refresh)
+
+
 @pytest.fixture(params=["queue", "queue in a file", "simulated"])
 async def rig(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Rig]:
+    async for rig in open_rig(request.param, tmp_path):
+        yield rig
+
+
+@pytest.fixture(params=["queue", "queue in a file", "simulated", "circleci"])
+async def any_rig(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Rig]:
+    async for rig in open_rig(request.param, tmp_path):
+        yield rig
+
+
+async def open_rig(kind: str, tmp_path: Path) -> AsyncIterator[Rig]:
     clock = SystemClock()
-    if request.param == "simulated":
+    if kind == "circleci":
+        yield circle_rig()
+        return
+    if kind == "simulated":
         source = SimSource(clock, TERMS, lambda: None)
 
         async def hand_in(job_class: str, retries: int) -> object:
@@ -74,7 +133,7 @@ async def rig(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[R
 
         yield Rig(source, source, hand_in)
         return
-    store = InlineStore() if request.param == "queue" else SqliteStore(tmp_path / "remuda.db")
+    store = InlineStore() if kind == "queue" else SqliteStore(tmp_path / "remuda.db")
     queue = Queue(store, JobFiles(tmp_path / "jobs"), clock, lambda: None)
     queue.serve(TERMS)
     spec = JobSpec(("true",))
@@ -84,10 +143,44 @@ async def rig(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[R
     store.close()
 
 
-async def test_a_class_without_jobs_has_a_need_of_nothing(rig: Rig) -> None:
-    reading = await rig.read()
+async def test_a_class_without_jobs_has_a_need_of_nothing(any_rig: Rig) -> None:
+    reading = await any_rig.read()
     assert reading.needs == {"class-a": Need(0, 0), "class-once": Need(0, 0)}
     assert reading.workers == {}
+
+
+async def test_a_job_that_waits_is_unclaimed_and_one_that_was_taken_is_running(any_rig: Rig) -> None:
+    await any_rig.submit("class-once")
+    await any_rig.submit("class-once")
+    assert await any_rig.need("class-once") == Need(2, 0)
+    await any_rig.take("once-1")
+    assert await any_rig.need("class-once") == Need(1, 1)
+    worker = await any_rig.worker("once-1")
+    assert worker is not None
+    assert (worker.job is not None, worker.uses, worker.closed) == (True, 1, False)
+
+
+async def test_to_close_says_whether_a_machine_has_work_and_says_the_same_again(any_rig: Rig) -> None:
+    await any_rig.submit("class-once")
+    await any_rig.take("once-1")
+    waiting = asyncio.ensure_future(any_rig.desk.next("a-1", None, leaving=False))
+    await eventually(lambda: any_rig.has_met(2))
+    for machine, is_free in (("once-1", False), ("a-1", True), ("a-9", True)):
+        assert [await any_rig.source.close(machine), await any_rig.source.close(machine)] == [is_free] * 2
+        worker = await any_rig.worker(machine)
+        assert worker is not None
+        assert (worker.closed, worker.job is None) == (True, is_free)
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+
+
+async def test_a_machine_that_is_gone_is_no_worker(any_rig: Rig) -> None:
+    await any_rig.submit("class-once")
+    await any_rig.take("once-1")
+    await any_rig.worker("once-1")
+    await any_rig.source.forget("once-1")
+    await any_rig.source.forget("once-1")
+    assert await any_rig.worker("once-1") is None
 
 
 async def test_a_job_waits_until_a_machine_takes_it_and_runs_until_it_is_finished(rig: Rig) -> None:
@@ -187,10 +280,12 @@ async def test_a_job_whose_machine_is_gone_waits_again_or_has_failed(
         assert (await rig.take("a-2")).attempt == 2
 
 
-async def test_forgetting_a_machine_nobody_knows_changes_nothing(rig: Rig) -> None:
-    await rig.submit()
-    await rig.source.forget("a-9")
-    assert await rig.read() == Reading({"class-a": Need(1, 0), "class-once": Need(0, 0)}, {})
+async def test_forgetting_a_machine_nobody_knows_changes_nothing(any_rig: Rig) -> None:
+    await any_rig.submit()
+    await any_rig.source.forget("a-9")
+    reading = await any_rig.read()
+    assert reading.needs == {"class-a": Need(1, 0), "class-once": Need(0, 0)}
+    assert reading.workers == {}
 
 
 async def test_every_job_rouses_a_machine_that_waits(rig: Rig) -> None:

@@ -106,6 +106,21 @@ class Cache(Generic[T]):
         changes, self._before = self._before, {}
         return changes
 
+    def put(self, thing: T) -> None:
+        """Take in an object that the answer to a write brought, so that it is seen before the watch tells it."""
+        known = self.objects.get(thing.key)
+        if known is None or not _is_newer(known, thing):
+            self._before.setdefault(thing.key, known)
+            self.objects[thing.key] = thing
+            self._wake()
+
+    def drop(self, name: str, namespace: str = "") -> None:
+        """Forget an object that a write found gone."""
+        known = self.objects.pop((namespace, name), None)
+        if known is not None:
+            self._before.setdefault(known.key, known)
+            self._wake()
+
     async def run(self) -> None:
         """List and watch until cancelled; errors are waited out, and told in `trouble`."""
         wait = _FIRST_WAIT_S
@@ -173,7 +188,10 @@ class Cache(Generic[T]):
         match event.type:
             case "ADDED" | "MODIFIED":
                 thing = self._decode(event.object)
-                self._before.setdefault(thing.key, self.objects.get(thing.key))
+                known = self.objects.get(thing.key)
+                if known is not None and _is_newer(known, thing):
+                    return thing.metadata.resource_version  # an answer overtook the watch
+                self._before.setdefault(thing.key, known)
                 self.objects[thing.key] = thing
             case "DELETED":
                 thing = self._decode(event.object)
@@ -188,3 +206,9 @@ class Cache(Generic[T]):
                 raise ValueError(f"an event of type {event.type!r}")
         self._wake()
         return thing.metadata.resource_version
+
+
+def _is_newer(one: Thing, other: Thing) -> bool:
+    """Versions are numbers that grow, unless a server says otherwise: then the last one told is the newest."""
+    versions = one.metadata.resource_version, other.metadata.resource_version
+    return all(version.isdecimal() for version in versions) and int(versions[0]) > int(versions[1])

@@ -299,6 +299,14 @@ class Client:
         whole = f"{NODES.path(name=node, subresource='proxy')}/{path.lstrip('/')}"
         return await self.request("GET", whole, doing=f"asking nodes {node} for {path}")
 
+    async def pod_log(self, name: str, namespace: str, container: str, *, most: int) -> bytes:
+        """The last of what a container said, at most so many bytes."""
+        # The server counts bytes from the beginning; lines of a console are longer than ten bytes.
+        query = {"container": container, "tailLines": str(most // 10)}
+        doing = f"reading the log of {PODS.told(namespace, name)}, container {container}"
+        path = PODS.path(namespace, name, "log")
+        return (await self.request("GET", path, query=query, doing=doing, safe=True))[-most:]
+
     # Requests
 
     async def request(

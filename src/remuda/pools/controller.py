@@ -180,7 +180,7 @@ class PoolsJob:
             provider, machine = found
             if str(machine.created_at) != action.expects:
                 return self._refused("a machine of that name was made anew")
-            is_free = await source.close(action.target)
+            is_free = await source.close(action.target, machine.created_at)
             if not is_free and machine.ended is None and not action.even_busy:
                 return self._refused("it has a job")
             if not await provider.delete(machine.name, machine.created_at, at_once=action.even_busy):

@@ -22,8 +22,12 @@ class Source(Protocol):
         """The needs of all classes and all workers. A source that fails says its last good numbers, marked stale."""
         ...
 
-    async def close(self, machine: str) -> bool:
-        """Give a machine no more work, for good. True when it has none; repeated calls tell the same."""
+    async def close(self, machine: str, made_at: int = 0) -> bool:
+        """
+        Give a machine no more work, for good. True when it has none; repeated calls tell the same.
+
+        Work of a machine of that name from before `made_at` is not its own.
+        """
         ...
 
     async def forget(self, machine: str) -> None:

@@ -1,0 +1,164 @@
+"""KubeVirt's kinds: where they are, the few fields of them that are read, and the labels that make them ours."""
+
+from typing import Any
+
+from msgspec import Struct
+
+from remuda.kube.resources import Resource, Thing
+
+VMS = Resource("kubevirt.io", "v1", "virtualmachines", "VirtualMachine")
+VMIS = Resource("kubevirt.io", "v1", "virtualmachineinstances", "VirtualMachineInstance")
+POOL_GROUP, POOL_PLURAL, POOL_KIND = "pool.kubevirt.io", "virtualmachinepools", "VirtualMachinePool"
+#: KubeVirt's own finalizer on the VMs of a pool, which it does not take off a VM that somebody else deleted
+POOL_FINALIZER = "pool.kubevirt.io/finalizer"
+
+#: on everything: the pool it belongs to
+POOL = "remuda.dev/pool"
+#: on VMs: digest of the configuration they were made from
+TEMPLATE = "remuda.dev/template"
+#: on VMs: digest of what Secrets add to the configuration
+BESIDE = "remuda.dev/beside"
+#: on VMs, pools' templates and Secrets: which user data
+GUEST = "remuda.dev/guest"
+#: on VMs: what a VirtualMachinePool selects its own by; another value once it is out
+MEMBER = "remuda.dev/pool-member"
+OUT = "out"
+#: on VirtualMachinePools and on VMs that no pool owns: made, or taken out of a pool, by us
+MANAGED_BY, OURS = "remuda.dev/managed-by", "remuda"
+#: on VirtualMachinePools: what was asked of them, and digest of the template they have
+ORDERS, WRITTEN = "remuda.dev/orders", "remuda.dev/written"
+
+FINAL = ("Succeeded", "Failed")
+
+
+class Condition(Struct, frozen=True, gc=False):
+    """One fact in a status."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+
+
+class Passed(Struct, frozen=True, gc=False, rename="camel"):
+    """When an instance came into a phase."""
+
+    phase: str = ""
+    phase_transition_timestamp: str = ""
+
+
+class _VmSpec(Struct, frozen=True, gc=False, rename="camel"):
+    run_strategy: str = ""
+
+
+class _VmStatus(Struct, frozen=True, gc=False, rename="camel"):
+    printable_status: str = ""
+    conditions: tuple[Condition, ...] = ()
+
+
+class Vm(Thing, frozen=True, gc=False):
+    """A VirtualMachine."""
+
+    spec: _VmSpec = _VmSpec()
+    status: _VmStatus = _VmStatus()
+
+    @property
+    def pool(self) -> str:
+        """The pool its label tells of."""
+        return self.metadata.labels.get(POOL, "")
+
+    @property
+    def owner_uid(self) -> str:
+        """The VirtualMachinePool that has it, if one does."""
+        for owner in self.metadata.owner_references:
+            if owner.controller and owner.kind == POOL_KIND and owner.name == self.pool:
+                return owner.uid
+        return ""
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether we may touch it: our pool made it, or we did; a copy of a VM of ours is neither."""
+        if not self.pool:
+            return False
+        return bool(self.owner_uid) or self.metadata.labels.get(MANAGED_BY) == OURS
+
+    @property
+    def is_out(self) -> bool:
+        """Whether no pool has it or may claim it."""
+        meta = self.metadata
+        return (
+            not self.owner_uid
+            and POOL_FINALIZER not in meta.finalizers
+            and meta.labels.get(MEMBER) in (None, OUT)
+        )
+
+    @property
+    def is_going(self) -> bool:
+        """Whether it was deleted, and only waits for its end."""
+        return self.metadata.deletion_timestamp is not None
+
+
+class _VmiStatus(Struct, frozen=True, gc=False, rename="camel"):
+    phase: str = ""
+    phase_transition_timestamps: tuple[Passed, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+
+
+class Vmi(Thing, frozen=True, gc=False):
+    """A VirtualMachineInstance: the guest itself."""
+
+    status: _VmiStatus = _VmiStatus()
+
+    def is_of(self, vm: Vm) -> bool:
+        """Whether this is that machine's guest: names are used again."""
+        return any(owner.uid == vm.metadata.uid for owner in self.metadata.owner_references)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the guest has ended."""
+        return self.status.phase in FINAL
+
+
+class _TemplateMeta(Struct, frozen=True, gc=False):
+    labels: dict[str, str] = {}
+
+
+class _Template(Struct, frozen=True, gc=False):
+    metadata: _TemplateMeta = _TemplateMeta()
+
+
+class _PoolSpec(Struct, frozen=True, gc=False, rename="camel"):
+    replicas: int | None = None
+    paused: bool = False
+    scale_in_strategy: dict[str, Any] | None = None
+    update_strategy: dict[str, Any] | None = None
+    autohealing: dict[str, Any] | None = None
+    virtual_machine_template: _Template = _Template()
+
+
+class _PoolStatus(Struct, frozen=True, gc=False):
+    conditions: tuple[Condition, ...] = ()
+
+
+class VmPool(Thing, frozen=True, gc=False):
+    """A VirtualMachinePool."""
+
+    spec: _PoolSpec = _PoolSpec()
+    status: _PoolStatus = _PoolStatus()
+
+    @property
+    def replicas(self) -> int:
+        """How many VMs it is to have."""
+        return 1 if self.spec.replicas is None else self.spec.replicas
+
+    @property
+    def trouble(self) -> str:
+        """What keeps it from making VMs."""
+        if self.metadata.deletion_timestamp is not None:
+            return f"VirtualMachinePool {self.metadata.name} is being deleted"
+        if self.spec.paused:
+            return f"VirtualMachinePool {self.metadata.name} is paused"
+        for condition in self.status.conditions:
+            if condition.type == "ReplicaFailure" and condition.status == "True":
+                return f"VirtualMachinePool {self.metadata.name}: {condition.message or condition.reason}"
+        return ""

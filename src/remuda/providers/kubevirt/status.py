@@ -1,0 +1,116 @@
+"""
+What a VirtualMachine and its instance say, as a machine. Pure.
+
+A guest that could not start yet is in trouble and not over: a node or an image may still come, and the pool's boot
+timeout decides. One that KubeVirt starts again and again has ended.
+"""
+
+from datetime import datetime
+
+from remuda.model.machines import Ended, Supplied
+from remuda.model.times import SECOND, Instant
+from remuda.providers.kubevirt.resources import MEMBER, OUT, POOL_FINALIZER, TEMPLATE, Condition, Vm, Vmi
+
+#: statuses of a VM that say what keeps it from running
+TROUBLES = frozenset(
+    {
+        "ErrorUnschedulable",
+        "ErrImagePull",
+        "ImagePullBackOff",
+        "ErrorPvcNotFound",
+        "DataVolumeError",
+        "WaitingForVolumeBinding",
+        "Unknown",
+    }
+)
+#: phases in which the guest may be at work
+ALIVE = frozenset({"Running", "Unknown", "WaitingForSync"})
+_LONGEST_DETAIL = 300
+
+
+def supplied(vm: Vm, vmi: Vmi | None) -> Supplied:
+    """The machine behind a VM of ours; `vmi` is that VM's own guest."""
+    ended = ending(vm, vmi)
+    ready_at = running_since(vmi)
+    return Supplied(
+        vm.metadata.name,
+        vm.pool,
+        vm.metadata.labels.get(TEMPLATE, ""),
+        created_at(vm),
+        ready_at,
+        ended,
+        ended is None and is_leaving(vm),
+        "" if ready_at is not None or ended is not None else trouble(vm, vmi),
+    )
+
+
+def created_at(vm: Vm) -> Instant:
+    """When it was made, which tells namesakes apart."""
+    return _instant(vm.metadata.creation_timestamp)
+
+
+def is_leaving(vm: Vm) -> bool:
+    """Whether it was told to go."""
+    return vm.is_going or vm.spec.run_strategy == "Halted" or vm.metadata.labels.get(MEMBER) == OUT
+
+
+def is_at_work(vmi: Vmi | None) -> bool:
+    """Whether the guest may have a job, so that it must end by itself."""
+    return vmi is not None and vmi.status.phase in ALIVE
+
+
+def running_since(vmi: Vmi | None) -> Instant | None:
+    """When the guest came up, if it did."""
+    if vmi is not None:
+        for passed in vmi.status.phase_transition_timestamps:
+            if passed.phase == "Running":
+                return _instant(passed.phase_transition_timestamp)
+        if vmi.status.phase == "Running":
+            return _instant(vmi.metadata.creation_timestamp)
+    return None
+
+
+def ending(vm: Vm, vmi: Vmi | None) -> Ended | None:
+    """How the machine itself came to its end, if it did."""
+    is_over = vmi is None or vmi.is_over
+    if vm.is_going:
+        # KubeVirt does not let a VM of a pool go that a person deleted: we must.
+        if is_over and POOL_FINALIZER in vm.metadata.finalizers:
+            return Ended("closed", "it was deleted by hand")
+        return None
+    if is_leaving(vm):
+        return Ended("closed") if is_over else None
+    if vm.status.printable_status == "CrashLoopBackOff":
+        return Ended("boot", _detail("CrashLoopBackOff", vm, vmi))
+    if vmi is None:
+        return None
+    if vmi.status.phase == "Succeeded":
+        return Ended("finished")
+    if vmi.status.phase == "Failed":
+        return Ended("crashed" if running_since(vmi) is not None else "boot", _detail("Failed", vm, vmi))
+    return None
+
+
+def trouble(vm: Vm, vmi: Vmi | None) -> str:
+    """What keeps the guest from coming up, in KubeVirt's words."""
+    status = vm.status.printable_status
+    return _detail(status, vm, vmi) if status in TROUBLES else ""
+
+
+def _detail(word: str, vm: Vm, vmi: Vmi | None) -> str:
+    """The word with the first message that explains it: of the guest, else of the VM."""
+    conditions = (*(vmi.status.conditions if vmi else ()), *vm.status.conditions)
+    told = next((found for found in map(_told, conditions) if found), "")
+    return (f"{word}: {told}" if told else word)[:_LONGEST_DETAIL]
+
+
+def _told(condition: Condition) -> str:
+    is_bad = condition.status == ("True" if condition.type == "Failure" else "False")
+    return condition.message if is_bad else ""
+
+
+def _instant(text: str) -> Instant:
+    try:
+        return int(datetime.fromisoformat(text).timestamp() * SECOND)
+    except ValueError:
+        return 0

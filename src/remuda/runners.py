@@ -1,0 +1,135 @@
+"""CircleCI's tasks and KubeVirt's VMs for the pools of a cluster: the adapters that only a cluster can feed."""
+
+import asyncio
+import os
+import random
+from collections.abc import Callable, Iterable
+
+from prometheus_client import CollectorRegistry
+
+from remuda.errors import BadInput, Unavailable
+from remuda.kube.client import Client
+from remuda.kube.proxies import proxy_around
+from remuda.kube.secrets import Secrets
+from remuda.loop.clock import Clock
+from remuda.loop.logs import Log
+from remuda.loop.steps import Reach, pass_by
+from remuda.pools.policy import PoolSetup
+from remuda.providers.kubevirt.provider import KubevirtProvider
+from remuda.providers.kubevirt.settings import read_settings, resolve
+from remuda.sources.circleci.accounts import Account, Accounts
+from remuda.sources.circleci.client import Client as CircleClient
+from remuda.sources.circleci.meters import CircleMeters
+from remuda.sources.circleci.source import CircleCI
+
+TOKEN = "CIRCLE_TOKEN"  # noqa: S105 - the name of a variable
+
+
+class Runners:
+    """
+    One source and one provider over all accounts and VMs that pools name, and the Secrets both need.
+
+    `changed` is called when what VMs are made of may be another than before.
+    """
+
+    def __init__(
+        self,
+        reader: Client,
+        writer: Client,
+        namespace: str,
+        clock: Clock,
+        rng: random.Random,
+        log: Log,
+        wake: Callable[[], None],
+        changed: Callable[[], None],
+        registry: CollectorRegistry,
+        reach: Reach = pass_by,
+    ) -> None:
+        self._clock = clock
+        self._rng = rng
+        self._log = log
+        self._wake = wake
+        self._meters = CircleMeters(registry)
+        self._setups: tuple[PoolSetup, ...] = ()
+        self.secrets = Secrets(reader, namespace, clock, rng, changed)
+        self.tasks = Accounts(self._open)
+        self.vms = KubevirtProvider(
+            reader, writer, namespace, self.secrets, clock, rng, log, wake, reach=reach
+        )
+        self.vms.refingerprint = changed
+
+    def fingerprint(self, setup: PoolSetup) -> str:
+        """What Secrets add to a pool's template, as a short text."""
+        return self.vms.fingerprint(setup) if setup.provider == "kubevirt" else ""
+
+    def serve(self, setups: Iterable[PoolSetup]) -> None:
+        """The pools there are now."""
+        self._setups = tuple(setups)
+        accounts = {
+            setup.name: (_account(setup), setup.job_class)
+            for setup in self._setups
+            if setup.source == "circleci"
+        }
+        vms = [setup for setup in self._setups if setup.provider == "kubevirt"]
+        names = {account.secret for account, _ in accounts.values() if account.secret}
+        self.secrets.keep(names.union(*(read_settings(setup.settings).secrets for setup in vms)))
+        self.vms.follow(vms)
+        self.tasks.serve(accounts)
+
+    def problems(self) -> dict[str, str]:
+        """By pool, what keeps it from getting VMs or knowing its tasks, that a person must mend."""
+        found = {}
+        for setup in self._setups:
+            told = []
+            try:
+                if setup.source == "circleci":
+                    self._token(_account(setup))
+            except BadInput as error:
+                told.append(str(error))
+            except Unavailable:
+                pass
+            try:
+                if setup.provider == "kubevirt":
+                    resolve(setup.settings, setup.idle_timeout, self.secrets)
+            except BadInput as error:
+                told.append(str(error))
+            except Unavailable:
+                pass
+            if told:
+                found[setup.name] = "; ".join(dict.fromkeys(told))
+        return found
+
+    def trouble(self) -> list[str]:
+        """What does not answer, while pools need it."""
+        if not self._setups:
+            return []
+        vms = self.vms.trouble() if any(setup.provider == "kubevirt" for setup in self._setups) else []
+        return [*(f"{name}: {told}" for name, told in sorted(self.tasks.trouble().items())), *vms]
+
+    async def run(self) -> None:
+        """Follow Secrets, VMs and tasks until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.secrets.run(), name="secrets")
+            group.create_task(self.vms.run(), name="vms")
+            group.create_task(self.tasks.run(), name="circleci")
+
+    def _open(self, account: Account) -> CircleCI:
+        proxy = proxy_around(os.environ, account.url)
+        api = CircleClient(account.url, lambda: self._token(account), self._clock, proxy=proxy)
+        return CircleCI(api, self._clock, self._rng, self._log, self._wake, self._meters)
+
+    def _token(self, account: Account) -> str:
+        if account.secret:
+            return self.secrets.value(account.secret, account.key)
+        token = os.environ.get(TOKEN, "").strip()
+        if not token:
+            raise BadInput(
+                f"there is no CircleCI token: name a Secret in source.circleci.token, or set {TOKEN}"
+            )
+        return token
+
+
+def _account(setup: PoolSetup) -> Account:
+    words = setup.source_settings
+    token = words.get("token", {})
+    return Account(words["url"], token.get("secret", ""), token.get("key", ""))

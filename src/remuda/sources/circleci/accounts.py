@@ -1,0 +1,83 @@
+"""Several CircleCIs as one source: every address and token has connections, a pace and troubles of its own."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+from msgspec import Struct
+
+from remuda.errors import Unavailable
+from remuda.model.machines import pool_of
+from remuda.model.needs import Reading
+from remuda.sources.circleci.source import CircleCI
+
+
+class Account(Struct, frozen=True):
+    """An address, and the Secret and key its token is in; no Secret is the environment's token."""
+
+    url: str
+    secret: str = ""
+    key: str = ""
+
+
+class Accounts:
+    """All CircleCIs that pools name. It satisfies the `Source` port; `run` must run for anything to become known."""
+
+    exact = False
+
+    def __init__(self, make: Callable[[Account], CircleCI]) -> None:
+        self._make = make
+        self._sources: dict[Account, CircleCI] = {}
+        #: pool → account, also of pools that are gone: their machines may not be
+        self._account_of: dict[str, Account] = {}
+        self._changed = asyncio.Event()
+
+    def serve(self, pools: Mapping[str, tuple[Account, str]]) -> None:
+        """Set each pool's account and class; an account of no pool is no longer asked."""
+        self._account_of.update({pool: account for pool, (account, _) in pools.items()})
+        for account in {account for account, _ in pools.values()} - self._sources.keys():
+            self._sources[account] = self._make(account)
+        for account, source in self._sources.items():
+            source.serve({pool: name for pool, (whose, name) in pools.items() if whose == account})
+        self._changed.set()
+
+    async def read(self) -> Reading:
+        """What all of them said. No class is served twice, and machines have names of their own."""
+        readings = [await source.read() for source in self._sources.values()]
+        return Reading(
+            {name: need for reading in readings for name, need in reading.needs.items()},
+            {name: worker for reading in readings for name, worker in reading.workers.items()},
+            frozenset(name for reading in readings for name in reading.registering),
+        )
+
+    async def close(self, machine: str, made_at: int = 0) -> bool:
+        """Whether the machine's agent has no task; see `CircleCI.close`."""
+        return await self._of(machine).close(machine, made_at)
+
+    async def forget(self, machine: str) -> None:
+        """A machine is gone."""
+        await self._of(machine).forget(machine)
+
+    async def refresh(self) -> None:
+        """Ask all of them once now."""
+        await asyncio.gather(*(source.refresh() for source in self._sources.values()))
+
+    def trouble(self) -> dict[str, str]:
+        """A sentence for each class that gets no good answers."""
+        return {name: told for source in self._sources.values() for name, told in source.trouble().items()}
+
+    async def run(self) -> None:
+        """Poll all of them until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            running = set[Account]()
+            while True:
+                self._changed.clear()
+                for account in self._sources.keys() - running:
+                    running.add(account)
+                    group.create_task(self._sources[account].run(), name=f"circleci {account.url}")
+                await self._changed.wait()
+
+    def _of(self, machine: str) -> CircleCI:
+        account = self._account_of.get(pool_of(machine))
+        if account is None:
+            raise Unavailable(f"machine {machine} is of no pool that CircleCI serves")
+        return self._sources[account]
