@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from tests.processes import pool
 
-from remuda.app import App, Options, dry_run, read_setup
+from remuda.app import App, Options, read_setup
 from remuda.datadir import DataDir
 from remuda.errors import BadInput
 from remuda.ledger.store import FILE
 from remuda.loop.clock import SystemClock
 from remuda.loop.logs import Log
+from remuda.rehearsal import rehearse
 
 
 class Rig:
@@ -112,9 +113,15 @@ async def test_a_dry_run_makes_a_plan_and_nothing_else(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     rig.file.write_text(json.dumps(pool(min=2, max=2)))
     clock = SystemClock()
-    plan = await dry_run(rig.options, clock, random.Random(1), Log(clock, rig.lines.append))
+    plan, problems = await rehearse(rig.options, clock, random.Random(1), Log(clock, rig.lines.append))
+    assert problems == ()
     assert [action.reason.code for action in plan.actions] == ["machine.wanted"] * 2
     assert not rig.data.exists()
+
+
+def test_pools_of_vms_are_not_run_from_files() -> None:
+    with pytest.raises(BadInput, match="linux, nix; kubectl apply them and start `remuda up --cluster`"):
+        read_setup((str(Path(__file__).parents[1] / "examples" / "circleci.yaml"),))
 
 
 def test_all_problems_of_all_files_come_as_lines_of_one_error(tmp_path: Path) -> None:

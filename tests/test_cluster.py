@@ -17,13 +17,15 @@ import pytest
 import yaml
 from tests.servers.cluster import Cluster
 
-from remuda.app import read_cluster, read_setup
-from remuda.catalog import KINDS
+from remuda.catalog import KINDS, load
 from remuda.cluster import Seat
+from remuda.kube.client import Client
 from remuda.kube.config import from_kubeconfig
 from remuda.loop.clock import SystemClock
 from remuda.loop.logs import Log
 from remuda.objects.crds import crd_of
+from remuda.pools.policy import EXACT_SOURCES, compile_objects
+from remuda.rehearsal import read_cluster
 
 DEADLINE_S = 60.0
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.yaml"))
@@ -210,10 +212,13 @@ async def test_an_example_means_the_same_in_a_file_and_in_a_cluster(
     clock = SystemClock()
     access = from_kubeconfig([defined.kubeconfig(namespace=namespace)], clock)
     log = Log(clock, lambda _: None)
-    setup, problems = await read_cluster(Seat(access, namespace, "one"), clock, random.Random(1), log)
+    rng = random.Random(1)
+    async with Client(access, clock, rng) as client:
+        loaded, problems = await read_cluster(client, Seat(access, namespace, "one"), clock, rng, log)
     assert problems == ()
+    setup = compile_objects(loaded.objects, EXACT_SOURCES)
     assert setup.pools
-    assert setup == read_setup((str(example),))
+    assert setup == compile_objects(load([example]).objects, EXACT_SOURCES)
 
 
 def test_a_mistake_in_one_object_takes_no_machines_from_the_others(

@@ -18,15 +18,15 @@ import msgspec
 from msgspec import Struct
 from prometheus_client import CollectorRegistry
 
-from remuda.catalog import KINDS, load
+from remuda.catalog import load
 from remuda.control.loops import LoopRoutes, paused_loops
 from remuda.control.routes import Route
 from remuda.control.server import SOCKET, ControlServer
 from remuda.datadir import DataDir
 from remuda.errors import BadInput, RemudaError
-from remuda.ledger.record import Ledger, Notebook
+from remuda.ledger.record import Ledger
 from remuda.ledger.retention import Retention, forget, make_room
-from remuda.ledger.store import FILE, InlineStore, ReadOnlyStore, SqliteStore
+from remuda.ledger.store import FILE, SqliteStore
 from remuda.loop.clock import Clock
 from remuda.loop.health import Health, HealthServer, Pulse, health_page, liveness, metrics_page, readiness
 from remuda.loop.logs import Log
@@ -35,10 +35,8 @@ from remuda.loop.metrics import LoopMetrics
 from remuda.loop.steps import Reach, pass_by
 from remuda.loop.supervise import run_loops
 from remuda.machines.process.driver import ProcessMachines
-from remuda.model.plans import Plan, Reason
-from remuda.objects.crds import crd_of
+from remuda.model.plans import Reason
 from remuda.objects.load import Loaded, Objects
-from remuda.objects.problems import Problem
 from remuda.output.words import number
 from remuda.pools.controller import PoolsJob
 from remuda.pools.decide.world import Memory, Policy, PoolAction, Snapshot
@@ -61,8 +59,6 @@ if TYPE_CHECKING:
 PORTS = "ports.json"
 _LOOK_AT_FILES_S = 1.0
 _HOUSEKEEPING_S = 60.0
-#: how long a cluster is waited for when we start
-_GREETING_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,67 +100,8 @@ def read_setup(files: tuple[str, ...]) -> Setup:
     return setup
 
 
-async def check_cluster(seat: "Seat", clock: Clock, rng: random.Random, *, only_reads: bool = False) -> None:
-    """Raise `BadInput` with all that keeps `remuda up`, or a dry run of it, from working in a cluster."""
-    from remuda.kube.client import Client  # noqa: PLC0415 - a laptop does not pay for it
-    from remuda.kube.preflight import check  # noqa: PLC0415
-    from remuda.kube.rbac import NEEDS  # noqa: PLC0415
-
-    needs = NEEDS["up"]
-    if only_reads:
-        needs = tuple(
-            msgspec.structs.replace(rule, verbs=("list",))
-            for rule in needs
-            if "list" in rule.verbs and not rule.names
-        )
-    async with Client(seat.access, clock, rng, timeout=_GREETING_S) as client:
-        await check(client, "up", needs, [crd_of(kind) for kind in KINDS], seat.namespace)
-
-
-async def read_cluster(
-    seat: "Seat", clock: Clock, rng: random.Random, log: Log
-) -> tuple[Setup, tuple[Problem, ...]]:
-    """The objects of a cluster that are whole, compiled, and the problems of the others. Nothing is written."""
-    from remuda.cluster import ClusterObjects  # noqa: PLC0415 - a laptop does not pay for it
-    from remuda.kube.client import Client  # noqa: PLC0415
-
-    async with Client(seat.access, clock, rng) as client:
-        objects = ClusterObjects(client, seat.namespace, clock, rng, log, client, lambda: False)
-        loaded, problems = await objects.read_once()
-    return compile_objects(loaded.objects, EXACT_SOURCES), problems
-
-
-async def dry_run(
-    options: Options, clock: Clock, rng: random.Random, log: Log, setup: Setup | None = None
-) -> Plan[PoolAction]:
-    """One cycle without its last step: observe the world as it is, decide, change nothing. Files unless a setup."""
-    setup = setup or read_setup(options.files)
-    path = options.data_dir.absolute()
-    store = ReadOnlyStore(path / FILE) if (path / FILE).exists() else InlineStore()
-    machines = ProcessMachines(path / "machines", path / SOCKET, clock, lambda: None)
-    registry = CollectorRegistry()
-    queue = Queue(store, JobFiles(path / "jobs"), clock, lambda: None)
-    job = PoolsJob(
-        {"queue": queue},
-        {"process": ProcessProvider(machines)},
-        lambda: store.read(overrides),
-        clock,
-        PoolMeters(registry),
-    )
-    job.setups = setup.pools
-    queue.serve(_terms(setup))
-    try:
-        if (path / "machines").exists():
-            await machines.adopt(sweep=False)
-        remembered: Ledger[Snapshot, Memory, Policy, PoolAction] = Ledger(store, job.name, POOL_KINDS)
-        notebook: Notebook[Snapshot, Memory, Policy, PoolAction] = Notebook(remembered.memory(), starts=False)
-        return await Loop(job, notebook, setup.policy, Tools(clock, rng, log, LoopMetrics(registry))).cycle()
-    finally:
-        machines.close()
-        store.close()
-
-
-def _terms(setup: Setup) -> dict[str, Terms]:
+def terms_of(setup: Setup) -> dict[str, Terms]:
+    """What the machines of each pool may take from the queue."""
     return {
         name: Terms(pool.job_class, pool.max_uses, pool.job_timeout)
         for name, pool in setup.pools.items()
@@ -351,7 +288,7 @@ class App:
         """Between two cycles, because nothing awaits here: the loop sees all of it or nothing."""
         self._setup = setup
         self.job.setups = setup.pools
-        self.queue.serve(_terms(setup))
+        self.queue.serve(terms_of(setup))
         self.loop.follow(setup.policy)
 
     def _follow(self, loaded: Loaded) -> None:

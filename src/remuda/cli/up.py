@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from remuda.cluster import Seat
     from remuda.loop.clock import SystemClock
     from remuda.loop.logs import Log
-    from remuda.model.plans import Plan
-    from remuda.pools.decide.world import PoolAction
 
 #: a log that is longer begins anew with the next start
 _LONGEST_LOG = 16 * 1024 * 1024
@@ -176,7 +174,7 @@ def _seat(clock: "SystemClock", namespace: str | None, context: str | None) -> "
 
 async def _is_fit(seat: "Seat", clock: "SystemClock", stop: asyncio.Event) -> bool:
     """True when `up` will work in the cluster, `BadInput` when it will not; False when we are to stop meanwhile."""
-    from remuda.app import check_cluster
+    from remuda.rehearsal import check_cluster
 
     checking = asyncio.create_task(check_cluster(seat, clock, random.Random()))
     stopping = asyncio.create_task(stop.wait())
@@ -191,21 +189,14 @@ async def _is_fit(seat: "Seat", clock: "SystemClock", stop: asyncio.Event) -> bo
 
 def _show_plan(session: Session, options: "Options", clock: "SystemClock") -> None:
     """What one cycle would do."""
-    from remuda.app import check_cluster, dry_run, read_cluster
     from remuda.loop.logs import Log
     from remuda.output.show import Report, Table
     from remuda.output.words import sentence
+    from remuda.rehearsal import rehearse
 
-    async def judge() -> "Plan[PoolAction]":
-        rng, log, setup = random.Random(), Log(clock, lambda _: None), None
-        if options.cluster is not None:
-            await check_cluster(options.cluster, clock, rng, only_reads=True)
-            setup, problems = await read_cluster(options.cluster, clock, rng, log)
-            for problem in problems:
-                click.echo(f"not accepted: {problem}", err=True)
-        return await dry_run(options, clock, rng, log, setup)
-
-    plan = asyncio.run(judge())
+    plan, problems = asyncio.run(rehearse(options, clock, random.Random(), Log(clock, lambda _: None)))
+    for problem in problems:
+        click.echo(f"not accepted: {problem}", err=True)
     acts = tuple((type(item).__name__.lower(), item.target, sentence(item.reason)) for item in plan.actions)
     lines = tuple(sentence(reason) for reason in plan.reasons)
     table = Table(("ACTION", "TARGET", "WHY"), acts, title="would do", note="nothing to do")
