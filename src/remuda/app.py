@@ -183,9 +183,10 @@ class App:
 
     def _routes(self, providers: dict[str, Provider]) -> tuple[Route, ...]:
         clock = self._clock
+        told = {"kubevirt": self._runners.user_data} if self._runners else {}
         return (
             *QueueRoutes(self.queue, self.files, self._classes).routes(),
-            *PoolRoutes(self.job, providers, self.store, clock, self._wake).routes(),
+            *PoolRoutes(self.job, providers, self.store, clock, self._wake, told).routes(),
             *LoopRoutes(self.loops, self.store, clock).routes(),
         )
 

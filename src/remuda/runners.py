@@ -15,6 +15,8 @@ from remuda.loop.clock import Clock
 from remuda.loop.logs import Log
 from remuda.loop.steps import Reach, pass_by
 from remuda.pools.policy import PoolSetup
+from remuda.providers.kubevirt.guest.masking import masked
+from remuda.providers.kubevirt.guest.userdata import user_data
 from remuda.providers.kubevirt.provider import KubevirtProvider
 from remuda.providers.kubevirt.settings import read_settings, resolve
 from remuda.sources.circleci.accounts import Account, Accounts
@@ -75,6 +77,11 @@ class Runners:
         self.secrets.keep(names.union(*(read_settings(setup.settings).secrets for setup in vms)))
         self.vms.follow(vms)
         self.tasks.serve(accounts)
+
+    def user_data(self, setup: PoolSetup) -> str:
+        """What new VMs of a pool are told at boot, without secrets."""
+        make = resolve(setup.settings, setup.idle_timeout, self.secrets)
+        return masked(user_data(make.guest), [make.guest.token])
 
     def problems(self) -> dict[str, str]:
         """By pool, what keeps it from getting VMs or knowing its tasks, that a person must mend."""

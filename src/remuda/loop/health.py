@@ -141,7 +141,9 @@ class HealthServer:
         self._server.daemon_threads = True
         self.port: int = self._server.server_address[1]
         self._thread = threading.Thread(
-            target=self._server.serve_forever, name=f"health-{self.port}", daemon=True
+            target=lambda: self._server.serve_forever(poll_interval=0.1),
+            name=f"health-{self.port}",
+            daemon=True,
         )
         self._thread.start()
 

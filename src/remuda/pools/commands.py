@@ -57,7 +57,9 @@ def status(session: Session, name: str | None) -> None:
         for pool in view.pools
     )
     headings = ("POOL", "HAS/WANTS", "IDLE", "BUSY", "BOOTING", "LEAVING", "ROLLOUT", "SET BY HAND")
-    session.show(Report(view, (Table(headings, rows, note="no pools"),)))
+    old = [machine.name for machine in view.machines if machine.is_old] if name else []
+    lines = (f"still of an older template: {', '.join(old)}",) if old else ()
+    session.show(Report(view, (Table(headings, rows, note="no pools"),), lines))
 
 
 @pools.command()
@@ -168,6 +170,15 @@ def rollout(session: Session, name: str, immediate: bool, yes: bool) -> None:
     die = "No job dies with them." if not busy else f"{_counted(busy, 'job')} on them will be ended."
     confirm(f"Remove {_counted(len(old), 'machine')} of {name} now? {die}", yes=yes)
     _steer(session, name, "rollout", {"immediate": True})
+
+
+@pools.command()
+@click.argument("name")
+@pass_session
+def userdata(session: Session, name: str) -> None:
+    """What new VMs of a pool are told at boot; secrets are masked."""
+    answer = session.remuda.get(path_of("v1", "pools", name, "userdata"), dict[str, Any])
+    session.show(Report(answer, lines=(answer["text"].rstrip("\n"),)))
 
 
 @click.group(cls=Group)

@@ -1,16 +1,18 @@
 """The pools' part of the control API."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from msgspec import UNSET, Struct, UnsetType, structs
 
 from remuda.control.routes import Call, Route
-from remuda.errors import BadInput, NotFound
+from remuda.errors import BadInput, NotFound, Unavailable
 from remuda.ledger.store import Store
 from remuda.loop.clock import Clock
 from remuda.pools.controller import PoolsJob
 from remuda.pools.decide.world import Override
 from remuda.pools.overrides import overrides, set_override
+from remuda.pools.policy import PoolSetup
 from remuda.pools.ports import Provider
 from remuda.pools.views import (
     Decision,
@@ -38,6 +40,13 @@ class Rollout(Struct, frozen=True, forbid_unknown_fields=True):
     """`immediate` removes machines of an older template now, busy or not."""
 
     immediate: bool = False
+
+
+class UserData(Struct, frozen=True):
+    """What a pool's machines are told at boot."""
+
+    pool: str
+    text: str
 
 
 class Console(Struct, frozen=True):
@@ -99,7 +108,10 @@ class PoolRoutes:
         store: Store,
         clock: Clock,
         wake: Callable[[], None],
+        user_data: Mapping[str, Callable[[PoolSetup], str]] = MappingProxyType({}),
     ) -> None:
+        """`user_data` tells, by provider, what a pool's machines are told at boot, without secrets."""
+        self._user_data = user_data
         self._job = job
         self._providers = providers
         self._store = store
@@ -143,6 +155,13 @@ class PoolRoutes:
                 "What a machine said last.",
                 Console,
                 handler=self.console,
+            ),
+            Route(
+                "GET",
+                "/v1/pools/{pool}/userdata",
+                "What the pool's machines are told at boot; secrets are masked.",
+                UserData,
+                handler=self.userdata,
             ),
         )
 
@@ -188,14 +207,29 @@ class PoolRoutes:
         """Find the machine with any provider."""
         name = call.names["machine"]
         for provider in self._providers.values():
-            if any(machine.name == name for machine in await provider.list()):
+            try:
+                listed = await provider.list()
+            except Unavailable:
+                continue  # another may have it
+            if any(machine.name == name for machine in listed):
                 return Console(name, (await provider.console(name)).decode(errors="replace"))
         raise NotFound(f"there is no machine {name} now")
 
-    async def _change(self, pool: str, change: Callable[[Override], Override]) -> Override:
+    async def userdata(self, call: Call) -> UserData:
+        """What new machines are told."""
+        setup = self._setup(call.names["pool"])
+        if setup.provider not in self._user_data:
+            raise BadInput(f"machines of pool {setup.name} are not VMs: they have no user data")
+        return UserData(setup.name, self._user_data[setup.provider](setup))
+
+    def _setup(self, pool: str) -> PoolSetup:
         if pool not in self._job.setups:
             known = ", ".join(sorted(self._job.setups)) or "none"
             raise NotFound(f"there is no pool {pool}; there is: {known}")
+        return self._job.setups[pool]
+
+    async def _change(self, pool: str, change: Callable[[Override], Override]) -> Override:
+        self._setup(pool)
         before = self._store.read(overrides).get(pool, Override())
         after, now = change(before), self._clock.now()
         await self._store.write(lambda db: set_override(db, pool, after, now))
