@@ -202,11 +202,10 @@ def pool_lines(reason: Reason) -> list[tuple[str, str, str]]:
     """How a pool's number came about, step by step: label, arithmetic, remark."""
     terms = reason.terms
     lines = [_demand_line(terms), _bounds_line(terms)]
-    if terms.get("held_by") == "stale":
+    if terms.get("stale_since") is not None:
         since = _told("stale_since", terms.get("stale_since"))
-        lines.append(
-            ("stale", f"{number(terms, 'wanted')} kept", f"the source has not answered since {since}")
-        )
+        how = f"{number(terms, 'wanted')} kept" if terms.get("held_by") == "stale" else "not in the way"
+        lines.append(("stale", how, f"the source has not answered since {since}"))
     if terms.get("held_by") == "delay":
         lines.append(("delay", f"{number(terms, 'wanted')} kept", "wanted within the scale-down delay"))
     if terms.get("max_surge") is not None:

@@ -1,0 +1,48 @@
+"""What an audit found: one `Finding`, and one way from findings to words and an exit code."""
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from remuda.output.show import Report, Table
+
+Verdict: TypeAlias = Literal["ok", "problem", "unknown"]
+
+
+class Finding(Struct, frozen=True):
+    """What became of one check: the verdict in a sentence, what was seen, and what to do."""
+
+    check: str
+    verdict: Verdict
+    told: str
+    evidence: tuple[str, ...] = ()
+    fix: tuple[str, ...] = ()
+
+
+def report_of(findings: Sequence[Finding]) -> Report:
+    """A line for every check, then what was seen and what to do, problems first."""
+    summary = Table(
+        ("CHECK", "VERDICT", "WHAT"),
+        tuple((item.check, item.verdict, item.told) for item in findings),
+        note="nothing was checked",
+    )
+    order: tuple[Verdict, ...] = ("problem", "unknown", "ok")
+    details = (
+        Table(("", "DETAILS"), _rows(item), title=f"{item.check}: {item.told}")
+        for item in sorted(findings, key=lambda item: order.index(item.verdict))
+        if item.evidence or item.fix
+    )
+    problems = sum(item.verdict == "problem" for item in findings)
+    return Report({"findings": list(findings), "problems": problems}, (summary, *details))
+
+
+def exit_code(findings: Sequence[Finding]) -> int:
+    """1 when there is a problem; what could not be found out is none."""
+    return int(any(item.verdict == "problem" for item in findings))
+
+
+def _rows(item: Finding) -> tuple[tuple[str, str], ...]:
+    seen = [("seen" if index == 0 else "", line) for index, line in enumerate(item.evidence)]
+    todo = [("fix" if index == 0 else "", line) for index, line in enumerate(item.fix)]
+    return (*seen, *todo)
