@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "remuda"
 #: judgement: no I/O, no clock, no dice
-PURE = [SOURCE / "model", SOURCE / "rules", SOURCE / "pools" / "decide"]
+PURE = [SOURCE / "model", SOURCE / "rules", SOURCE / "pools" / "decide", SOURCE / "diagnose" / "checks"]
 #: what tells the time, wherever it is called
 _TELLS_TIME = {"now", "utcnow", "today"}
 _FORBIDDEN = {"time", "random", "secrets", "uuid", "os"}

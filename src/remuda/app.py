@@ -43,7 +43,7 @@ from remuda.pools.decide.world import Memory, Policy, PoolAction, Snapshot
 from remuda.pools.kinds import POOL_KINDS
 from remuda.pools.meters import PoolMeters
 from remuda.pools.overrides import overrides
-from remuda.pools.policy import EXACT_SOURCES, Setup, compile_objects
+from remuda.pools.policy import EXACT_SOURCES, PARTNERS, Setup, compile_objects
 from remuda.pools.ports import Provider, Source
 from remuda.pools.routes import PoolRoutes
 from remuda.providers.process import ProcessProvider
@@ -87,6 +87,8 @@ class Ports(Struct, frozen=True):
 
 def read_setup(files: tuple[str, ...]) -> Setup:
     """Load and compile the files; `BadInput` with every problem, a line each."""
+    if not files:
+        raise BadInput("there is no file to read objects from")
     loaded = load(files)
     if loaded.problems:
         raise BadInput("\n".join(str(problem) for problem in loaded.problems))
@@ -136,12 +138,12 @@ class App:
         sources: dict[str, Source] = {"queue": self.queue}
         providers: dict[str, Provider] = {"process": ProcessProvider(self._machines)}
         registry = CollectorRegistry()
-        self._objects = Objects()
+        self._objects: Objects | None = None
         self._runners = self._hire(self._cluster, rng, registry, reach) if self._cluster else None
         if self._runners is not None:
             sources["circleci"], providers["kubevirt"] = self._runners.tasks, self._runners.vms
         self.job = PoolsJob(
-            sources, providers, lambda: self.store.read(overrides), clock, PoolMeters(registry)
+            sources, providers, lambda: self.store.read(overrides), clock, PoolMeters(registry), PARTNERS
         )
         ledger: Ledger[Snapshot, Memory, Policy, PoolAction] = Ledger(self.store, self.job.name, POOL_KINDS)
         may_act = self._cluster.may_act if self._cluster else lambda: True
@@ -157,6 +159,8 @@ class App:
         self._reloading = asyncio.Lock()
         self._recompiling: asyncio.Handle | None = None
         self._refused: str | None = None
+        #: by class, the last poll that was logged
+        self._polls: dict[str, tuple[int, int, int]] = {}
 
     def _join(self, seat: "Seat", rng: random.Random) -> "Cluster":
         from remuda.cluster import Cluster  # noqa: PLC0415 - a laptop does not pay for it
@@ -270,7 +274,9 @@ class App:
         self.home.release()
 
     async def reload(self) -> bool:
-        """Read the files again and follow them, all or nothing. False when they were refused."""
+        """Read the files again and follow them, all or nothing. False when they were refused, or there are none."""
+        if self._cluster is not None:
+            return False  # objects are followed as they change
         async with self._reloading:
             self._stamps = _stamps(self.options.files)
             try:
@@ -298,24 +304,31 @@ class App:
         self._recompile()
 
     def _tell(self, reasons: tuple[Reason, ...]) -> None:
-        """Statuses of objects; and for pools that took over from Runner Provisioner, the log line it wrote."""
+        """Statuses of objects; and for pools that took over from Runner Provisioner, its log line for each poll."""
         assert self._cluster is not None
+        assert self._runners is not None
         self._cluster.objects.heard(reasons)
+        heard_at = self._runners.tasks.heard_at()
         for reason in reasons:
             pool = self._setup.policy.pools.get(reason.subject.removeprefix("pool/"))
-            if pool is not None and pool.natural and pool.source == "circleci":
+            if pool is None or not pool.natural or pool.job_class not in heard_at:
+                continue
+            unclaimed, running = number(reason.terms, "unclaimed"), number(reason.terms, "running")
+            poll = (heard_at[pool.job_class], unclaimed, running)
+            if self._polls.get(pool.job_class) != poll:
+                self._polls[pool.job_class] = poll
                 self._log.info(
                     "scaled",
                     loop_name="scaler",
                     resource_class=pool.job_class,
-                    unclaimed_tasks=number(reason.terms, "unclaimed"),
-                    running_tasks=number(reason.terms, "running"),
+                    unclaimed_tasks=unclaimed,
+                    running_tasks=running,
                     desired_vms=number(reason.terms, "target"),
                 )
 
     def _recompile_soon(self) -> None:
         """Several changes of one moment are followed once."""
-        if self._recompiling is None or self._recompiling.cancelled():
+        if self._recompiling is None:
             self._recompiling = asyncio.get_running_loop().call_soon(self._recompile)
 
     def _recompile(self) -> None:
@@ -323,6 +336,8 @@ class App:
         assert self._cluster is not None
         assert self._runners is not None
         self._recompiling = None
+        if self._objects is None:
+            return  # what is wanted is not known yet
         setup = compile_objects(self._objects, EXACT_SOURCES, self._runners.fingerprint)
         policy = msgspec.structs.replace(setup.policy, broken=self._cluster.objects.broken_pools())
         self._runners.serve(setup.pools.values())

@@ -34,6 +34,8 @@ from remuda.output.words import number, sentence
 
 #: how often statuses that could not be written are tried again
 _GLANCE_S = 5.0
+#: reasons of pools of which nobody knows what they want or have
+_UNKNOWN = ("pool.provider-silent", "pool.source-silent")
 
 
 class Whole(Thing, frozen=True, gc=False):
@@ -327,8 +329,10 @@ class Cluster:
 
         self.namespace = seat.namespace
         self.reader = Client(seat.access, clock, rng, limit=RateLimit(clock))
+        # Nothing else may keep its renewal waiting.
+        self._elector = Client(seat.access, clock, rng)
         self.leadership = Leadership(
-            self.reader, LEASE, seat.namespace, seat.identity, clock, rng, log, changed, seat.term
+            self._elector, LEASE, seat.namespace, seat.identity, clock, rng, log, changed, seat.term
         )
         holds = self.leadership.holds
         self.writer = Client(seat.access, clock, rng, limit=RateLimit(clock), fence=holds)
@@ -347,6 +351,7 @@ class Cluster:
                 group.create_task(self.leadership.run(), name="lease")
                 group.create_task(self.objects.run(apply), name="objects")
         finally:
+            await self._elector.close()
             await self.reader.close()
             await self.writer.close()
 
@@ -387,12 +392,14 @@ def _pool_facts(reason: Reason | None) -> list[tuple[str, str, str, str]]:
     if reason is None:
         return []
     code = "".join(part.capitalize() for part in reason.code.removeprefix("pool.").split("-"))
-    ready = number(reason.terms, "idle") + number(reason.terms, "busy") >= number(reason.terms, "target")
-    stale = reason.terms.get("stale_since") is not None
-    return [
-        ("Ready", "True" if ready else "False", code, sentence(reason)),
-        ("Stale", "True" if stale else "False", "SourceSilent" if stale else "SourceAnswers", ""),
-    ]
+    has_all = number(reason.terms, "idle") + number(reason.terms, "busy") >= number(reason.terms, "target")
+    ready = has_all and reason.code not in _UNKNOWN
+    facts = [("Ready", "True" if ready else "False", code, sentence(reason))]
+    stale_since = reason.terms.get("stale_since")
+    if isinstance(stale_since, int):
+        told = f"no good answer since {write_instant(stale_since)}: the pool does not shrink meanwhile"
+        return [*facts, ("Stale", "True", "SourceSilent", told)]
+    return [*facts, ("Stale", "False", "SourceAnswers", "")]
 
 
 def _pool_numbers(reason: Reason | None) -> dict[str, Any]:

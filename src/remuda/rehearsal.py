@@ -16,10 +16,10 @@ from remuda.app import Options, read_setup, terms_of
 from remuda.catalog import KINDS
 from remuda.cluster import ClusterObjects, Seat
 from remuda.control.server import SOCKET
-from remuda.errors import RemudaError, Unavailable
+from remuda.errors import BadInput, RemudaError, Unavailable
 from remuda.kube.client import Client
 from remuda.kube.preflight import check
-from remuda.kube.rbac import NEEDS
+from remuda.kube.rbac import NEEDS, VMS
 from remuda.ledger.record import Ledger, Notebook
 from remuda.ledger.store import FILE, InlineStore, ReadOnlyStore
 from remuda.loop.clock import Clock
@@ -36,7 +36,7 @@ from remuda.pools.decide.world import Memory, Policy, PoolAction, Snapshot
 from remuda.pools.kinds import POOL_KINDS
 from remuda.pools.meters import PoolMeters
 from remuda.pools.overrides import overrides
-from remuda.pools.policy import EXACT_SOURCES, Setup, compile_objects
+from remuda.pools.policy import EXACT_SOURCES, PARTNERS, Setup, compile_objects
 from remuda.pools.ports import Provider, Source
 from remuda.providers.process import ProcessProvider
 from remuda.runners import Runners
@@ -54,10 +54,14 @@ async def check_cluster(seat: Seat, clock: Clock, rng: random.Random, *, only_re
         needs = tuple(
             msgspec.structs.replace(rule, verbs=("list",))
             for rule in needs
-            if "list" in rule.verbs and not rule.names
+            if "list" in rule.verbs and not rule.names and rule not in VMS
         )
     async with Client(seat.access, clock, rng, timeout=_GREETING_S) as client:
         await check(client, "up", needs, [crd_of(kind) for kind in KINDS], seat.namespace)
+        loaded, problems = await read_cluster(client, seat, clock, rng, Log(clock, lambda _: None))
+    if problems and not any(item.kind == "RunnerPool" for item in loaded.objects):
+        told = "\n".join(str(problem) for problem in problems)
+        raise BadInput(f"no pool in namespace {seat.namespace} can be run:\n{told}")
 
 
 async def read_cluster(
@@ -143,6 +147,7 @@ async def _judge(
         lambda: store.read(overrides),
         clock,
         PoolMeters(registry),
+        PARTNERS,
     )
     job.setups = setup.pools
     queue.serve(terms_of(setup))

@@ -53,6 +53,8 @@ class Runners:
         self._wake = wake
         self._meters = CircleMeters(registry)
         self._setups: tuple[PoolSetup, ...] = ()
+        #: pools that are gone while some of their VMs are not: who of those works must still be known
+        self._past: dict[str, PoolSetup] = {}
         self.secrets = Secrets(reader, namespace, clock, rng, changed)
         self.tasks = Accounts(self._open)
         self.vms = KubevirtProvider(
@@ -66,17 +68,29 @@ class Runners:
 
     def serve(self, setups: Iterable[PoolSetup]) -> None:
         """The pools there are now."""
+        known = {**self._past, **{setup.name: setup for setup in self._setups}}
         self._setups = tuple(setups)
+        names = {setup.name for setup in self._setups}
+        self._past = {
+            name: setup for name, setup in known.items() if name not in names and self.vms.has(name)
+        }
         accounts = {
             setup.name: (_account(setup), setup.job_class)
-            for setup in self._setups
+            for setup in (*self._past.values(), *self._setups)
             if setup.source == "circleci"
         }
         vms = [setup for setup in self._setups if setup.provider == "kubevirt"]
-        names = {account.secret for account, _ in accounts.values() if account.secret}
-        self.secrets.keep(names.union(*(read_settings(setup.settings).secrets for setup in vms)))
+        secrets = {account.secret for account, _ in accounts.values() if account.secret}
+        self.secrets.keep(secrets.union(*(read_settings(setup.settings).secrets for setup in vms)))
         self.vms.follow(vms)
-        self.tasks.serve(accounts)
+        # Who has no token yet, but is about to have one, is not asked in vain.
+        self.tasks.serve(
+            {
+                pool: (account, job_class)
+                for pool, (account, job_class) in accounts.items()
+                if not account.secret or self.secrets.is_tried(account.secret)
+            }
+        )
 
     def user_data(self, setup: PoolSetup) -> str:
         """What new VMs of a pool are told at boot, without secrets."""

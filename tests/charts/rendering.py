@@ -12,10 +12,17 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "charts" / "remuda"
+DATA = ROOT / "tests" / "data"
 DEADLINE_S = 120
 Values = Mapping[str, Any]
 #: the quick one where there is one
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+#: what Runner Provisioner was given, by the name of the file
+PROVISIONER: dict[str, Values] = {
+    path.stem: yaml.safe_load(path.read_text(encoding="utf-8"))
+    for path in sorted(DATA.glob("provisioner-values-*.yaml"))
+}
 
 #: a fact about each set of values → the values
 SETS: dict[str, Values] = {
@@ -60,13 +67,13 @@ SETS: dict[str, Values] = {
         "imagePullSecrets": [{"name": "regcred"}],
     },
     "what others made is used": {
-        "crds": {"install": False},
         "serviceAccount": {"create": False},
         "rbac": {"create": False},
         "secrets": {"existing": "tokens"},
         "ledger": {"claim": {"enabled": True, "existing": "history"}},
         "image": {"repository": "images.example:5000/ci/remuda", "digest": "sha256:" + "0" * 64},
     },
+    **PROVISIONER,
 }
 
 
@@ -118,6 +125,12 @@ class Chart:
             assert done.code == 0, done.err
             self._rendered[key] = done.out
         return self._rendered[key]
+
+    def crds(self) -> list[dict[str, Any]]:
+        """The definitions, which helm installs before everything else."""
+        done = self.helm("show", "crds", self.path)
+        assert done.code == 0, done.err
+        return [item for item in yaml.load_all(done.out, Loader=LOADER) if item]
 
     def objects(self, values: Values | None = None, **where: str) -> list[dict[str, Any]]:
         """The objects that are rendered."""

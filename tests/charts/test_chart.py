@@ -8,25 +8,38 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.charts.rendering import ROOT, SETS, SOURCE, Chart, Helm, Values, container
+from tests.charts.rendering import PROVISIONER, ROOT, SETS, SOURCE, Chart, Helm, Values, container
 
 from remuda import __version__
 from remuda.catalog import KINDS
 from remuda.cli.up import up
-from remuda.kube.rbac import role
+from remuda.kube.rbac import NEEDS
 from remuda.objects.crds import crd_of
 
 pytestmark = pytest.mark.slow
 
-GOLDEN = Path(__file__).with_name("golden") / "defaults.yaml"
+GOLDEN = Path(__file__).with_name("golden")
 SCHEMA = json.loads((SOURCE / "values.schema.json").read_text(encoding="utf-8"))
 VALUES = yaml.safe_load((SOURCE / "values.yaml").read_text(encoding="utf-8"))
+#: how helm tells that a cluster has our kinds
+KNOWN = "remuda.dev/v1alpha1/RunnerPool"
 EVERY_SET = [pytest.param(values, id=name) for name, values in SETS.items()]
+
+
+def resolved(schema: Any) -> Any:
+    """What a schema says itself, or by reference."""
+    if "$ref" not in schema:
+        return schema
+    found = SCHEMA
+    for step in schema["$ref"].removeprefix("#/").split("/"):
+        found = found[step]
+    return resolved(found) | schema
 
 
 def groups_and_values(schema: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Everything the schema knows by name."""
-    for name, inner in schema.get("properties", {}).items():
+    for name, given in schema.get("properties", {}).items():
+        inner = resolved(given)
         yield (*path, name), inner
         yield from groups_and_values(inner, (*path, name))
 
@@ -60,37 +73,44 @@ def test_helm_has_nothing_to_complain_of(chart: Chart) -> None:
         assert done.code == 0, done.out
 
 
-def test_the_defaults_render_what_they_did(chart: Chart, pytestconfig: pytest.Config) -> None:
-    # the CRDs are compared with what they are made from
-    text = chart.text({"crds": {"install": False}})
+@pytest.mark.parametrize("name", ["defaults", *PROVISIONER])
+def test_it_renders_what_it_did(chart: Chart, name: str, pytestconfig: pytest.Config) -> None:
+    text = chart.text(SETS[name])
+    if name in PROVISIONER:
+        # the rest is as by default
+        source = "---\n# Source: remuda/templates/provisioner.yaml\n"
+        text = "".join(re.findall(rf"{source}(?:(?!---\n).*\n)*", text))
+    path = GOLDEN / f"{name}.yaml"
     if pytestconfig.getoption("--update-golden"):
-        GOLDEN.parent.mkdir(exist_ok=True)
-        GOLDEN.write_text(text, encoding="utf-8")
-    assert text == GOLDEN.read_text(encoding="utf-8"), (
-        "if right: python -m pytest tests/charts --update-golden"
-    )
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8"), "if right: python -m pytest tests/charts --update-golden"
 
 
-def test_the_crds_are_those_of_remuda_and_stay_when_the_release_goes(chart: Chart) -> None:
-    rendered = [item for item in chart.objects() if item["kind"] == "CustomResourceDefinition"]
-    for item in rendered:
-        assert item["metadata"].pop("annotations") == {"helm.sh/resource-policy": "keep"}
-        assert item["metadata"].pop("labels")["app.kubernetes.io/name"] == "remuda"
-    assert sorted(rendered, key=json.dumps) == sorted(map(crd_of, KINDS), key=json.dumps)
+def test_the_crds_are_those_of_remuda_and_no_part_of_the_release(chart: Chart) -> None:
+    assert sorted(chart.crds(), key=json.dumps) == sorted(map(crd_of, KINDS), key=json.dumps)
+    assert len(list((chart.path / "crds").iterdir())) == len(KINDS)
+    assert "CustomResourceDefinition" not in {item["kind"] for item in chart.objects()}
 
 
 @pytest.mark.parametrize(
-    "values",
+    ("values", "more"),
     [
-        pytest.param({}, id="CRDs"),
-        pytest.param({"crds": {"install": False}, "dashboard": {"enabled": True}}, id="dashboard"),
-        pytest.param({"crds": {"install": False}, "prometheusRule": {"enabled": True}}, id="alerts"),
+        pytest.param({}, [], id="CRDs"),
+        pytest.param({"dashboard": {"enabled": True}}, ["--api-versions", KNOWN], id="dashboard"),
+        pytest.param({"prometheusRule": {"enabled": True}}, ["--api-versions", KNOWN], id="alerts"),
     ],
 )
-def test_a_chart_that_is_not_whole_says_how_to_make_it_so(helm: Helm, values: Values) -> None:
-    done = helm("template", "remuda", SOURCE, values=values)
+def test_a_chart_that_is_not_whole_says_how_to_make_it_so(
+    helm: Helm, values: Values, more: list[str]
+) -> None:
+    done = helm("template", "remuda", SOURCE, *more, values=values)
     assert done.code != 0
     assert "install the one that charts/package makes" in done.err
+
+
+def test_a_chart_from_a_clone_will_do_where_the_crds_are(helm: Helm) -> None:
+    assert helm("template", "remuda", SOURCE, "--api-versions", KNOWN).code == 0
 
 
 def test_the_chart_is_of_the_version_it_installs() -> None:
@@ -99,8 +119,9 @@ def test_the_chart_is_of_the_version_it_installs() -> None:
     assert f"remuda:{__version__} " in (ROOT / "Containerfile").read_text(encoding="utf-8")
 
 
-def test_the_role_is_what_remuda_rbac_prints(chart: Chart) -> None:
-    assert chart.one("Role")["rules"] == role("up", "remuda")["rules"]
+def test_the_role_is_what_the_table_says(chart: Chart) -> None:
+    needed = NEEDS["up"]
+    assert chart.one("Role")["rules"] == [rule.written() for rule in needed]
 
 
 def test_nothing_is_granted_beyond_the_namespace(chart: Chart) -> None:
@@ -233,8 +254,7 @@ def test_one_that_holds_the_volume_ends_before_the_next_begins(chart: Chart) -> 
 
 
 def test_two_releases_do_not_meet(chart: Chart) -> None:
-    """Apart from the CRDs, which one of them owns."""
-    values = {"crds": {"install": False}, "dashboard": {"enabled": True}}
+    values = {"dashboard": {"enabled": True}}
 
     def names(**where: str) -> set[tuple[str, str]]:
         return {(item["kind"], item["metadata"]["name"]) for item in chart.objects(values, **where)}
@@ -313,7 +333,11 @@ def test_every_value_is_used() -> None:
     templates = "".join(path.read_text(encoding="utf-8") for path in (SOURCE / "templates").iterdir())
     for path in values_described():
         group, last = ".".join(path[:-1]), path[-1]
-        within = rf"\bwith \.Values\.{group} (?s:.*)[ (]\.{last}\b"
+        # what becomes of the values of Runner Provisioner is tested one by one
+        name = r"\$given" if group == "provisioner" else r"\.Values\." + group
+        within = rf"\bwith \.Values\.{group} (?s:.*)[ (]\.{last}\b|{name}\.{last}\b"
+        if len(path) > 2 and path[0] == "provisioner":
+            within = rf"\.{last}\b|\"{last}\""
         assert re.search(rf"\.Values\.{'.'.join(path)}\b|{within}", templates), ".".join(path)
 
 

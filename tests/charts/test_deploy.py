@@ -96,7 +96,7 @@ def test_every_alert_says_how_bad_it_is_what_it_means_and_what_to_do() -> None:
 
 @pytest.mark.slow
 def test_the_chart_carries_both_unchanged(chart: Chart) -> None:
-    values = {"prometheusRule": {"enabled": True}, "dashboard": {"enabled": True}, "crds": {"install": False}}
+    values = {"prometheusRule": {"enabled": True}, "dashboard": {"enabled": True}}
     assert chart.one("PrometheusRule", values)["spec"] == yaml.safe_load(ALERTS.read_text(encoding="utf-8"))
     carried = chart.one("ConfigMap", values)["data"]["remuda.json"]
     assert json.loads(carried) == json.loads(DASHBOARD.read_text(encoding="utf-8"))

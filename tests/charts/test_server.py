@@ -13,8 +13,6 @@ from remuda.kube.rbac import LEASE
 pytestmark = pytest.mark.slow
 
 EVERY_SET = [pytest.param(values, id=name) for name, values in SETS.items()]
-#: what belongs to the whole cluster is applied where the cluster is the test's own
-CLUSTER_WIDE = {"CustomResourceDefinition"}
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/{}/leases"
 DEPLOYMENT = "/apis/apps/v1/namespaces/{}/deployments/remuda"
 
@@ -39,9 +37,9 @@ def monitoring_crd(kind: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def monitored(cluster: Cluster) -> Cluster:
-    """The shared cluster, with the kinds of the Prometheus operator."""
-    crds = [monitoring_crd(kind) for kind in ("ServiceMonitor", "PrometheusRule")]
+def monitored(chart: Chart, cluster: Cluster) -> Cluster:
+    """The shared cluster, with our kinds and those of the Prometheus operator."""
+    crds = [*chart.crds(), *(monitoring_crd(kind) for kind in ("ServiceMonitor", "PrometheusRule"))]
     cluster.kubectl("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump_all(crds))
     cluster.kubectl(
         "wait",
@@ -74,8 +72,7 @@ def test_the_server_takes_everything_and_admits_the_pods(
     apply = ("apply", "--server-side", "--validate=strict", "-n", restricted, "-f", "-")
     told = monitored.kubectl(*apply, "--dry-run=server", "-o", "name", stdin=yaml.safe_dump_all(objects))
     assert len(told.splitlines()) == len(objects)
-    inside = [item for item in objects if item["kind"] not in CLUSTER_WIDE]
-    monitored.kubectl(*apply, stdin=yaml.safe_dump_all(inside))
+    monitored.kubectl(*apply, stdin=yaml.safe_dump_all(objects))
     template = next(item for item in objects if item["kind"] == "Deployment")["spec"]["template"]
     pod = {**template, "metadata": {**template["metadata"], "name": "remuda-0"}}
     answer = monitored.request("POST", f"/api/v1/namespaces/{restricted}/pods", pod)
@@ -94,10 +91,8 @@ def test_that_namespace_does_refuse_pods(chart: Chart, monitored: Cluster, restr
 
 
 def test_the_pods_may_use_their_lease_and_no_other(chart: Chart, monitored: Cluster, restricted: str) -> None:
-    objects = [item for item in chart.objects(namespace=restricted) if item["kind"] not in CLUSTER_WIDE]
-    monitored.kubectl(
-        "apply", "--server-side", "-n", restricted, "-f", "-", stdin=yaml.safe_dump_all(objects)
-    )
+    objects = yaml.safe_dump_all(chart.objects(namespace=restricted))
+    monitored.kubectl("apply", "--server-side", "-n", restricted, "-f", "-", stdin=objects)
     token = monitored.token_for(restricted, "remuda")
     path = LEASES.format(restricted)
     for name in (LEASE, "another"):
@@ -108,7 +103,8 @@ def test_the_pods_may_use_their_lease_and_no_other(chart: Chart, monitored: Clus
         f"{path}?watch=1&timeoutSeconds=1&fieldSelector=metadata.name%3D{LEASE}": 200,
         f"{path}/another": 403,
         path: 403,
-        f"/api/v1/namespaces/{restricted}/secrets": 403,
+        f"/api/v1/namespaces/{restricted}/configmaps": 403,
+        "/api/v1/namespaces/default/secrets": 403,
         LEASES.format("default"): 403,
     }
     assert {where: monitored.request("GET", where, token=token).status for where in asked} == asked
@@ -139,7 +135,6 @@ def test_a_release_is_installed_upgraded_and_uninstalled_and_objects_stay(
         "metadata": {"name": "shell"},
         "spec": spec,
     }
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd/runnerpools.remuda.dev")
     assert cluster.request("POST", pools, pool).status == 201
 
     done = helm("upgrade", "remuda", chart.path, *at, values={"config": {"A": "1"}})

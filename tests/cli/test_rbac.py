@@ -6,7 +6,7 @@ import pytest
 import yaml
 from tests.cli.conftest import Run
 
-from remuda.kube.rbac import role
+from remuda.kube.rbac import cluster_role, role
 
 
 @pytest.mark.parametrize(
@@ -22,16 +22,23 @@ def test_the_command_prints_it_for_kubectl(options: list[str], made: object, run
     assert json.loads(run("rbac", "up", *options, "-o", "json").out) == made
 
 
+def test_what_goes_beyond_a_namespace_comes_with_a_cluster_role(run: Run) -> None:
+    printed = yaml.safe_load(run("rbac", "diagnose").out)
+    assert printed["items"] == [role("diagnose", "remuda"), cluster_role("diagnose", "remuda")]
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
         pytest.param(
             ["validate"],
-            "validate asks nothing of the Kubernetes API; commands that do: up",
+            "validate asks nothing of the Kubernetes API; commands that do: up, diagnose",
             id="a command that needs nothing",
         ),
         pytest.param(
-            ["uq"], "there is no command uq; commands that need permissions: up", id="a command there is not"
+            ["uq"],
+            "there is no command uq; commands that need permissions: up, diagnose",
+            id="a command there is not",
         ),
     ],
 )

@@ -126,6 +126,7 @@ def test_completion_prints_a_script_that_calls_remuda(shell: str, run: Run) -> N
     [
         pytest.param("remuda po", {"pools"}, id="commands"),
         pytest.param("remuda pools sc", {"scale"}, id="commands of a group"),
+        pytest.param("remuda import ", {"provisioner-values"}, id="what can be imported"),
         pytest.param("remuda pools list -o js", {"json"}, id="values of an option"),
         pytest.param("remuda why ", {"pool", "machine", "job"}, id="values of an argument"),
     ],

@@ -21,7 +21,7 @@ import pytest
 from remuda.output.words import CODES
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["tutorial.md", "pools.md", "jobs.md", "operating.md", "why.md", "circleci.md"]
+PAGES = ["tutorial.md", "pools.md", "jobs.md", "operating.md", "why.md", "circleci.md", "diagnose.md"]
 DEADLINE_S = 60
 
 

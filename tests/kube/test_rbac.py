@@ -3,7 +3,7 @@
 import pytest
 
 from remuda.cli.tree import COMMANDS
-from remuda.kube.rbac import NEEDS, Rule, role
+from remuda.kube.rbac import NEEDS, Rule, cluster_role, role
 
 VERBS = {"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
 
@@ -12,6 +12,14 @@ def test_a_role_holds_the_rules_of_its_command() -> None:
     made = role("up", "ci-remuda", "ci")
     assert made["metadata"] == {"name": "ci-remuda", "namespace": "ci"}
     assert made["rules"] == [rule.written() for rule in NEEDS["up"]]
+
+
+def test_what_is_beyond_a_namespace_is_in_a_cluster_role() -> None:
+    made, wide = role("diagnose", "looks", "ci"), cluster_role("diagnose", "looks")
+    assert wide is not None
+    assert (made["kind"], wide["kind"], wide["metadata"]) == ("Role", "ClusterRole", {"name": "looks"})
+    assert made["rules"] + wide["rules"] == [rule.written() for rule in NEEDS["diagnose"]]
+    assert cluster_role("up", "remuda") is None
 
 
 def test_names_are_written_only_where_there_are_any() -> None:
@@ -26,14 +34,14 @@ def test_names_are_written_only_where_there_are_any() -> None:
 @pytest.mark.parametrize("command", NEEDS)
 def test_nothing_is_granted_twice_or_wholesale(command: str) -> None:
     granted = [
-        (rule.group, resource, verb)
+        (rule.group, resource, verb, rule.is_cluster_wide)
         for rule in NEEDS[command]
         for resource in rule.resources
         for verb in rule.verbs
     ]
     assert len(granted) == len(set(granted))
-    assert {verb for _, _, verb in granted} <= VERBS
-    assert not any("*" in part for grant in granted for part in grant)
+    assert {verb for _, _, verb, _ in granted} <= VERBS
+    assert not any("*" in part for grant in granted for part in grant[:3])
 
 
 def test_only_commands_there_are_need_anything() -> None:

@@ -436,6 +436,23 @@ async def test_a_loop_that_may_not_act_any_more_stands_by_and_says_so_once(pause
 
 
 @virtually
+async def test_an_operation_that_was_dropped_in_a_moment_without_leave_is_taken_up_again() -> None:
+    async def flicker(step: str) -> None:
+        # Leave is lost when it is asked for once more, and is back before the loop looks again.
+        rig.may_act = step != "loop.acting" or bool(rig.toy.saw[1:])
+
+    rig = Rig(EXACT, reach=flicker)
+    rig.toy.plans = [Plan((turn("a"),), ())]
+
+    def regain() -> None:
+        rig.may_act = True
+
+    asyncio.get_running_loop().call_later(0.5, regain)
+    await rig.run_for(5)
+    assert [target for _, _, target in rig.toy.acted] == ["a"]
+
+
+@virtually
 async def test_a_loop_that_never_acted_has_nothing_to_take_back() -> None:
     rig = Rig(EXACT)
     rig.may_act = False

@@ -147,6 +147,19 @@ def test_a_good_object_is_read_beside_a_bad_one() -> None:
     assert len(loaded.problems) == 1
 
 
+def test_a_list_of_objects_is_its_objects() -> None:
+    one, two = CLUSTER_FORM, CLUSTER_FORM.replace("name: one", "name: two")
+    items = "".join("- " + each.strip().replace("\n", "\n  ") + "\n" for each in (one, two))
+    listed = f"apiVersion: v1\nkind: List\nmetadata: {{}}\nitems:\n{items}"
+    loaded = load(listed)
+    assert loaded.problems == ()
+    assert [(each.name, each.line) for each in loaded.objects] == [("one", 5), ("two", 21)]
+    assert loaded.objects[0] == load(one).objects[0]
+    assert problems("kind: List\nitems: []") == [
+        "f.yaml: holds no object: one begins with apiVersion: remuda.dev/v1alpha1 and kind:"
+    ]
+
+
 def test_objects_of_two_kinds_may_have_one_name() -> None:
     ceiling = (
         "---\n{apiVersion: remuda.dev/v1alpha1, kind: Ceiling, metadata: {name: one}, spec: {machines: 1}}"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from remuda.objects.scalars import ClassName, CronText, LabelKey, LabelValue, ObjectName, Share, ZoneName
+from remuda.objects.scalars import ClassName, CronText, LabelKey, LabelValue, ObjectName, Share, Url, ZoneName
 
 
 @pytest.mark.parametrize(
@@ -17,6 +17,8 @@ from remuda.objects.scalars import ClassName, CronText, LabelKey, LabelValue, Ob
         pytest.param(ClassName, "nix-kvm", id="a class of one part"),
         pytest.param(ClassName, "My_Org/my.runner", id="a class of two parts"),
         pytest.param(ClassName, "x" * 128, id="the longest class"),
+        pytest.param(Url, "https://ci.example:8443/path/", id="an address"),
+        pytest.param(Url, "http://[::1]:8080", id="an address of numbers"),
         pytest.param(CronText, "0 8 * * 1-5", id="a cron expression"),
         pytest.param(ZoneName, "UTC", id="UTC"),
         pytest.param(ZoneName, "America/Argentina/Buenos_Aires", id="a zone of three parts"),
@@ -34,6 +36,16 @@ def test_a_right_text_is_kept_as_it_is(scalar: Any, text: str) -> None:
 @pytest.mark.parametrize(
     ("scalar", "text", "sentence"),
     [
+        pytest.param(Url, "ci.example", "is no address", id="an address says how"),
+        pytest.param(
+            Url, "https://user:secret@ci.example/", "is no address", id="an address holds no password"
+        ),
+        pytest.param(Url, "https://ci.example:99999/", "is no address", id="a port is not that large"),
+        pytest.param(Url, "https://ci.example:0/", "is no address", id="a port is not nothing"),
+        pytest.param(Url, "https://ci.example:abc/", "is no address", id="a port is a number"),
+        pytest.param(Url, "https://:443/", "is no address", id="an address has a host"),
+        pytest.param(Url, "https://[::1/", "is no address", id="brackets are closed"),
+        pytest.param(Url, "https://ci.example/?a=b", "is no address", id="an address asks nothing"),
         pytest.param(ObjectName, "Shell", "small letters", id="a name has no capitals"),
         pytest.param(ObjectName, "x" * 64, "63", id="a name is not longer than 63"),
         pytest.param(ObjectName, "a-", "ending with a letter", id="a name does not end in a dash"),

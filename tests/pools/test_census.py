@@ -1,6 +1,7 @@
 """Who is where, and what is under way."""
 
 import pytest
+from msgspec.structs import replace
 from tests.builders import NOW, closing, creation, deletion, machine, machines, pool, settings
 
 from remuda.model.machines import Machine, State
@@ -84,6 +85,19 @@ def test_operations_under_way_are_part_of_the_picture(
 ) -> None:
     seen = census(machine("a-1"), operations=operations)
     assert (len(seen.idle), len(seen.moving), seen.pending) == (idle, moving, pending)
+
+
+@pytest.mark.parametrize(
+    ("name", "order", "pending"),
+    [
+        pytest.param("a-7", None, 0, id="a machine has the name of its order"),
+        pytest.param("a:7", "a-7", 0, id="or says which order it was made for"),
+        pytest.param("a-7", "", 1, id="a name that is used again may be that of another order"),
+    ],
+)
+def test_a_creation_under_way_is_known_by_its_order(name: str, order: str | None, pending: int) -> None:
+    member = replace(machine(name), pool="a", order=order)
+    assert census(member, operations=(creation(7),)).pending == pending
 
 
 def test_a_busy_machine_stays_busy_whatever_is_under_way() -> None:

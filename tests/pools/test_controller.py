@@ -15,7 +15,7 @@ from remuda.model.jobs import Finished
 from remuda.model.machines import Machine, Order, State, Supplied
 from remuda.model.needs import Need, Worker
 from remuda.model.plans import Operation, Outcome, Reason
-from remuda.pools.controller import PoolsJob, _machine
+from remuda.pools.controller import PoolsJob, _machine, _own
 from remuda.pools.decide import decide
 from remuda.pools.decide.world import Close, Create, Delete, Memory, Override, PoolSeen
 from remuda.pools.meters import PoolMeters
@@ -162,7 +162,7 @@ MADE = Supplied("a-1", "a", "t", created_at=100, ready_at=200)
 def test_what_provider_and_source_know_is_joined(
     supplied: Supplied, worker: Worker | None, is_listed: bool, state: State
 ) -> None:
-    assert _machine(supplied, worker, is_listed=is_listed).state is state
+    assert _machine(supplied, _own(worker, supplied), is_listed=is_listed).state is state
 
 
 def test_a_closed_machine_drains_with_its_job_or_without() -> None:

@@ -20,12 +20,30 @@ def wished(
     *,
     live: int = 0,
     ready: int | None = None,
+    pending: int = 0,
     override: Override | None = None,
     memory: PoolMemory | None = None,
     now: int = NOW,
 ) -> Wish:
     ready = live if ready is None else ready
-    return wish(pool, need, override or Override(), memory or PoolMemory(), now, live=live, ready=ready)
+    return wish(
+        pool,
+        need,
+        override or Override(),
+        memory or PoolMemory(),
+        now,
+        live=live,
+        ready=ready,
+        pending=pending,
+    )
+
+
+def test_what_may_have_been_counted_twice_is_never_held_as_wanted() -> None:
+    """A creation under way may be seen already under another name; held as wanted, it would be made once more."""
+    stale, slow = Need(0, 0, stale_since=NOW), settings(min=1, scale_down_delay=MINUTE)
+    held = wished(slow, stale, live=3, pending=1)
+    assert (held.wanted, held.steps) == (2, ((NOW, 2),))
+    assert wished(slow, stale, live=3, pending=1, override=Override(paused=True)).steps == ((NOW, 2),)
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,10 @@ class Cluster:
         """A client certificate that makes its bearer this user, and its key."""
         return self._authority.issue(user, groups)
 
+    def serving_certificate(self, name: str) -> tuple[Path, Path]:
+        """A certificate for one more server at 127.0.0.1, and its key."""
+        return self._authority.issue(name, addresses=("IP:127.0.0.1",))
+
     def kubeconfig(self, user: str = ADMIN, *, token: str | None = None, namespace: str = "default") -> Path:
         """Write a kubeconfig with the token of a user, or with a token given."""
         path = self.directory / f"kubeconfig-{secrets.token_hex(4)}"

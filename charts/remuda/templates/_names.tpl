@@ -16,6 +16,18 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 
+{{/* The namespace whose objects are followed, and where machines are. */}}
+{{- define "remuda.namespace" -}}
+{{- .Values.provisioner.namespace | default .Release.Namespace -}}
+{{- end }}
+
+{{/* A line of metadata for what belongs there; nothing where helm puts it there anyway. */}}
+{{- define "remuda.there" -}}
+{{- if ne (include "remuda.namespace" .) .Release.Namespace }}
+  namespace: {{ include "remuda.namespace" . }}
+{{- end -}}
+{{- end }}
+
 {{- define "remuda.serviceAccount" -}}
 {{- .Values.serviceAccount.name | default (ternary (include "remuda.name" .) "default" .Values.serviceAccount.create) -}}
 {{- end }}

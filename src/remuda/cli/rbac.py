@@ -4,7 +4,7 @@ import click
 
 from remuda.control.command import Command, Session, pass_session
 from remuda.errors import BadInput
-from remuda.kube.rbac import NEEDS, role
+from remuda.kube.rbac import NEEDS, cluster_role, role
 from remuda.output.show import Report
 
 
@@ -18,6 +18,7 @@ def rbac(session: Session, command: str, namespace: str | None, name: str) -> No
     The permissions a command needs, for kubectl apply.
 
     For example: remuda rbac up --namespace ci | kubectl apply -f -. Whoever runs the command must be bound to it.
+    A command that reads beyond its namespace needs a ClusterRole too.
     """
     if command not in NEEDS:
         from remuda.cli.tree import COMMANDS
@@ -26,5 +27,6 @@ def rbac(session: Session, command: str, namespace: str | None, name: str) -> No
         if command in COMMANDS:
             raise BadInput(f"{command} asks nothing of the Kubernetes API; commands that do: {known}")
         raise BadInput(f"there is no command {command}; commands that need permissions: {known}")
+    made, wide = role(command, name, namespace), cluster_role(command, name)
     session.form = "json" if session.form == "json" else "yaml"
-    session.show(Report(role(command, name, namespace)))
+    session.show(Report({"apiVersion": "v1", "kind": "List", "items": [made, wide]} if wide else made))

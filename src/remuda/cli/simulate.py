@@ -1,12 +1,17 @@
 """`remuda simulate`: the same judgement against a simulated world."""
 
 import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import click
 
 from remuda.control.command import Group, Session, pass_session
 from remuda.errors import InvariantError
 from remuda.output.show import Report, Table
+
+if TYPE_CHECKING:
+    from remuda.sim.history import Summary
 
 
 @click.group(cls=Group)
@@ -56,16 +61,49 @@ def pools(session: Session, seed: int, seeds: int, world: str, pool_count: int, 
     from remuda.sim.pools import day, hostile
     from remuda.sim.pools import simulate as live
 
+    def history(number: int) -> "Summary":
+        return day(pool_count, jobs, number) if world == "day" else live(hostile(number), number)
+
+    _live_through(session, history, range(seed, seed + seeds), f"pools --world {world}")
+
+
+@simulate.command()
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="The first seed.")
+@click.option(
+    "--seeds",
+    type=click.IntRange(1, 1_000_000),
+    default=1,
+    show_default=True,
+    help="How many seeds, one after another.",
+)
+@pass_session
+def runners(session: Session, seed: int, seeds: int) -> None:
+    """
+    CircleCI runners on VMs, with an API that is late, wrong or silent.
+
+    Agents claim tasks by themselves at any moment, names of VMs are used again, and the process loses its ledger. No
+    VM that is known to work is told to go, no bound, ceiling or plan is broken, and stale data never shrinks a pool.
+    A broken rule ends it with exit code 1 and the seed that shows it again.
+    """
+    from remuda.sim.runner_scenario import hostile_runners
+    from remuda.sim.runners import simulate_runners
+
+    def history(number: int) -> "Summary":
+        return simulate_runners(hostile_runners(number), number)
+
+    _live_through(session, history, range(seed, seed + seeds), "runners")
+
+
+def _live_through(session: Session, history: Callable[[int], "Summary"], seeds: range, command: str) -> None:
+    """Go through histories and show what came of them, up to the first that breaks a rule."""
     found = []
-    for number in range(seed, seed + seeds):
-        if seeds > 1 and sys.stderr.isatty() and not session.quiet:
-            click.echo(f"\rseed {number} ({number - seed + 1} of {seeds})", err=True, nl=False)
+    for number in seeds:
+        if len(seeds) > 1 and sys.stderr.isatty() and not session.quiet:
+            click.echo(f"\rseed {number} ({number - seeds.start + 1} of {len(seeds)})", err=True, nl=False)
         try:
-            summary = day(pool_count, jobs, number) if world == "day" else live(hostile(number), number)
+            summary = history(number)
         except InvariantError as error:
-            click.echo(
-                f"\n{error}\nto see it again: remuda simulate pools --world {world} --seed {number}", err=True
-            )
+            click.echo(f"\n{error}\nto see it again: remuda simulate {command} --seed {number}", err=True)
             raise click.exceptions.Exit(1) from None
         found.append((number, summary))
     rows = tuple(

@@ -34,6 +34,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "machines": ("remuda.pools.commands", "machines", "Look at machines."),
     "top": ("remuda.pools.commands", "top", "A live view of pools, machines, jobs and decisions."),
     "why": ("remuda.pools.commands", "why", "Why a pool, a machine or a job is as it is."),
+    "diagnose": (
+        "remuda.cli.diagnose",
+        "diagnose",
+        "Find out why pools do not do what is wanted, and what to do.",
+    ),
     "replay": ("remuda.pools.commands", "replay", "What today's rules would have decided differently."),
     "loops": ("remuda.cli.loops", "loops", "Look at loops, pause and resume them."),
     "validate": ("remuda.cli.objects", "validate", "Check files and report every problem at once."),
@@ -41,6 +46,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "schema": ("remuda.cli.objects", "schema", "The JSON Schema of a kind of object, for editors."),
     "crds": ("remuda.cli.objects", "crds", "The custom resource definitions, for kubectl apply."),
     "rbac": ("remuda.cli.rbac", "rbac", "The permissions a command needs, for kubectl apply."),
+    "import": ("remuda.cli.imports", "imports", "Objects from what was written for other tools."),
     "simulate": ("remuda.cli.simulate", "simulate", "Run the same judgement against a simulated world."),
     "completion": ("remuda.cli.completion", "completion", "Shell completion for bash, zsh and fish."),
 }

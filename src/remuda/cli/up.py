@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import random
-import re
 import signal
 import sys
 from collections.abc import Awaitable, Callable
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 #: a log that is longer begins anew with the next start
 _LONGEST_LOG = 16 * 1024 * 1024
-_NAMESPACE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
 @click.command(cls=Command)
@@ -162,14 +160,11 @@ def _seat(clock: "SystemClock", namespace: str | None, context: str | None) -> "
     import socket
 
     from remuda.cluster import Seat
-    from remuda.kube.config import find_access
+    from remuda.kube.config import choose_namespace, find_access
 
     access = find_access(os.environ, clock, context=context)
     identity = os.environ.get("POD_NAME") or f"{socket.gethostname()}-{os.getpid()}"
-    chosen = namespace or os.environ.get("POD_NAMESPACE") or access.namespace
-    if not _NAMESPACE.fullmatch(chosen):
-        raise BadInput(f"{chosen!r} cannot be the name of a namespace: write small letters, digits and -")
-    return Seat(access, chosen, identity)
+    return Seat(access, choose_namespace(os.environ, access, namespace), identity)
 
 
 async def _is_fit(seat: "Seat", clock: "SystemClock", stop: asyncio.Event) -> bool:

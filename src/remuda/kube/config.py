@@ -7,6 +7,7 @@ is one sentence that names the file and what to do.
 
 import base64
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,6 +23,7 @@ from remuda.loop.clock import Clock
 
 T = TypeVar("T")
 
+_NAMESPACE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
@@ -119,6 +121,14 @@ def find_access(
     if access.proxy is None:
         return msgspec.structs.replace(access, proxy=proxy_around(environ, access.server))
     return access
+
+
+def choose_namespace(environ: Mapping[str, str], access: Access, given: str | None) -> str:
+    """The namespace that is given, else the pod's, else the kubeconfig's; `BadInput` when that is no name."""
+    chosen = given or environ.get("POD_NAMESPACE") or access.namespace
+    if not _NAMESPACE.fullmatch(chosen):
+        raise BadInput(f"{chosen!r} cannot be the name of a namespace: write small letters, digits and -")
+    return chosen
 
 
 def _files(environ: Mapping[str, str]) -> list[Path]:

@@ -25,6 +25,9 @@ _INSTALL = "remuda crds | kubectl apply --server-side -f -"
 _REVIEWS = Resource(
     "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
 )
+_LOCAL_REVIEWS = Resource(
+    "authorization.k8s.io", "v1", "localsubjectaccessreviews", "LocalSubjectAccessReview"
+)
 _TODO: dict[type[KubeError], str] = {
     Unauthorized: "mend or renew the credentials",
     Untrusted: "give the certificate-authority that the server's certificate is of",
@@ -134,36 +137,57 @@ def _lacking(ours: Mapping[str, Any], theirs: Mapping[str, Any], path: str) -> I
 async def _missing_permissions(
     client: Client, command: str, needs: Sequence[Rule], namespace: str
 ) -> list[str]:
+    missing = await refused(client, needs, namespace)
+    if not missing:
+        return []
+    grant = f"remuda rbac {command} --namespace {namespace} | kubectl apply -f -"
+    told = f"permissions are missing in namespace {namespace}: {', '.join(missing)}; "
+    return [told + f"grant them with {grant} and a RoleBinding to it"]
+
+
+async def refused(
+    client: Client, needs: Sequence[Rule], namespace: str, account: str | None = None
+) -> list[str]:
+    """
+    What we, or a service account of the namespace, may not do of what is needed, as `patch events`.
+
+    Of ourselves everybody may ask; a server that does not answer that refuses nothing. Of an account it takes a
+    permission, whose lack is an error.
+    """
     asked = [(rule, resource, verb) for rule in needs for resource in rule.resources for verb in rule.verbs]
-    answers = await asyncio.gather(*(_may(client, *item, namespace) for item in asked))
-    refused = [
+    answers = await asyncio.gather(*(_may(client, *item, namespace, account) for item in asked))
+    return [
         f"{verb} {resource}{f'.{rule.group}' if rule.group else ''}"
         for (rule, resource, verb), may in zip(asked, answers, strict=True)
         if not may
     ]
-    if not refused:
-        return []
-    grant = f"remuda rbac {command} --namespace {namespace} | kubectl apply -f -"
-    told = f"permissions are missing in namespace {namespace}: {', '.join(refused)}; "
-    return [told + f"grant them with {grant} and a RoleBinding to it"]
 
 
-async def _may(client: Client, rule: Rule, resource: str, verb: str, namespace: str) -> bool:
+async def _may(
+    client: Client, rule: Rule, resource: str, verb: str, namespace: str, account: str | None
+) -> bool:
     plural, _, part = resource.partition("/")
     attributes = {"namespace": namespace, "verb": verb, "group": rule.group, "resource": plural}
     attributes |= {"subresource": part} if part else {}
     attributes |= {"name": rule.names[0]} if rule.names else {}
-    body = {
-        "apiVersion": _REVIEWS.api_version,
-        "kind": _REVIEWS.kind,
-        "spec": {"resourceAttributes": attributes},
-    }
-    doing = f"asking whether we may {verb} {resource}"
+    spec: dict[str, Any] = {"resourceAttributes": attributes}
+    review, where = _REVIEWS, {}
+    if account is not None:
+        review, where = _LOCAL_REVIEWS, {"metadata": {"namespace": namespace}}
+        spec["user"] = f"system:serviceaccount:{namespace}:{account}"
+        spec["groups"] = [
+            "system:serviceaccounts",
+            f"system:serviceaccounts:{namespace}",
+            "system:authenticated",
+        ]
+    body = {"apiVersion": review.api_version, "kind": review.kind, **where, "spec": spec}
+    doing = f"asking whether {account or 'we'} may {verb} {resource}"
     try:
         # Nothing is made by it, so it may be asked again.
-        data = await client.request(
-            "POST", _REVIEWS.path(), body=msgspec.json.encode(body), doing=doing, safe=True
-        )
+        path, whole = review.path(namespace), msgspec.json.encode(body)
+        data = await client.request("POST", path, body=whole, doing=doing, safe=True)
     except (Forbidden, Missing):
+        if account is not None:
+            raise
         return True  # we cannot know, and whatever is refused later is told then
     return decoded(data, _Review, doing).status.allowed

@@ -8,19 +8,30 @@ from typing import Any
 
 from msgspec import Struct
 
-from remuda.kube.resources import CEILINGS, EVENTS, LEASES, RUNNER_POOLS
+from remuda.kube.resources import (
+    CEILINGS,
+    DAEMON_SETS,
+    DEPLOYMENTS,
+    EVENTS,
+    LEASES,
+    NODES,
+    PODS,
+    RUNNER_POOLS,
+    SECRETS,
+)
 
 #: the Lease that replicas are elected by
 LEASE = "remuda"
 
 
 class Rule(Struct, frozen=True):
-    """Verbs on resources of one API group; with `names`, on the objects of these names alone."""
+    """Verbs on resources of one API group; with `names`, on the objects of these names alone; of a namespace or of all."""
 
     group: str
     resources: tuple[str, ...]
     verbs: tuple[str, ...]
     names: tuple[str, ...] = ()
+    is_cluster_wide: bool = False
 
     def written(self) -> dict[str, Any]:
         """As a Role holds it."""
@@ -34,6 +45,19 @@ class Rule(Struct, frozen=True):
 
 _OBJECTS = (RUNNER_POOLS, CEILINGS)
 
+#: the part of what `up` needs that is for pools of KubeVirt VMs
+VMS: tuple[Rule, ...] = (
+    Rule("kubevirt.io", ("virtualmachines",), ("get", "list", "watch", "create", "patch", "delete")),
+    Rule("kubevirt.io", ("virtualmachineinstances",), ("list", "watch")),
+    Rule("pool.kubevirt.io", ("virtualmachinepools",), ("get", "list", "watch", "create", "patch", "delete")),
+    # only KubeVirt itself may shorten the time that a guest has to end
+    Rule("subresources.kubevirt.io", ("virtualmachines/stop",), ("update",)),
+    # the tokens that pools name, and the user data of VMs
+    Rule(SECRETS.group, (SECRETS.plural,), ("list", "watch", "create", "delete")),
+    Rule(PODS.group, (PODS.plural,), ("list",)),
+    Rule(PODS.group, (f"{PODS.plural}/log",), ("get",)),
+)
+
 #: command → what it needs; a command that is not here asks nothing of the Kubernetes API
 NEEDS: dict[str, tuple[Rule, ...]] = {
     "up": (
@@ -43,6 +67,22 @@ NEEDS: dict[str, tuple[Rule, ...]] = {
         Rule(LEASES.group, (LEASES.plural,), ("create",)),
         Rule(LEASES.group, (LEASES.plural,), ("get", "list", "watch", "update"), (LEASE,)),
         Rule(EVENTS.group, (EVENTS.plural,), ("create", "patch")),
+        *VMS,
+    ),
+    "diagnose": (
+        Rule(RUNNER_POOLS.group, (RUNNER_POOLS.plural,), ("list",)),
+        Rule(LEASES.group, (LEASES.plural,), ("get",), (LEASE,)),
+        Rule(DEPLOYMENTS.group, (DEPLOYMENTS.plural,), ("list",)),
+        Rule(PODS.group, (PODS.plural, EVENTS.plural), ("list",)),
+        # of a Secret only the names of its keys are kept; the API serves it whole
+        Rule(PODS.group, (f"{PODS.plural}/log", SECRETS.plural), ("get",)),
+        Rule("kubevirt.io", ("virtualmachines", "virtualmachineinstances"), ("list",)),
+        Rule("pool.kubevirt.io", ("virtualmachinepools",), ("list",)),
+        # asks what the controller may do, and makes nothing
+        Rule("authorization.k8s.io", ("localsubjectaccessreviews",), ("create",)),
+        Rule("kubevirt.io", ("kubevirts",), ("list",), is_cluster_wide=True),
+        Rule(NODES.group, (NODES.plural, PODS.plural), ("list",), is_cluster_wide=True),
+        Rule(DEPLOYMENTS.group, (DEPLOYMENTS.plural, DAEMON_SETS.plural), ("list",), is_cluster_wide=True),
     ),
 }
 
@@ -50,9 +90,20 @@ NEEDS: dict[str, tuple[Rule, ...]] = {
 def role(command: str, name: str, namespace: str | None = None) -> dict[str, Any]:
     """What `command` needs as a Role; without a namespace it belongs where it is applied. KeyError if nothing."""
     where = {} if namespace is None else {"namespace": namespace}
+    rules = [rule.written() for rule in NEEDS[command] if not rule.is_cluster_wide]
+    return _role("Role", {"name": name} | where, rules)
+
+
+def cluster_role(command: str, name: str) -> dict[str, Any] | None:
+    """What `command` needs beyond a namespace as a ClusterRole; None when that is nothing."""
+    rules = [rule.written() for rule in NEEDS[command] if rule.is_cluster_wide]
+    return _role("ClusterRole", {"name": name}, rules) if rules else None
+
+
+def _role(kind: str, metadata: dict[str, Any], rules: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "Role",
-        "metadata": {"name": name} | where,
-        "rules": [rule.written() for rule in NEEDS[command]],
+        "kind": kind,
+        "metadata": metadata,
+        "rules": rules,
     }

@@ -111,6 +111,8 @@ class Loop(Generic[S, M, P, A]):
         self._roused = asyncio.Event()
         self._slots = asyncio.Semaphore(self.pace.parallel)
         self._under_way: set[asyncio.Task[None]] = set()
+        #: False until what was left unfinished is taken up
+        self._is_acting = False
         self._quiet_since = float("-inf")
         self._last_told: object = None
         self._meters = tools.metrics.of(self.name)
@@ -159,13 +161,12 @@ class Loop(Generic[S, M, P, A]):
     async def _run_cycles(self, acts: asyncio.TaskGroup) -> None:
         clock, pace, standing = self._tools.clock, self.pace, self.standing
         due = clock.monotonic()
-        acting = False
         while True:
             began = clock.monotonic()
             self._woken.clear()
             may_act = self._tools.may_act()
-            if acting and not may_act:
-                acting = False
+            if self._is_acting and not may_act:
+                self._is_acting = False
                 self.job.stand_by()
             if standing.paused:
                 standing.phase = Phase.PAUSED
@@ -177,8 +178,8 @@ class Loop(Generic[S, M, P, A]):
                 await self._sleep_until(began, began + pace.interval, wakeable=True)
                 due = clock.monotonic()
                 continue
-            if not acting:
-                acting = True
+            if not self._is_acting:
+                self._is_acting = True
                 self._take_up(acts)
             wait = pace.interval
             standing.in_cycle_since = began
@@ -266,7 +267,8 @@ class Loop(Generic[S, M, P, A]):
             now = self._tools.clock.now
             await self._tools.reach("loop.acting")
             if not self._tools.may_act():
-                return  # whoever may act next takes it up
+                self._is_acting = False
+                return  # whoever may act next takes it up, be it we
             try:
                 async with asyncio.timeout(self.pace.act_timeout) as limit:
                     outcome = await self.job.act(operation)

@@ -87,6 +87,8 @@ class Machine(Struct, frozen=True, gc=False):
     ended: Ended | None = None
     #: what keeps it from becoming ready, in the provider's words
     trouble: str = ""
+    #: the order it was made for, where that is not its name; empty when nobody can tell
+    order: str | None = None
 
     @property
     def is_busy(self) -> bool:
@@ -107,6 +109,8 @@ class Supplied(Struct, frozen=True, gc=False):
     leaving: bool = False
     #: what keeps it from becoming ready
     trouble: str = ""
+    #: the order it was made for, where that is not its name; empty when nobody can tell
+    order: str | None = None
 
 
 class Order(Struct, frozen=True):

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Final, NoReturn, Self, TypeAlias
 
 from remuda.objects.convert import BROKEN, convert, found
 from remuda.objects.kinds import API_VERSION, Kind, Kinds, Object, unknown_kind
-from remuda.objects.nodes import BrokenNode, MapNode, Node, ScalarNode, place_of
+from remuda.objects.nodes import BrokenNode, ListNode, MapNode, Node, ScalarNode, place_of
 from remuda.objects.problems import Problem, quoted
 from remuda.objects.tree import Refused, decode, parse, read_bytes, read_stream
 
@@ -159,8 +159,9 @@ class _Loading:
         is_empty = True
         try:
             for root in parse(text(), file, self.report):
-                is_empty = False
-                self._take(root, file)
+                for each in _objects_in(root):
+                    is_empty = False
+                    self._take(each, file)
         except Refused as error:
             self._is_complete = False
             self.report(Problem(file, error.line, error.column, "", str(error)))
@@ -235,6 +236,12 @@ class _Loading:
             words = unknown_kind(self._kinds, _text(name) or "")
             self.report(Problem(file, name.line, name.column, "kind", words))
         return None
+
+
+def _objects_in(root: Node) -> list[Node]:
+    """The one object, or those of a List, which is how programs of Kubernetes print several as JSON."""
+    items = _node_at(root, "items") if _text(_node_at(root, "kind")) == "List" else None
+    return items.items if isinstance(items, ListNode) else [root]
 
 
 def _node_at(root: Node, *keys: str) -> Node | None:

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, ClassVar, Self, TypeAlias
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, available_timezones
 
 from msgspec import Meta
@@ -83,7 +84,17 @@ class Url(str):
     @classmethod
     def parse(cls, text: object) -> Self:
         """Read an http or https address without user, query or fragment."""
-        if not isinstance(text, str) or len(text) > 512 or not re.fullmatch(cls.json_schema["pattern"], text):
+        try:
+            is_right = (
+                isinstance(text, str)
+                and len(text) <= 512
+                and re.fullmatch(cls.json_schema["pattern"], text) is not None
+                and bool((read := urlsplit(text)).hostname)
+                and read.port != 0
+            )
+        except ValueError:  # a port or a literal address that is none
+            is_right = False
+        if not is_right:
             raise ValueError(f"{_shown(text)} is no address: write one like {cls.example}")
         return cls(text)
 

@@ -151,7 +151,8 @@ def sentence(reason: Reason) -> str:
             f"{key} {value}" for key, value in sorted(reason.terms.items()) if value is not None
         )
         return f"{name}: {reason.code}" + (f" ({terms})" if terms else "")
-    return f"{name} {known[1].format_map(_Told(reason.terms))}"
+    trouble = reason.terms.get("trouble")
+    return f"{name} {known[1].format_map(_Told(reason.terms))}" + (f"; {trouble}" if trouble else "")
 
 
 class _Word(str):

@@ -10,6 +10,9 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from operator import attrgetter
+from types import MappingProxyType
+
+from msgspec import structs
 
 from remuda.errors import RemudaError
 from remuda.loop.clock import Clock
@@ -52,7 +55,10 @@ class PoolsJob:
         overrides: Callable[[], dict[str, Override]],
         clock: Clock,
         meters: PoolMeters,
+        partners: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
+        """`partners` tells, by provider, which source its machines take work from: the first one by default."""
+        self._partners = partners
         self._sources = sources
         self._providers = providers
         self._overrides = overrides
@@ -62,28 +68,60 @@ class PoolsJob:
         #: each provider's machines, as they were last seen
         self._listed: dict[str, tuple[Supplied, ...]] = {}
         #: machines of the last observation; most are the same in the next one
-        self._joined: dict[str, tuple[Supplied, Worker | None, bool, Machine]] = {}
+        self._joined: dict[str, tuple[Supplied, Worker | None, bool, Machine, bool]] = {}
         #: told the reasons of each cycle
         self.tell: Callable[[tuple[Reason, ...]], None] = lambda _: None
 
     async def observe(self, operations: tuple[Operation[PoolAction], ...]) -> Snapshot:
         """All pools that are configured or still have machines."""
-        readings = await asyncio.gather(*(source.read() for source in self._sources.values()))
+        readings = dict(
+            zip(
+                self._sources,
+                await asyncio.gather(*(source.read() for source in self._sources.values())),
+                strict=True,
+            )
+        )
         blind = {name: told for name in self._providers if (told := await self._look(name))}
-        by_source = dict(zip(self._sources, readings, strict=True))
-        workers = {name: worker for reading in readings for name, worker in reading.workers.items()}
+        machines, unsure = self._join(readings)
+        for name, source in self._sources.items():
+            # Elsewhere machines that are gone are told of for hours.
+            if source.exact:
+                workers = readings[name].workers
+                for machine in workers.keys() - self._joined.keys():
+                    machines[pool_of(machine)].append(_vanished(machine, workers[machine]))
+        overrides = self._overrides()
+        pools = []
+        for name in sorted(set(self.setups) | set(machines)):
+            need = self._need(name, readings)
+            if name in unsure and need is not None:
+                need = structs.replace(need, unsure_since=need.unsure_since or unsure[name])
+            pools.append(self._pool(name, need, machines.get(name, []), overrides, blind))
+        return Snapshot(tuple(pools), operations)
+
+    def _join(self, readings: dict[str, Reading]) -> tuple[dict[str, list[Machine]], dict[str, Instant]]:
+        """
+        The machines of each pool; and the pools with a ready machine of which nobody says whether it works.
+
+        Its class is not asked about any more: it has an older template, or its pool is gone.
+        """
         registering = {
-            setup.name
+            setup.name: setup.template
             for setup in self.setups.values()
-            if setup.job_class in by_source[setup.source].registering
+            if setup.job_class in readings[setup.source].registering
         }
         machines: dict[str, list[Machine]] = defaultdict(list)
-        before, self._joined = self._joined, {}
-        for listed in self._listed.values():
+        unsure: dict[str, Instant] = {}
+        before, after = self._joined, {}
+        for provider, listed in self._listed.items():
+            source = self._partner(provider)
+            workers, is_exact = readings[source].workers, self._sources[source].exact
+            pool, template, found = None, None, list[Machine]()
             for supplied in listed:
                 name = supplied.name
-                worker = workers.pop(name, None)
-                is_listed = supplied.pool in registering
+                if supplied.pool != pool:  # machines of one pool mostly come one after another
+                    pool = supplied.pool
+                    template, found = registering.get(pool), machines[pool]
+                worker, is_listed = workers.get(name), supplied.template == template
                 joined = before.get(name)
                 if (
                     joined is None
@@ -91,20 +129,17 @@ class PoolsJob:
                     or joined[1] is not worker
                     or joined[2] is not is_listed
                 ):
-                    joined = (supplied, worker, is_listed, _machine(supplied, worker, is_listed=is_listed))
-                self._joined[name] = joined
-                machines[supplied.pool].append(joined[3])
-        for name, source in self._sources.items():
-            # Elsewhere machines that are gone are told of for hours.
-            if source.exact:
-                for machine in by_source[name].workers.keys() & workers.keys():
-                    machines[pool_of(machine)].append(_vanished(machine, workers[machine]))
-        overrides = self._overrides()
-        pools = [
-            self._pool(name, by_source, machines.get(name, []), overrides, blind)
-            for name in sorted(set(self.setups) | set(machines))
-        ]
-        return Snapshot(tuple(pools), operations)
+                    own = _own(worker, supplied)
+                    machine = _machine(supplied, own, is_listed=is_listed)
+                    is_unsure = not is_exact and own is None and machine.state is State.IDLE
+                    joined = (supplied, worker, is_listed, machine, is_unsure)
+                after[name] = joined
+                found.append(joined[3])
+                if joined[4]:
+                    since = joined[3].since
+                    unsure[supplied.pool] = min(unsure.get(supplied.pool, since), since)
+        self._joined = after
+        return machines, unsure
 
     async def _look(self, provider: str) -> str:
         """List a provider's machines; why that is not possible, when they must be taken as they were."""
@@ -118,18 +153,20 @@ class PoolsJob:
             return str(error) if is_used else ""
         return ""
 
+    def _need(self, name: str, readings: dict[str, Reading]) -> Need | None:
+        setup = self.setups.get(name)
+        # A pool nobody configures any more has no need; its idle machines may go.
+        return readings[setup.source].needs.get(setup.job_class) if setup else _NO_NEED
+
     def _pool(
         self,
         name: str,
-        readings: dict[str, Reading],
+        need: Need | None,
         machines: list[Machine],
         overrides: dict[str, Override],
         blind: dict[str, str],
     ) -> PoolSeen:
         setup = self.setups.get(name)
-        # A pool nobody configures any more has no need; its idle machines may go.
-        needs = readings[setup.source].needs if setup else {}
-        need = needs.get(setup.job_class) if setup else _NO_NEED
         machines.sort(key=_name_of)
         # Of a pool that nobody configures any more, any provider may have the machines.
         told = blind.get(setup.provider, "") if setup else "; ".join(blind.values())
@@ -168,37 +205,53 @@ class PoolsJob:
         return self._done(order.name)
 
     async def _close(self, action: Close) -> Outcome:
-        source = self._source_of(action.pool)
-        if not await source.close(action.target):
+        found = await self._find(action.target)
+        if found is None:
+            return self._refused("it is gone")
+        provider, machine = found
+        if not await self._sources[self._partner(provider)].close(action.target, machine.created_at):
             return self._refused("it took a job in the meantime; it takes no more after that")
         return self._done()
 
     async def _delete(self, action: Delete) -> Outcome:
-        source = self._source_of(action.pool)
         found = await self._find(action.target)
         if found is not None:
             provider, machine = found
             if str(machine.created_at) != action.expects:
                 return self._refused("a machine of that name was made anew")
-            is_free = await source.close(action.target, machine.created_at)
-            if not is_free and machine.ended is None and not action.even_busy:
-                return self._refused("it has a job")
-            if not await provider.delete(machine.name, machine.created_at, at_once=action.even_busy):
+            source = self._sources[self._partner(provider)]
+            # What is over takes no work, and must be removable while its source says nothing.
+            if machine.ended is None:
+                is_free = await source.close(action.target, machine.created_at)
+                if not is_free and not action.even_busy:
+                    return self._refused("it has a job")
+            if not await self._providers[provider].delete(
+                machine.name, machine.created_at, at_once=action.even_busy
+            ):
                 return self._refused("a machine of that name was made anew")
-        await source.forget(action.target)
+        for source in self._sources.values():
+            await source.forget(action.target)
         return self._done()
 
-    async def _find(self, name: str) -> tuple[Provider, Supplied] | None:
-        for provider in self._providers.values():
-            listed = await provider.list()
+    async def _find(self, name: str) -> tuple[str, Supplied] | None:
+        """A machine and its provider; an error when one that may have it says nothing."""
+        silent: RemudaError | None = None
+        for provider, port in self._providers.items():
+            try:
+                listed = await port.list()
+            except RemudaError as error:
+                silent = error if provider in self._listed else silent
+                continue
             place = bisect_left(listed, name, key=_name_of)
             if place < len(listed) and listed[place].name == name:
                 return provider, listed[place]
+        if silent is not None:
+            raise silent
         return None
 
-    def _source_of(self, pool: str) -> Source:
-        setup = self.setups.get(pool)
-        return self._sources[setup.source] if setup else next(iter(self._sources.values()))
+    def _partner(self, provider: str) -> str:
+        """The source that a provider's machines take their work from."""
+        return self._partners.get(provider) or next(iter(self._sources))
 
     def report(self, seen: Snapshot, plan: Plan[PoolAction]) -> dict[str, object]:
         """Set the pools' gauges and tell the totals."""
@@ -216,10 +269,15 @@ class PoolsJob:
         return Outcome("refused", self._clock.now(), detail)
 
 
+def _own(worker: Worker | None, supplied: Supplied) -> Worker | None:
+    """A worker, unless it was an earlier machine of that name."""
+    if worker is not None and worker.connected_at is not None and worker.connected_at < supplied.created_at:
+        return None
+    return worker
+
+
 def _machine(supplied: Supplied, worker: Worker | None, *, is_listed: bool = False) -> Machine:
     """Join what the provider and the source know of one machine; `is_listed` when the source knows all that boot."""
-    if worker is not None and worker.connected_at is not None and worker.connected_at < supplied.created_at:
-        worker = None  # of an earlier machine that had this name
     uses = worker.uses if worker else 0
     job = worker.job if worker else None
     if supplied.ended is not None:
@@ -249,6 +307,7 @@ def _machine(supplied: Supplied, worker: Worker | None, *, is_listed: bool = Fal
         uses,
         supplied.ended,
         supplied.trouble,
+        supplied.order,
     )
 
 

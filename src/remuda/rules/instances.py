@@ -17,7 +17,10 @@ def check_spec(spec: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield ".domain", "is missing: a VirtualMachineInstanceSpec has one"
         return
     if "hostname" in spec:
-        yield ".hostname", "leave it out: a runner is known by the name of its VM, which is then its host name"
+        yield (
+            ".hostname",
+            "leave it out: a runner is known by the name of its VM, which is then its host name",
+        )
     devices = domain.get("devices") or {}
     if not isinstance(devices, dict):
         yield ".domain.devices", "wants a mapping"

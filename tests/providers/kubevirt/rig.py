@@ -21,7 +21,7 @@ from remuda.model.machines import Order, Supplied
 from remuda.providers.kubevirt.provider import KubevirtProvider
 
 DEADLINE_S = 120.0
-TOKEN = "s3cret-class-token"  # noqa: S105 - a test's
+TOKEN = "s3cret-class-token"
 SPEC = {
     "domain": {"devices": {}, "resources": {"requests": {"memory": "64Mi"}}},
 }
@@ -149,12 +149,19 @@ def make_secret(cluster: Cluster, namespace: str, name: str, values: dict[str, s
 
 @asynccontextmanager
 async def running(
-    cluster: Cluster, namespace: str, *, fence: Callable[[], bool] = lambda: True, young_s: float = 600.0
+    cluster: Cluster,
+    namespace: str,
+    *,
+    fence: Callable[[], bool] = lambda: True,
+    young_s: float = 600.0,
+    token: str | None = TOKEN,
+    user: str | None = None,
 ) -> AsyncIterator[Rig]:
-    """A provider with its Secret `runner`, followed until the end."""
+    """A provider with its Secret `runner`, followed until the end; `user` is the token it shows, an admin's if none."""
     clock, rng, lines, wakes, steps = SystemClock(), random.Random(1), list[str](), list[float](), Steps()
-    access = from_kubeconfig([cluster.kubeconfig()], clock)
-    make_secret(cluster, namespace, "runner", {"token": TOKEN})
+    access, open_before = from_kubeconfig([cluster.kubeconfig(token=user)], clock), open_sockets()
+    if token is not None:
+        make_secret(cluster, namespace, "runner", {"token": token})
     async with Client(access, clock, rng) as reader, Client(access, clock, rng, fence=fence) as writer:
         secrets = Secrets(reader, namespace, clock, rng)
         secrets.follow("runner")
@@ -178,7 +185,19 @@ async def running(
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-    await asyncio.sleep(0.05)  # transports close in the next rounds
+    await goodbye(open_before)
+
+
+def open_sockets() -> int:
+    """How many sockets the event loop has."""
+    return len(asyncio.get_running_loop()._selector.get_map())  # type: ignore[attr-defined]
+
+
+async def goodbye(open_before: int = 1) -> None:
+    """Wait until no more sockets are open than before: TLS says goodbye after a client was closed."""
+    deadline = time.monotonic() + 5.0
+    while open_sockets() > open_before and time.monotonic() < deadline:  # noqa: ASYNC110 - nobody tells
+        await asyncio.sleep(0.01)
 
 
 async def settled(provider: KubevirtProvider, also: Callable[[], bool] = lambda: True) -> None:

@@ -16,7 +16,7 @@ from remuda.errors import NotFound, Unavailable
 from remuda.loop.clock import SystemClock
 from remuda.loop.logs import Log
 from remuda.model.needs import Need, Worker
-from remuda.model.times import SECOND
+from remuda.model.times import MINUTE, SECOND
 from remuda.sim.clock import MONDAY, SimClock
 from remuda.sim.loop import run
 from remuda.sources.circleci.client import Client
@@ -379,6 +379,24 @@ def test_the_agent_of_a_machine_that_is_gone_is_nobodys_and_a_namesake_is_new() 
         after = Worker(MONDAY, connected_at=MONDAY)
         rig.api.workers["org/a"] = {"a-1": after}
         assert (await rig.attend(15)).workers == {"a-1": after}
+
+    history(story)
+
+
+def test_a_machine_that_vanished_after_it_was_closed_leaves_its_namesake_open() -> None:
+    """Nobody forgets a machine that went by itself: its name alone must not close the next one."""
+
+    async def story(rig: Rig) -> None:
+        await rig.attend(2)
+        assert await rig.source.close("a-1")
+        closed = (await rig.source.read()).workers["a-1"]
+        assert closed.closed
+        assert closed.connected_at is not None, "a machine made later is not this one"
+        after = Worker(MONDAY + MINUTE, connected_at=MONDAY + MINUTE)
+        rig.api.workers["org/a"] = {"a-1": after}
+        assert (await rig.attend(15)).workers == {"a-1": after}
+        await rig.source.forget("a-1")
+        assert (await rig.attend(15)).workers == {"a-1": after}, "it was the other one that is gone"
 
     history(story)
 

@@ -132,7 +132,7 @@ def _note_operations(
     census: Census, operations: list[Operation[PoolAction]], seen: PoolSeen
 ) -> frozenset[str]:
     """Count the machines still to appear and the creations that failed; return the targets of operations."""
-    names = {machine.name for machine in seen.machines}
+    orders = {machine.name if machine.order is None else machine.order for machine in seen.machines}
     targets, unsettled = set(), set()
     for operation in operations:
         action, outcome = operation.action, operation.outcome
@@ -145,7 +145,7 @@ def _note_operations(
             # Not again in this very cycle: the next one retries.
             targets.add(action.target)
             census.failures += isinstance(action, Create)
-    census.pending = len(unsettled - names)
+    census.pending = len(unsettled - orders)
     census.occupied = frozenset(targets | unsettled)
     return frozenset(targets)
 

@@ -87,7 +87,15 @@ def _open_case(
     before = memory.pools.get(seen.name, _NOTHING)
     census = take_census(seen, mine, before, under_way, now)
     wanted = wish(
-        mine, seen.need, seen.override, before, now, live=census.live, ready=census.ready, beyond=beyond
+        mine,
+        seen.need,
+        seen.override,
+        before,
+        now,
+        live=census.live,
+        ready=census.ready,
+        pending=census.pending,
+        beyond=beyond,
     )
     after = _remember(mine, before, census, wanted, now)
     asks = wanted.wanted

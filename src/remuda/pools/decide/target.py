@@ -67,12 +67,15 @@ def wish(
     *,
     live: int,
     ready: int,
+    pending: int = 0,
     beyond: int = 0,
 ) -> Wish:
     """
     Judge one pool by itself. `live` machines serve or will serve; `ready` of them can take work now.
 
-    `beyond` of its unclaimed tasks cannot run yet and count for nothing. Never wants fewer than it has while its source is silent or stale, and wants what it has while it is paused.
+    `pending` of the live ones have not been seen yet, or were seen under another name than their order's. `beyond` of
+    its unclaimed tasks cannot run yet and count for nothing. Never wants fewer than it has while its source is silent
+    or stale, and wants what it has while it is paused.
     """
     bounds, origin = scheduled_bounds(policy, now)
     promised = bounds.min
@@ -92,14 +95,15 @@ def wish(
         bounded, held_by = bounds.min, "min"
     wanted = bounded
 
+    there = live - pending
     if override.paused:
-        wanted, held_by = live, "paused"
-    elif wanted < live and (need is None or need.stale_since is not None) and not override.draining:
-        wanted, held_by = live, "stale"
+        wanted, held_by = there, "paused"
+    elif wanted < there and (need is None or need.stale_since is not None) and not override.draining:
+        wanted, held_by = there, "stale"
 
     steps: Steps = ()
     if policy.scale_down_delay:
-        steps = falling_steps(memory.wanted, wanted, live, now, policy.scale_down_delay)
+        steps = falling_steps(memory.wanted, wanted, there, now, policy.scale_down_delay)
         if steps[0][1] > wanted and not override.draining and not override.paused:
             held = min(steps[0][1], bounds.max)
             if held > wanted:

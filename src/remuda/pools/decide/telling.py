@@ -3,6 +3,7 @@
 from remuda.model.plans import Reason
 from remuda.pools.decide.backoff import FAILING
 from remuda.pools.decide.case import Case
+from remuda.pools.decide.census import Census
 from remuda.pools.decide.moves import Moves
 from remuda.pools.decide.world import PoolPolicy
 
@@ -47,8 +48,21 @@ def tell(case: Case, moves: Moves) -> Reason:
             "failures": memory.failures,
             "retry_at": memory.retry_at or None,
             "blind": case.seen.blind or None,
+            "trouble": _trouble(census),
             "stale_since": need.stale_since if need is not None else None,
         },
+    )
+
+
+def _trouble(census: Census) -> str | None:
+    """What keeps the first machine that boots from coming up, if its provider says so."""
+    return next(
+        (
+            f"{machine.name}: {machine.trouble}"
+            for machine in (*census.creating, *census.overdue)
+            if machine.trouble
+        ),
+        None,
     )
 
 

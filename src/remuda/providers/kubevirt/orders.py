@@ -137,6 +137,7 @@ def placeholders(pool: VmPool, owned: AbstractSet[str], noticed_at: Instant) -> 
             item.template or pool.spec.virtual_machine_template.metadata.labels.get(TEMPLATE, ""),
             item.created_at,
             trouble=told,
+            order=item.name,
         )
         for item in (*orders, *unasked)
     )

@@ -10,7 +10,7 @@ import asyncio
 import random
 from collections.abc import Callable, Iterable
 
-from remuda.errors import BadInput, NotFound, Unavailable
+from remuda.errors import NotFound, Unavailable
 from remuda.kube.client import JSON_PATCH, Client
 from remuda.kube.errors import Conflict, Fenced, KubeError, Missing
 from remuda.kube.resources import PODS, Resource, Thing
@@ -80,6 +80,8 @@ class KubevirtProvider:
 
     async def list(self) -> tuple[Supplied, ...]:
         """Every VM of ours, and every one that was ordered and is not there yet."""
+        if self._absence == ABSENT and not self._followed and self._world is None:
+            return ()  # nobody wants any, and none can be left
         world = self._known()
         for pool, secrets in sorted((self._followed or {}).items()):
             for secret in secrets:
@@ -87,6 +89,12 @@ class KubevirtProvider:
                     # What the pool's template is, is not known before.
                     raise Unavailable(f"pool {pool}: Secret {self._namespace}/{secret} is not read yet")
         return world.view.machines()
+
+    def has(self, pool: str) -> bool:
+        """Whether there are VMs of a pool, as far as is known."""
+        return self._world is not None and any(
+            vm.is_ours and vm.pool == pool for vm in self._world.vms.objects.values()
+        )
 
     def trouble(self) -> tuple[str, ...]:
         """Why the machines may not be what is told, if so."""
@@ -105,16 +113,6 @@ class KubevirtProvider:
             newest = max(vms, key=made_at, default=None)
             remembered = newest.metadata.labels.get(BESIDE, "") if newest else ""
         return self._fingerprints.of(setup, remembered)
-
-    def problem(self, setup: Setup) -> str:
-        """What a person must mend before VMs of a pool can be made; empty when there is nothing to mend."""
-        try:
-            Blueprint(setup.name, "", resolve(setup.settings, setup.idle_timeout, self._secrets))
-        except BadInput as error:
-            return str(error)
-        except Unavailable:
-            return ""  # it is not read yet, or cannot be read now: `trouble` says so
-        return ""
 
     def follow(self, setups: Iterable[Setup]) -> None:
         """The pools that are configured now; VirtualMachinePools of others go when they are empty."""
@@ -292,14 +290,17 @@ class KubevirtProvider:
     async def run(self) -> None:
         """Look for KubeVirt and follow its objects until cancelled."""
         while True:
+            before = self._absence
             try:
                 api = await discover(self._reader)
                 self._absence = ABSENT
             except KubeError as error:
                 api, self._absence = None, f"KubeVirt is looked for in vain: {error}"
             if api is None:
-                self._log.warning("there is no KubeVirt to use", trouble=self._absence)
-                await asyncio.sleep(_AGAIN_S * self._tools.rng.uniform(0.8, 1.2))
+                if self._followed and self._absence != before:
+                    self._log.warning("VMs cannot be followed", trouble=self._absence)
+                wait = _AGAIN_S if self._followed or self._absence != ABSENT else _HOUSEKEEPING_S
+                await asyncio.sleep(wait * self._tools.rng.uniform(0.8, 1.2))
                 continue
             world = World(api, self._tools, self._changed)
             self._world = world
@@ -359,7 +360,7 @@ class KubevirtProvider:
                         )
                     except Conflict:
                         continue  # it is used again, or changed otherwise: the next round will see
-        await world.user_data.collect(world.guests_in_use)
+        await world.user_data.collect(world.guests_in_use())
 
     @staticmethod
     def _is_spent(world: World, pool: VmPool) -> bool:

@@ -47,11 +47,15 @@ class Passed(Struct, frozen=True, gc=False, rename="camel"):
     phase_transition_timestamp: str = ""
 
 
-class _VmSpec(Struct, frozen=True, gc=False, rename="camel"):
+class VmSpec(Struct, frozen=True, gc=False, rename="camel"):
+    """What a VM is to be."""
+
     run_strategy: str = ""
 
 
-class _VmStatus(Struct, frozen=True, gc=False, rename="camel"):
+class VmStatus(Struct, frozen=True, gc=False, rename="camel"):
+    """How a VM fares."""
+
     printable_status: str = ""
     conditions: tuple[Condition, ...] = ()
 
@@ -59,8 +63,8 @@ class _VmStatus(Struct, frozen=True, gc=False, rename="camel"):
 class Vm(Thing, frozen=True, gc=False):
     """A VirtualMachine."""
 
-    spec: _VmSpec = _VmSpec()
-    status: _VmStatus = _VmStatus()
+    spec: VmSpec = VmSpec()
+    status: VmStatus = VmStatus()
 
     @property
     def pool(self) -> str:
@@ -98,7 +102,9 @@ class Vm(Thing, frozen=True, gc=False):
         return self.metadata.deletion_timestamp is not None
 
 
-class _VmiStatus(Struct, frozen=True, gc=False, rename="camel"):
+class VmiStatus(Struct, frozen=True, gc=False, rename="camel"):
+    """How a guest fares."""
+
     phase: str = ""
     phase_transition_timestamps: tuple[Passed, ...] = ()
     conditions: tuple[Condition, ...] = ()
@@ -107,7 +113,7 @@ class _VmiStatus(Struct, frozen=True, gc=False, rename="camel"):
 class Vmi(Thing, frozen=True, gc=False):
     """A VirtualMachineInstance: the guest itself."""
 
-    status: _VmiStatus = _VmiStatus()
+    status: VmiStatus = VmiStatus()
 
     def is_of(self, vm: Vm) -> bool:
         """Whether this is that machine's guest: names are used again."""
@@ -127,7 +133,9 @@ class _Template(Struct, frozen=True, gc=False):
     metadata: _TemplateMeta = _TemplateMeta()
 
 
-class _PoolSpec(Struct, frozen=True, gc=False, rename="camel"):
+class PoolSpec(Struct, frozen=True, gc=False, rename="camel"):
+    """What a VirtualMachinePool is to be."""
+
     replicas: int | None = None
     paused: bool = False
     scale_in_strategy: dict[str, Any] | None = None
@@ -136,15 +144,17 @@ class _PoolSpec(Struct, frozen=True, gc=False, rename="camel"):
     virtual_machine_template: _Template = _Template()
 
 
-class _PoolStatus(Struct, frozen=True, gc=False):
+class PoolStatus(Struct, frozen=True, gc=False):
+    """How a VirtualMachinePool fares."""
+
     conditions: tuple[Condition, ...] = ()
 
 
 class VmPool(Thing, frozen=True, gc=False):
     """A VirtualMachinePool."""
 
-    spec: _PoolSpec = _PoolSpec()
-    status: _PoolStatus = _PoolStatus()
+    spec: PoolSpec = PoolSpec()
+    status: PoolStatus = PoolStatus()
 
     @property
     def replicas(self) -> int:

@@ -191,7 +191,7 @@ def _problems(read: object, job_class: str) -> Iterator[tuple[str, str]]:
     try:
         msgspec.json.encode(spec)
     except (TypeError, ValueError):
-        yield f"{path}.spec", "holds something that JSON has not: put dates and numbers as keys in quotes"
+        yield f"{path}.spec", "holds something that JSON has not: put its keys in quotes"
 
 
 def _unknown(path: str, given: dict[Any, Any], known: tuple[str, ...]) -> Iterator[tuple[str, str]]:

@@ -25,6 +25,8 @@ TROUBLES = frozenset(
 )
 #: phases in which the guest may be at work
 ALIVE = frozenset({"Running", "Unknown", "WaitingForSync"})
+#: conditions that say why, the most telling first
+_TELLING = ("PodScheduled", "Failure", "Synchronized", "DataVolumesReady")
 _LONGEST_DETAIL = 300
 
 
@@ -41,6 +43,8 @@ def supplied(vm: Vm, vmi: Vmi | None) -> Supplied:
         ended,
         ended is None and is_leaving(vm),
         "" if ready_at is not None or ended is not None else trouble(vm, vmi),
+        # A pool makes nameless VMs; others have the name of their order.
+        "" if vm.owner_uid or MEMBER in vm.metadata.labels else None,
     )
 
 
@@ -98,15 +102,21 @@ def trouble(vm: Vm, vmi: Vmi | None) -> str:
 
 
 def _detail(word: str, vm: Vm, vmi: Vmi | None) -> str:
-    """The word with the first message that explains it: of the guest, else of the VM."""
+    """The word with the message that explains it best."""
     conditions = (*(vmi.status.conditions if vmi else ()), *vm.status.conditions)
-    told = next((found for found in map(_told, conditions) if found), "")
-    return (f"{word}: {told}" if told else word)[:_LONGEST_DETAIL]
+    bad = sorted(filter(_is_bad, conditions), key=_rank)
+    return (f"{word}: {bad[0].message}" if bad else word)[:_LONGEST_DETAIL]
 
 
-def _told(condition: Condition) -> str:
-    is_bad = condition.status == ("True" if condition.type == "Failure" else "False")
-    return condition.message if is_bad else ""
+def _is_bad(condition: Condition) -> bool:
+    return bool(condition.message) and condition.status == (
+        "True" if condition.type == "Failure" else "False"
+    )
+
+
+def _rank(condition: Condition) -> int:
+    """A guest that is not up is never ready, which explains nothing."""
+    return _TELLING.index(condition.type) if condition.type in _TELLING else len(_TELLING)
 
 
 def _instant(text: str) -> Instant:

@@ -5,7 +5,6 @@ Each belongs to its VirtualMachinePool, or to the RunnerPool where there are no 
 when nobody is there to collect it.
 """
 
-from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -83,13 +82,13 @@ class UserData:
             "uid": thing.metadata.uid,
         }
 
-    async def collect(self, used: Callable[[], AbstractSet[str]]) -> None:
+    async def collect(self, used: AbstractSet[str]) -> None:
         """Delete the Secrets that nothing refers to and that nobody asked for lately."""
         now = self._clock.monotonic()
         for (_, name), secret in sorted(self._cache.objects.items()):
             asked_at = self._asked_at.setdefault(name, now)  # by an earlier process, maybe just now
             is_ours = secret.metadata.labels.get(MANAGED_BY) == OURS
-            if not is_ours or now - asked_at < self._young_s or secret.metadata.labels.get(GUEST) in used():
+            if not is_ours or now - asked_at < self._young_s or secret.metadata.labels.get(GUEST) in used:
                 continue
             await self._writer.delete(SECRETS, name, self._namespace, uid=secret.metadata.uid)
             self._asked_at.pop(name, None)

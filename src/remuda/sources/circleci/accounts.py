@@ -8,10 +8,11 @@ from msgspec import Struct
 from remuda.errors import Unavailable
 from remuda.model.machines import pool_of
 from remuda.model.needs import Reading
+from remuda.model.times import Instant
 from remuda.sources.circleci.source import CircleCI
 
 
-class Account(Struct, frozen=True):
+class Account(Struct, frozen=True, order=True):
     """An address, and the Secret and key its token is in; no Secret is the environment's token."""
 
     url: str
@@ -27,15 +28,16 @@ class Accounts:
     def __init__(self, make: Callable[[Account], CircleCI]) -> None:
         self._make = make
         self._sources: dict[Account, CircleCI] = {}
-        #: pool → account, also of pools that are gone: their machines may not be
         self._account_of: dict[str, Account] = {}
         self._changed = asyncio.Event()
 
     def serve(self, pools: Mapping[str, tuple[Account, str]]) -> None:
         """Set each pool's account and class; an account of no pool is no longer asked."""
-        self._account_of.update({pool: account for pool, (account, _) in pools.items()})
-        for account in {account for account, _ in pools.values()} - self._sources.keys():
-            self._sources[account] = self._make(account)
+        self._account_of = {pool: account for pool, (account, _) in pools.items()}
+        wanted = {account for account, _ in pools.values()}
+        self._sources = {
+            account: self._sources.get(account) or self._make(account) for account in sorted(wanted)
+        }
         for account, source in self._sources.items():
             source.serve({pool: name for pool, (whose, name) in pools.items() if whose == account})
         self._changed.set()
@@ -55,7 +57,8 @@ class Accounts:
 
     async def forget(self, machine: str) -> None:
         """A machine is gone."""
-        await self._of(machine).forget(machine)
+        if pool_of(machine) in self._account_of:
+            await self._of(machine).forget(machine)
 
     async def refresh(self) -> None:
         """Ask all of them once now."""
@@ -65,15 +68,21 @@ class Accounts:
         """A sentence for each class that gets no good answers."""
         return {name: told for source in self._sources.values() for name, told in source.trouble().items()}
 
+    def heard_at(self) -> dict[str, Instant]:
+        """By class, when its tasks were last counted."""
+        return {name: at for source in self._sources.values() for name, at in source.heard_at().items()}
+
     async def run(self) -> None:
         """Poll all of them until cancelled."""
         async with asyncio.TaskGroup() as group:
-            running = set[Account]()
+            running: dict[CircleCI, asyncio.Task[None]] = {}
             while True:
                 self._changed.clear()
-                for account in self._sources.keys() - running:
-                    running.add(account)
-                    group.create_task(self._sources[account].run(), name=f"circleci {account.url}")
+                wanted = set(self._sources.values())
+                for source in running.keys() - wanted:
+                    running.pop(source).cancel()
+                for source in wanted - running.keys():
+                    running[source] = group.create_task(source.run(), name="circleci")
                 await self._changed.wait()
 
     def _of(self, machine: str) -> CircleCI:

@@ -5,6 +5,7 @@ The token is asked for before each request, so that a changed Secret is used at 
 named, never where that one redirects to, and into no text.
 """
 
+import asyncio
 from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
@@ -96,13 +97,19 @@ class Client:
     async def _ask(self, asked: "_Asked", job_class: str, read: Callable[[dict[str, object]], T]) -> T:
         """What `read` finds in the answer; what it raises as `ValueError` is wrong with the answer."""
         doing = f"asking {self._url} for {asked.what} of class {job_class}"
-        answer = await self._get(asked, job_class, doing)
-        try:
-            return read(answer)
-        except ValueError as error:
-            raise _nonsense(doing, str(error)) from None
+        kind, data = await self._get(asked, job_class, doing)
 
-    async def _get(self, asked: "_Asked", job_class: str, doing: str) -> dict[str, object]:
+        def understand() -> T:
+            try:
+                return read(_decode(kind, data, doing))
+            except ValueError as error:
+                raise _nonsense(doing, str(error)) from None
+
+        # A listing of half a day's agents takes longer than anyone else should wait.
+        return await asyncio.to_thread(understand) if len(data) > _LARGEST_COUNT else understand()
+
+    async def _get(self, asked: "_Asked", job_class: str, doing: str) -> tuple[str, bytes]:
+        """The type and the text of a good answer."""
         token = self._ask_token(doing)
         try:
             async with self._session().get(
@@ -115,7 +122,7 @@ class Client:
                 # A server that repeats the token must not get it into our errors.
                 data = (await _read(answer, asked.most, doing)).replace(token.encode(), b"***")
                 if answer.status == 200:
-                    return _decode(answer, data, doing)
+                    return answer.content_type, data
                 to = answer.headers.get("Location", "nowhere").replace(token, "***")
                 _refuse(answer, data, doing, to, self._clock.now())
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
@@ -185,11 +192,11 @@ async def _read(answer: aiohttp.ClientResponse, most: int, doing: str) -> bytes:
     return bytes(data)
 
 
-def _decode(answer: aiohttp.ClientResponse, data: bytes, doing: str) -> dict[str, object]:
+def _decode(content_type: str, data: bytes, doing: str) -> dict[str, object]:
     try:
         read = msgspec.json.decode(data)
     except (ValueError, RecursionError):
-        kind = "a web page" if answer.content_type == "text/html" else "no whole JSON"
+        kind = "a web page" if content_type == "text/html" else "no whole JSON"
         raise _nonsense(doing, f"it is {kind}") from None
     if not isinstance(read, dict):
         raise _nonsense(doing, "it is JSON, but no object")

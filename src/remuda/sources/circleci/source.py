@@ -156,9 +156,10 @@ class CircleCI:
         known = self._workers.get(machine)
         if known is None:
             return
-        if known.connected_at is not None:
+        closed_at = self._closed.pop(machine, None)
+        # Who was not closed may be another machine that has the name by now.
+        if closed_at is not None and known.connected_at is not None and known.connected_at != closed_at:
             self._gone[machine] = known.connected_at
-        self._closed.pop(machine, None)
         self._join()
         self._wake()
 
@@ -179,6 +180,10 @@ class CircleCI:
             elif known.good_at is not None and self._is_stale(known, now):
                 told[name] = f"not asked since {write_instant(known.good_at)}: {self._held(name, now)}"
         return told
+
+    def heard_at(self) -> dict[str, Instant]:
+        """By class, when its tasks were last counted."""
+        return {name: known.good_at for name, known in self._classes.items() if known.good_at is not None}
 
     async def refresh(self) -> None:
         """Ask for all classes once now, with no more calls a second than ever, and return when all have ended."""
@@ -362,8 +367,12 @@ class CircleCI:
                 for name, worker in known.listing.workers.items():
                     if self._is_alive(name, worker):
                         found[name] = newer(found.get(name), worker)
-        for name, at in self._closed.items():
-            found[name] = structs.replace(found.get(name) or Worker(at), closed=True)
+        for name, at in tuple(self._closed.items()):
+            worker = found.get(name) or Worker(at, connected_at=at)
+            if (worker.connected_at or at) > at:
+                del self._closed[name]  # another machine has the name by now
+            else:
+                found[name] = structs.replace(worker, closed=True)
         same = self._workers
         self._workers = {
             name: same[name] if same.get(name) == worker else worker for name, worker in sorted(found.items())

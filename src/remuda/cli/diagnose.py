@@ -1,0 +1,162 @@
+"""`remuda diagnose`: why pools do not do what is wanted of them."""
+
+import asyncio
+import contextlib
+import os
+import random
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from remuda.control.command import Group, Session, pass_session
+from remuda.errors import BadInput, NotFound
+from remuda.output.findings import Finding, exit_code, report_of
+
+if TYPE_CHECKING:
+    from remuda.diagnose.world import Asked, World
+
+_TIMEOUT_S = 15.0
+
+
+@click.group(cls=Group)
+def diagnose() -> None:
+    """
+    Find out why pools do not do what is wanted, and what to do.
+
+    Nothing is changed. Exit codes: 0 no problem, 1 problems, 2 bad input.
+    """
+
+
+def _options(command: Callable[..., None]) -> Callable[..., None]:
+    for option in (
+        click.option(
+            "--namespace", metavar="NAME", help="Whose pools. Default: the kubeconfig's, or our own."
+        ),
+        click.option("--context", metavar="NAME", help="Another context of the kubeconfig."),
+        click.option(
+            "--bundle",
+            type=click.Path(path_type=Path, dir_okay=False),
+            metavar="FILE",
+            help="Also write what was seen, secrets removed, to a file (.gz compresses).",
+        ),
+        click.option(
+            "--from",
+            "source",
+            type=click.Path(path_type=Path, dir_okay=False, exists=True),
+            metavar="FILE",
+            help="Look at a bundle instead of a cluster.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@diagnose.command()
+@click.argument("names", nargs=-1, metavar="[POOL…]")
+@_options
+@pass_session
+def pools(session: Session, /, names: tuple[str, ...], **given: Any) -> None:
+    """
+    Check pools, from the controller down to their guests.
+
+    All pools of a namespace, or some by name. Each check says what was seen, a verdict, and how to fix it; of several
+    problems mend the first one first.
+    """
+    from remuda.diagnose.checks import judge_pools
+
+    world = _look(session, **given)
+    if unknown := sorted(set(names) - {pool.name for pool in world.pools}):
+        known = ", ".join(pool.name for pool in world.pools) or "none"
+        raise NotFound(
+            f"there is no pool {', '.join(unknown)} in namespace {world.namespace}; there is: {known}"
+        )
+    _tell(session, judge_pools(world, names))
+
+
+@diagnose.command()
+@_options
+@pass_session
+def kubevirt(session: Session, /, **given: Any) -> None:
+    """
+    Check KubeVirt: whether it is whole, and nodes can run VMs.
+
+    It needs no pool, so it also tells beforehand whether a cluster will do.
+    """
+    from remuda.diagnose.checks import judge_kubevirt
+
+    _tell(session, judge_kubevirt(_look(session, **given)))
+
+
+def _tell(session: Session, findings: Iterable[Finding]) -> None:
+    found = tuple(findings)
+    session.show(report_of(found))
+    raise click.exceptions.Exit(exit_code(found))
+
+
+def _look(
+    session: Session, namespace: str | None, context: str | None, bundle: Path | None, source: Path | None
+) -> "World":
+    from remuda.diagnose.bundle import read_bundle, write_bundle
+
+    if source is not None:
+        if namespace or context or bundle:
+            raise BadInput("--from looks at a file: leave out --namespace, --context and --bundle")
+        return read_bundle(source)
+    with _progress(session) as tell:
+        world = asyncio.run(_collect(session, namespace, context, tell))
+    if bundle is not None:
+        write_bundle(bundle, world)
+        if not session.quiet:
+            click.echo(f"what was seen is in {bundle}; look it through before you hand it on", err=True)
+    return world
+
+
+async def _collect(
+    session: Session, namespace: str | None, context: str | None, tell: Callable[[str], None]
+) -> "World":
+    from remuda.diagnose.collect import Collector
+    from remuda.kube.client import Client
+    from remuda.kube.config import choose_namespace, find_access
+    from remuda.loop.clock import SystemClock
+
+    clock = SystemClock()
+    access = find_access(os.environ, clock, context=context)
+    chosen = choose_namespace(os.environ, access, namespace)
+    async with Client(access, clock, random.Random(), timeout=_TIMEOUT_S) as client:
+        return await Collector(client, chosen, _ask_circleci, tell).collect(session.now())
+
+
+async def _ask_circleci(url: str, token: str, job_class: str) -> "Asked":
+    from remuda.diagnose.world import Asked
+    from remuda.loop.clock import SystemClock
+    from remuda.sources.circleci.client import Client
+    from remuda.sources.circleci.errors import CircleError
+
+    try:
+        client = Client(url, lambda: token, SystemClock())
+    except BadInput as error:
+        return Asked("redirect", str(error))
+    try:
+        waiting, running = await client.unclaimed(job_class), await client.running(job_class)
+        listing = await client.agents(job_class)
+    except CircleError as error:
+        return Asked(error.outcome, str(error))
+    finally:
+        await client.close()
+    agents = {name: worker.connected_at or worker.since for name, worker in listing.workers.items()}
+    return Asked("answered", "", waiting, running, agents)
+
+
+@contextlib.contextmanager
+def _progress(session: Session) -> Iterator[Callable[[str], None]]:
+    """Say on a terminal what is being read, on one line that goes away."""
+    if session.quiet or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    try:
+        yield lambda what: click.echo(f"\r\x1b[Kreading {what} …", err=True, nl=False)
+    finally:
+        click.echo("\r\x1b[K", err=True, nl=False)

@@ -1,0 +1,59 @@
+"""A world in a file, for somebody else to look at; what is found in it is what was found live."""
+
+import gzip
+import os
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from remuda.diagnose.world import World
+from remuda.errors import BadInput
+
+FORMAT = "remuda-diagnosis/1"
+_LARGEST = 512 * 2**20
+
+
+class _Bundle(Struct, frozen=True):
+    format: str
+    world: World
+
+
+class _Labelled(Struct, frozen=True):
+    format: str = ""
+
+
+def write_bundle(path: Path, world: World) -> None:
+    """Write JSON, compressed when the name ends in .gz, for the owner alone."""
+    data = msgspec.json.format(msgspec.json.encode(_Bundle(FORMAT, world)), indent=1) + b"\n"
+    if path.suffix == ".gz":
+        data = gzip.compress(data, mtime=0)
+    try:
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:  # noqa: PTH123
+            file.write(data)
+    except OSError as error:
+        raise BadInput(f"--bundle: {path} cannot be written: {error.strerror}") from None
+
+
+def read_bundle(path: Path) -> World:
+    """A world that `write_bundle` wrote; `BadInput` when the file is anything else."""
+    try:
+        data = path.read_bytes()
+        if data.startswith(b"\x1f\x8b"):
+            with gzip.open(path) as file:
+                data = file.read(_LARGEST + 1)
+        if len(data) > _LARGEST:
+            raise BadInput(f"--from: {path} is larger than {_LARGEST // 2**20} MiB, which no bundle is")
+        label = msgspec.json.decode(data, type=_Labelled).format
+        if label != FORMAT:
+            raise BadInput(
+                f"--from: {path} is no bundle that this remuda reads ({label[:40] or 'no format'} instead of {FORMAT}): "
+                "make one with remuda diagnose pools --bundle FILE"
+            )
+        return msgspec.json.decode(data, type=_Bundle).world
+    except OSError as error:
+        raise BadInput(f"--from: {path} cannot be read: {error.strerror or error}") from None
+    except (ValueError, EOFError, RecursionError) as error:
+        raise BadInput(
+            f"--from: {path} is no bundle ({error}): make one with remuda diagnose pools --bundle FILE"
+        ) from None

@@ -1,0 +1,255 @@
+"""Whether Remuda itself runs, may do what it must, and finds the Secrets that pools refer to."""
+
+from collections.abc import Iterator
+
+from remuda.diagnose.checks.verdicts import Seen, counted, cut, listed
+from remuda.diagnose.pods import Container, Pod
+from remuda.diagnose.world import Pool, Ref, SecretKeys, World
+from remuda.model.times import MINUTE
+from remuda.output.findings import Finding
+
+IMAGE_REASONS = frozenset(
+    {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "RegistryUnavailable"}
+)
+_APP = "app.kubernetes.io/name"
+_LEAD_IS_OLD = MINUTE
+_LOG_LINES = 3
+_NO_KEYS = SecretKeys()
+
+
+def controller(world: World) -> Finding:
+    """Remuda's own pods: started, ready, and one of them leading."""
+    seen, namespace = Seen("controller"), world.namespace
+    leads = _leads(world)
+    if not world.controllers:
+        if leads and world.lead:
+            return seen.ok(f"{world.lead.holder} leads; it is no Deployment of namespace {namespace}")
+        if trouble := world.trouble("deployments", "leases"):
+            return seen.unread(world, trouble)
+        seen.add(
+            f"namespace {namespace} has no Deployment with the label {_APP}=remuda, and nobody holds the Lease remuda",
+            f"helm install remuda build/charts/remuda --namespace {namespace}, or name another --namespace",
+        )
+        return seen.problem("Remuda is not installed here")
+    if trouble := world.trouble("pods"):
+        return seen.unread(world, trouble)
+    _look_at_deployments(world, seen)
+    pods = [pod for pod in world.pods if pod.metadata.labels.get(_APP) == "remuda" and not pod.is_over]
+    ready = [pod for pod in pods if pod.is_ready]
+    for pod in pods:
+        if not pod.is_ready:
+            _look_at_pod(world, pod, seen)
+    if seen and not ready:
+        return seen.problem("the controller does not start")
+    if not ready:
+        seen.add("no pod of Remuda is there", f"kubectl describe deployment -n {namespace} -l {_APP}=remuda")
+        return seen.problem("the controller does not start")
+    if not leads and "leases" not in world.unread:
+        _nobody_leads(world, seen)
+        return seen.problem("pods are ready, and none of them leads")
+    if seen:
+        return seen.problem("some of the controller's pods are not ready")
+    holder = world.lead.holder if world.lead else "unknown"
+    return seen.ok(f"{counted(len(ready), 'pod')} ready, {holder} leads")
+
+
+def permissions(world: World) -> Finding:
+    """What the controller needs of the API server, by the table that `remuda rbac up` prints."""
+    seen = Seen("permissions")
+    if world.permissions is None:
+        return seen.unread(world, world.trouble("permissions") or ("permissions: they were not asked for",))
+    who = world.permissions.who
+    for verb in world.permissions.refused:
+        seen.add(
+            f"{who} may not {verb}",
+            f"remuda rbac up --namespace {world.namespace} | kubectl apply -f -, with a RoleBinding to {who}",
+        )
+    if seen:
+        return seen.problem(f"{counted(len(world.permissions.refused), 'permission')} missing")
+    return seen.ok(f"{who} may do all that remuda up needs")
+
+
+def secret_keys(world: World) -> Finding:
+    """The Secrets that pools and the controller refer to: there, with the keys that are meant."""
+    seen, wanted = Seen("secrets"), 0
+    if trouble := world.trouble("secrets", "runnerpools"):
+        return seen.unread(world, trouble)
+    for pool in world.pools:
+        for what, ref in _refs(pool):
+            wanted += 1
+            if told := _missing(world, ref):
+                seen.add(f"pool {pool.name}, {what}: {told}", _give(world, ref))
+        if pool.words.circleci is not None and pool.words.circleci.token is None and _lacks_token(world):
+            seen.add(
+                f"pool {pool.name} names no token for CircleCI, and the controller's environment has no CIRCLE_TOKEN",
+                "set source.circleci.token of the pool, or secrets.existing of the chart to a Secret with CIRCLE_TOKEN",
+            )
+    for deployment in world.controllers:
+        for ref in _env_refs(deployment.spec.template.spec.containers):
+            wanted += 1
+            if told := _missing(world, ref):
+                seen.add(f"Deployment {deployment.name}: {told}", _give(world, ref))
+    if seen:
+        return seen.problem("a Secret or a key of one is missing")
+    return seen.ok(f"{counted(wanted, 'reference')} to Secrets, all there")
+
+
+def pull_trouble(world: World, pod: Pod, seen: Seen) -> bool:
+    """Tell why a pod's images cannot be had, if so."""
+    waiting = {name: why for name, why in pod.waiting().items() if why in IMAGE_REASONS}
+    if not waiting:
+        return False
+    images = {item.name: item.image for item in (*pod.spec.containers, *pod.spec.init_containers)}
+    words = {item.name: item.state.waiting.message for item in pod.statuses if item.state.waiting}
+    names = [item.name for item in pod.spec.image_pull_secrets]
+    lacking = [name for name in names if name not in world.secrets] if "secrets" not in world.unread else []
+    for name, why in waiting.items():
+        fix = f"check that {images.get(name)} exists and that the nodes may pull it" + (
+            "" if names else "; a private registry needs imagePullSecrets"
+        )
+        seen.add(f"pod {pod.name}: {why} of {images.get(name)}: {words.get(name) or 'no reason given'}", fix)
+    for name in lacking:
+        seen.add(
+            f"pod {pod.name} names the pull secret {name}, which does not exist",
+            f"kubectl create secret docker-registry {name} -n {world.namespace} --docker-server=… --docker-username=… "
+            "--docker-password=…",
+        )
+    return True
+
+
+def _leads(world: World) -> bool:
+    lead = world.lead
+    return bool(
+        lead and lead.holder and lead.renewed_at is not None and world.at - lead.renewed_at < _LEAD_IS_OLD
+    )
+
+
+def _nobody_leads(world: World, seen: Seen) -> None:
+    lead = world.lead
+    told = "there is no Lease remuda"
+    if lead is not None:
+        age = f"{(world.at - lead.renewed_at) // 1000} s ago" if lead.renewed_at is not None else "never"
+        told = f"the Lease remuda of {lead.holder or 'nobody'} was renewed {age}"
+    seen.add(told, f"kubectl logs -n {world.namespace} -l {_APP}=remuda --tail=50; see the check permissions")
+
+
+def _look_at_deployments(world: World, seen: Seen) -> None:
+    for item in world.controllers:
+        if item.spec.replicas == 0:
+            seen.add(
+                f"Deployment {item.name} is scaled to 0",
+                f"kubectl scale deployment {item.name} -n {world.namespace} --replicas=1",
+            )
+        for condition in item.status.conditions:
+            if condition.type == "ReplicaFailure" and condition.status == "True":
+                seen.add(
+                    f"Deployment {item.name}: {condition.message}",
+                    "do what the message says: a quota, an admission policy or a missing ServiceAccount",
+                )
+
+
+def _look_at_pod(world: World, pod: Pod, seen: Seen) -> None:
+    if pull_trouble(world, pod, seen):
+        return
+    if pod.unplaced is not None:
+        seen.add(
+            f"pod {pod.name} has no node: {pod.unplaced.message}",
+            "add a node that fits, or change the chart's values",
+        )
+        return
+    for item in pod.statuses:
+        ended = item.state.terminated or item.last_state.terminated
+        waiting = item.state.waiting
+        if ended is not None and ended.exit_code == 2:
+            seen.add(
+                f"pod {pod.name}: container {item.name} ended with 2, which is bad input: {_last_words(world, pod)}",
+                "mend what it complains of; remuda validate FILE checks objects beforehand",
+            )
+        elif ended is not None:
+            seen.add(
+                f"pod {pod.name}: container {item.name} ended with {ended.exit_code} ({ended.reason}), "
+                f"{counted(item.restart_count, 'restart')}: {_last_words(world, pod)}",
+                f"kubectl logs -n {world.namespace} {pod.name} --previous",
+            )
+        elif waiting is not None and waiting.reason == "CreateContainerConfigError":
+            seen.add(f"pod {pod.name}: {waiting.message}", "make the Secret or ConfigMap that it names")
+        elif waiting is not None:
+            seen.add(f"pod {pod.name}: {waiting.reason} {waiting.message}", *_describe(world, pod))
+        elif not item.ready:
+            seen.add(
+                f"pod {pod.name}: container {item.name} runs and is not ready: {_last_words(world, pod)}",
+                *_describe(world, pod),
+            )
+    for line in world.warnings("Pod", pod.name)[-3:]:
+        seen.add(line)
+    if not pod.statuses:
+        seen.add(f"pod {pod.name} is {pod.status.phase or 'new'}", *_describe(world, pod))
+
+
+def _describe(world: World, pod: Pod) -> tuple[str]:
+    return (f"kubectl describe pod -n {world.namespace} {pod.name}",)
+
+
+def _last_words(world: World, pod: Pod) -> str:
+    lines = [line for line in world.logs.get(pod.name, "").splitlines() if line.strip()]
+    return cut(" / ".join(lines[-_LOG_LINES:])) or "it left no log"
+
+
+def _refs(pool: Pool) -> Iterator[tuple[str, Ref]]:
+    words = pool.words
+    if words.circleci and words.circleci.token:
+        yield "source.circleci.token", words.circleci.token
+    if words.vms and words.vms.token:
+        yield "provider.kubevirt.token", words.vms.token
+    if words.vms and words.vms.provisioner:
+        yield "provider.kubevirt.provisioner", words.vms.provisioner
+
+
+def _env_refs(containers: tuple[Container, ...]) -> Iterator[Ref]:
+    for container in containers:
+        for given in container.env_from:
+            if given.secret_ref and not given.secret_ref.optional:
+                yield Ref(given.secret_ref.name, "")
+        for item in container.env:
+            ref = item.value_from.secret_key_ref if item.value_from else None
+            if ref and not ref.optional:
+                yield Ref(ref.name, ref.key)
+
+
+def _missing(world: World, ref: Ref) -> str:
+    found = world.secrets.get(ref.secret)
+    if found is None:
+        return f"there is no Secret {ref.secret}"
+    if ref.key and ref.key not in found.keys:
+        return f"Secret {ref.secret} has no key {ref.key} (its keys: {listed(found.keys) or 'none'})"
+    if ref.key in found.empty:
+        return f"key {ref.key} of Secret {ref.secret} is empty"
+    return ""
+
+
+def _give(world: World, ref: Ref) -> str:
+    if ref.secret in world.secrets:
+        return (
+            f"kubectl patch secret {ref.secret} -n {world.namespace} "
+            f'-p \'{{"stringData":{{"{ref.key}":"VALUE"}}}}\''
+        )
+    return (
+        f"kubectl create secret generic {ref.secret} -n {world.namespace} --from-file={ref.key or 'KEY'}=FILE"
+    )
+
+
+def _lacks_token(world: World) -> bool:
+    """Whether no Deployment of ours can have CIRCLE_TOKEN; where a ConfigMap may bring it, nobody knows."""
+    for item in world.controllers:
+        for container in item.spec.template.spec.containers:
+            if any(given.name == "CIRCLE_TOKEN" for given in container.env):
+                return False
+            for source in container.env_from:
+                if source.config_map_ref is not None:
+                    return False
+                if (
+                    source.secret_ref
+                    and "CIRCLE_TOKEN" in world.secrets.get(source.secret_ref.name, _NO_KEYS).keys
+                ):
+                    return False
+    return bool(world.controllers)

@@ -1,0 +1,254 @@
+"""Whether there are nodes for VMs, whether they can run them, and why a VM that waits has none."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from remuda.diagnose.amounts import KVM, amounts
+from remuda.diagnose.checks.controller import pull_trouble
+from remuda.diagnose.checks.placing import Obstacle, Wish, obstacles, untolerated, wish_of
+from remuda.diagnose.checks.verdicts import Seen, counted, listed
+from remuda.diagnose.pods import Meta, Taint, Toleration
+from remuda.diagnose.world import COMPONENT, SCHEDULABLE, Node, World
+from remuda.output.findings import Finding
+
+_NESTED = (
+    "make a node pool whose machines have hardware virtualization, nested or bare metal; it is set when nodes are made, "
+    "never patched on: docs/kubevirt.md says how"
+)
+#: virt-handler has it by itself, and a patch replaces the list
+_CRITICAL = Toleration("CriticalAddonsOnly", "Exists")
+#: of this many VMs it is told why they wait
+_MOST = 5
+
+
+def nodes(world: World) -> Finding:
+    """Nodes that KubeVirt would put a VM on."""
+    seen = Seen("nodes")
+    if trouble := world.trouble("nodes"):
+        return seen.unread(world, trouble)
+    labelled = [node for node in world.nodes if node.metadata.labels.get(SCHEDULABLE) == "true"]
+    usable = [node for node in labelled if node.is_up]
+    if usable:
+        return seen.ok(
+            f"{counted(len(usable), 'node')} of {len(world.nodes)} take VMs",
+            (listed(n.name for n in usable),),
+        )
+    if not labelled:
+        seen.add(
+            f"none of {counted(len(world.nodes), 'node')} has the label {SCHEDULABLE}=true",
+            "virt-handler sets it where it runs: see the check virt-handler",
+        )
+    for node in labelled:
+        what = "cordoned" if node.spec.unschedulable else "not Ready"
+        seen.add(
+            f"node {node.name} is {what}",
+            f"kubectl uncordon {node.name}" if what == "cordoned" else f"mend {node.name}",
+        )
+    return seen.problem("no node takes VMs")
+
+
+def kvm(world: World) -> Finding:
+    """Nodes that have /dev/kvm to give, which they tell as allocatable."""
+    seen = Seen("kvm")
+    if trouble := world.trouble("nodes"):
+        return seen.unread(world, trouble)
+    asked = [node for node in world.nodes if node.metadata.labels.get(SCHEDULABLE) == "true"]
+    if not asked:
+        return seen.unknown("no node takes VMs", ("see the check nodes",))
+    has = {node.name: amounts(node.status.allocatable).get(KVM, 0) for node in asked}
+    lacking = [name for name, count in has.items() if not count]
+    if lacking and any(item.emulates for item in world.kubevirts):
+        return seen.ok(
+            "useEmulation is set: VMs run without /dev/kvm, many times slower",
+            (f"no KVM: {listed(lacking)}",),
+        )
+    if len(lacking) == len(has):
+        seen.add(f"{KVM} is not allocatable on: {listed(lacking)}", _NESTED)
+        return seen.problem("no node has /dev/kvm")
+    some = (f"no {KVM} on: {listed(lacking)}",) if lacking else ()
+    return seen.ok(f"{counted(len(has) - len(lacking), 'node')} with /dev/kvm", some)
+
+
+def virt_handler(world: World) -> Finding:
+    """KubeVirt's agent on every node that is meant for VMs."""
+    seen = Seen("virt-handler")
+    if trouble := world.trouble("nodes", "daemonsets", "kubevirt pods"):
+        return seen.unread(world, trouble)
+    if not world.handlers:
+        seen.add("there is no DaemonSet virt-handler", "see the checks kubevirt and operator")
+        return seen.problem("virt-handler is not there")
+    daemon_set = world.handlers[0]
+    tolerations = daemon_set.spec.template.spec.tolerations
+    running = {
+        pod.spec.node_name: pod.is_ready
+        for pod in world.component_pods
+        if pod.metadata.labels.get(COMPONENT) == "virt-handler"
+    }
+    for node in world.nodes:
+        if running.get(node.name) or not node.is_up or not _is_meant_for_vms(world, node):
+            continue
+        if node.name in running:
+            where = f"-n {daemon_set.metadata.namespace} -l {COMPONENT}=virt-handler"
+            seen.add(f"virt-handler on node {node.name} is not ready", f"kubectl describe pod {where}")
+            continue
+        seen.add(f"node {node.name} has no virt-handler" + _because(list(untolerated(node, tolerations))))
+        for taint in untolerated(node, tolerations):
+            seen.add(f"its DaemonSet does not tolerate {taint}", *_tolerate(world, taint))
+    status = daemon_set.status
+    if not seen and status.number_ready < max(1, status.desired_number_scheduled):
+        seen.add(
+            f"{status.number_ready} of {status.desired_number_scheduled} are ready",
+            f"kubectl get pods -A -l {COMPONENT}=virt-handler -o wide",
+        )
+    if seen:
+        return seen.problem("virt-handler is not where VMs should run")
+    return seen.ok(f"virt-handler is ready on {counted(status.number_ready, 'node')}")
+
+
+def placement(world: World) -> Finding:
+    """VMs that wait for a node, and pools whose VMs would: what is in the way, and how much is short."""
+    seen = Seen("placement")
+    if trouble := world.trouble("nodes", "pods"):
+        return seen.unread(world, trouble)
+    wishes = list(_waiting(world))
+    for wish, told in wishes[:_MOST]:
+        seen.add(f"{wish.name} has no node: {told}")
+        _explain(world, wish, seen)
+    if len(wishes) > _MOST:
+        seen.add(f"and {len(wishes) - _MOST} more wait")
+    if seen:
+        return seen.problem(f"{counted(len(wishes), 'VM')} without a node")
+    for wish in _wanted(world):
+        if world.nodes and all(list(obstacles(wish, node, None)) for node in world.nodes):
+            seen.add(f"a VM of {wish.name} would find no node, even an empty one")
+            _explain(world, wish, seen)
+    if seen:
+        return seen.problem("no node can take a VM of a pool")
+    known = (
+        ()
+        if world.taken is not None
+        else ("what pods on the nodes take is not known: only whole nodes were compared",)
+    )
+    return seen.ok("no VM waits for a node", known)
+
+
+def images(world: World) -> Finding:
+    """Images of VMs that cannot be pulled."""
+    seen = Seen("images")
+    if trouble := world.trouble("pods"):
+        return seen.unread(world, trouble)
+    launchers = [pod for pod in world.pods if pod.metadata.labels.get(COMPONENT) == "virt-launcher"]
+    failing = sum(pull_trouble(world, pod, seen) for pod in launchers)
+    if seen:
+        return seen.problem(f"images of {counted(failing, 'VM')} cannot be pulled")
+    return seen.ok(f"no image of {counted(len(launchers), 'VM')} is missing")
+
+
+def _waiting(world: World) -> Iterator[tuple[Wish, str]]:
+    for pod in world.pods:
+        if pod.metadata.labels.get(COMPONENT) == "virt-launcher" and pod.unplaced is not None:
+            yield wish_of(pod), pod.unplaced.message
+
+
+def _wanted(world: World) -> Iterator[Wish]:
+    """The least that VMs of pools will ask for."""
+    emulates = any(item.emulates for item in world.kubevirts)
+    for pool in world.pools:
+        vms = pool.words.vms
+        if vms is not None and vms.asks:
+            asks = {name: value for name, value in vms.asks.items() if not (emulates and name == KVM)}
+            selector = {**vms.node_selector, SCHEDULABLE: "true"}
+            yield Wish(f"pool {pool.name}", asks, selector, vms.tolerations)
+
+
+def _explain(world: World, wish: Wish, seen: Seen) -> None:
+    """What is in the way node by node, nearest first, and what to do about the nearest."""
+    found = sorted(
+        ((node, list(obstacles(wish, node, world.taken))) for node in world.nodes),
+        key=lambda item: (len(item[1]), _shortage(item[1]), item[0].name),
+    )
+    for node, what in found[:_MOST]:
+        if what:
+            seen.add(f"node {node.name} " + " and ".join(item.told for item in what))
+    if found:
+        node, what = found[0]
+        seen.advise(*(_cure(node, item) for item in what))
+
+
+def _is_meant_for_vms(world: World, node: Node) -> bool:
+    """A node that KubeVirt uses already, or that is set apart for VMs by a taint or a pool's selector."""
+    if node.metadata.labels.get(SCHEDULABLE) == "true":
+        return True
+    if any("kubevirt" in taint.key for taint in node.spec.taints):
+        return True
+    for pool in world.pools:
+        vms = pool.words.vms
+        if vms is None:
+            continue
+        labels = node.metadata.labels
+        if vms.node_selector and all(labels.get(key) == value for key, value in vms.node_selector.items()):
+            return True
+        if any(item.covers(taint) for item in vms.tolerations if item.key for taint in node.spec.taints):
+            return True
+    return False
+
+
+def _because(taints: list[Taint]) -> str:
+    return f": it has the taint {listed(map(str, taints))}" if taints else ""
+
+
+def _shortage(what: list[Obstacle]) -> int:
+    return sum(by for item in what for by in item.short.values())
+
+
+def _cure(node: Node, item: Obstacle) -> str:
+    match item.kind:
+        case "label":
+            return (
+                f"let virt-handler run on {node.name}, which then gets the label: see the check virt-handler"
+            )
+        case "down":
+            return f"kubectl uncordon {node.name}" if node.spec.unschedulable else f"mend node {node.name}"
+        case "taint" if item.taint is not None:
+            return f"give the pool's spec the toleration {_json(_toleration(item.taint))}"
+        case "room" if item.is_too_small:
+            return f"use bigger nodes, or ask for less: {node.name} is nearest, and too small even when it is empty"
+        case "room":
+            return f"add nodes, or free some of {node.name}, or lower max or a Ceiling so that nothing waits in vain"
+        case _:
+            return f"label node {node.name} so, or change nodeSelector and affinity of the pool's spec"
+
+
+def _toleration(taint: Taint) -> dict[str, str]:
+    given = {"key": taint.key, "operator": "Equal" if taint.value else "Exists", "value": taint.value}
+    return {name: value for name, value in (given | {"effect": taint.effect}).items() if value}
+
+
+def _tolerate(world: World, taint: Taint) -> Iterator[str]:
+    """Through the KubeVirt object: its operator would undo a change of the DaemonSet."""
+    given = {_CRITICAL: None}
+    for handler in world.handlers:
+        given.update(dict.fromkeys(handler.spec.template.spec.tolerations))
+    tolerations = [*map(_plain, given), _toleration(taint)]
+    patch = {"spec": {"template": {"spec": {"tolerations": tolerations}}}}
+    whole = {
+        "resourceType": "DaemonSet",
+        "resourceName": "virt-handler",
+        "type": "strategic",
+        "patch": _json(patch),
+    }
+    item = next((found.metadata for found in world.kubevirts), Meta("kubevirt", "kubevirt"))
+    body = _json({"spec": {"customizeComponents": {"patches": [whole]}}})
+    yield (
+        f"kubectl patch kubevirt {item.name} -n {item.namespace} --type=merge -p '{body}' (with the patches that are there "
+        "already; never patch the DaemonSet itself)"
+    )
+
+
+def _plain(toleration: Toleration) -> dict[str, str]:
+    return {name: value for name, value in msgspec.structs.asdict(toleration).items() if value}
+
+
+def _json(data: object) -> str:
+    return msgspec.json.encode(data).decode()

@@ -1,0 +1,95 @@
+"""Whether a node takes a pod, and if not, everything that is in the way, as the scheduler sees it."""
+
+from collections.abc import Iterator, Mapping
+
+from msgspec import Struct
+
+from remuda.diagnose.amounts import Amounts, amounts, asks_of, told_amount
+from remuda.diagnose.pods import Match, Pod, Taint, Term, Toleration
+from remuda.diagnose.world import SCHEDULABLE, Node
+from remuda.model.labels import Operator, Requirement
+
+#: taints that keep new pods away; a soft one does not
+_HARD = ("NoSchedule", "NoExecute")
+
+
+class Wish(Struct, frozen=True):
+    """Something that wants a place."""
+
+    name: str
+    asks: Amounts
+    node_selector: Mapping[str, str] = {}
+    tolerations: tuple[Toleration, ...] = ()
+    terms: tuple[Term, ...] = ()
+
+
+class Obstacle(Struct, frozen=True):
+    """One reason why a node does not take a wish; `short` is by how much of what, for want of room."""
+
+    kind: str
+    told: str
+    taint: Taint | None = None
+    short: Amounts = {}
+    is_too_small: bool = False
+
+
+def wish_of(pod: Pod) -> Wish:
+    """What a pod asks for."""
+    spec = pod.spec
+    return Wish(pod.name, asks_of(spec), spec.node_selector, spec.tolerations, spec.required_terms)
+
+
+def obstacles(wish: Wish, node: Node, taken: Mapping[str, Amounts] | None) -> Iterator[Obstacle]:
+    """All that keeps a node from taking a wish. Without knowing what is `taken`, only what it could hold empty counts."""
+    labels = node.metadata.labels
+    if labels.get(SCHEDULABLE) != "true" and wish.node_selector.get(SCHEDULABLE) == "true":
+        yield Obstacle("label", f"has no label {SCHEDULABLE}=true")
+    if not node.is_up:
+        yield Obstacle("down", "is cordoned" if node.spec.unschedulable else "is not Ready")
+    for taint in untolerated(node, wish.tolerations):
+        yield Obstacle("taint", f"has the taint {taint}, which is not tolerated", taint)
+    for key, value in wish.node_selector.items():
+        if key != SCHEDULABLE and labels.get(key) != value:
+            yield Obstacle("selector", f"has no label {key}={value}")
+    if wish.terms and not any(_holds(term, node) for term in wish.terms):
+        yield Obstacle("affinity", "does not meet the required node affinity")
+    yield from _room(wish, node, taken)
+
+
+def untolerated(node: Node, tolerations: tuple[Toleration, ...]) -> Iterator[Taint]:
+    """The hard taints of a node that nothing in the list covers; those of a node that is down are told otherwise."""
+    for taint in node.spec.taints:
+        is_state = taint.key.startswith("node.kubernetes.io/")
+        if taint.effect in _HARD and not is_state and not any(item.covers(taint) for item in tolerations):
+            yield taint
+
+
+def _room(wish: Wish, node: Node, taken: Mapping[str, Amounts] | None) -> Iterator[Obstacle]:
+    whole = amounts(node.status.allocatable)
+    used = (taken or {}).get(node.name, {})
+    free = {name: max(0, whole.get(name, 0) - used.get(name, 0)) for name in wish.asks}
+    short = {name: value - free[name] for name, value in wish.asks.items() if value > free[name]}
+    if short:
+        told = ", ".join(
+            f"{told_amount(name, by)} too little ({told_amount(name, free[name])} free of "
+            f"{told_amount(name, whole[name])}, {told_amount(name, wish.asks[name])} asked for)"
+            if whole.get(name)
+            else f"no {name}"
+            for name, by in sorted(short.items())
+        )
+        is_too_small = any(value > whole.get(name, 0) for name, value in wish.asks.items())
+        yield Obstacle("room", f"has {told}", short=short, is_too_small=is_too_small)
+
+
+def _holds(term: Term, node: Node) -> bool:
+    fields = {"metadata.name": node.name}
+    return all(_meets(item, node.metadata.labels) for item in term.match_expressions) and all(
+        _meets(item, fields) for item in term.match_fields
+    )
+
+
+def _meets(match: Match, labels: Mapping[str, str]) -> bool:
+    try:
+        return Requirement(match.key, Operator(match.operator), match.values).matches(labels)
+    except ValueError:
+        return False
