@@ -155,3 +155,16 @@ def test_kubectl_shows_the_numbers_of_a_pool(defined: Cluster, namespace: str) -
     headings, row = str(shown).splitlines()[:2]
     assert headings.split() == ["NAME", "DESIRED", "READY", "BUSY", "WAITING", "CEILING", "AGE"]
     assert row.split()[:6] == ["shell", "7", "6", "5", "4", "roof"]
+
+
+def test_the_class_of_circleci_runners_stays(defined: Cluster, namespace: str) -> None:
+    token = {"secret": "s", "key": "k"}
+    runners = pool(source={"circleci": {}}, provider={"kubevirt": {"spec": {"domain": {}}, "token": token}})
+    assert refused(defined, namespace, runners) is None
+    path = f"/apis/remuda.dev/v1alpha1/namespaces/{namespace}/runnerpools"
+    assert defined.request("POST", path, runners).status == 201
+    content = "application/merge-patch+json"
+    other = defined.request("PATCH", f"{path}/shell", {"spec": {"class": "a/c"}}, content_type=content)
+    assert other.status == 422
+    assert "cannot be changed" in other.text
+    assert defined.request("PATCH", f"{path}/shell", {"spec": {"max": 9}}, content_type=content).status == 200

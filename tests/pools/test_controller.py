@@ -13,7 +13,7 @@ from tests.builders import policy, settings
 from remuda.errors import Unavailable
 from remuda.model.jobs import Finished
 from remuda.model.machines import Machine, Order, State, Supplied
-from remuda.model.needs import Need, Worker
+from remuda.model.needs import Need, Reading, Worker
 from remuda.model.plans import Operation, Outcome, Reason
 from remuda.pools.controller import PoolsJob, _machine, _own
 from remuda.pools.decide import decide
@@ -360,5 +360,80 @@ def test_a_provider_that_no_pool_needs_may_say_nothing() -> None:
             {"queue": room.source}, {"sim": silent}, dict, room.clock, PoolMeters(CollectorRegistry())
         )
         assert (await job.observe(())).pools == ()
+
+    live(story)
+
+
+class Agents:
+    """A source that does not know everything: it says who works, of the classes that it is asked about."""
+
+    exact = False
+
+    def __init__(self) -> None:
+        self.reading = Reading({}, {})
+        self.closed: list[tuple[str, int]] = []
+        self.forgotten: list[str] = []
+
+    async def read(self) -> Reading:
+        return self.reading
+
+    async def close(self, machine: str, made_at: int = 0) -> bool:
+        self.closed.append((machine, made_at))
+        return False
+
+    async def forget(self, machine: str) -> None:
+        self.forgotten.append(machine)
+
+
+def test_machines_of_a_pool_that_is_gone_are_asked_about_where_they_take_their_work() -> None:
+    async def story(room: Room) -> None:
+        agents = Agents()
+        job = PoolsJob(
+            {"queue": room.source, "ci": agents},
+            {
+                "other": SimProvider(room.clock, random.Random(1), room.faults, room, room.hold, room.start),
+                "sim": room.provider,
+            },
+            dict,
+            room.clock,
+            PoolMeters(CollectorRegistry()),
+            {"sim": "ci"},
+        )
+        await room.make()
+        (machine,) = (await job.observe(())).pools[0].machines
+        assert machine.state is State.IDLE
+        delete = Delete(target="a-1", expects=str(machine.created_at), reason=REASON, pool="a")
+        assert (await job.act(Operation(1, delete))).status == "refused"
+        close = Close(target="a-1", expects="idle", reason=REASON, pool="a")
+        assert (await job.act(Operation(2, close))).status == "refused"
+        assert agents.closed == [("a-1", machine.created_at)] * 2
+        assert (await room.source.read()).workers == {}, "the queue never heard of it"
+
+    live(story)
+
+
+@pytest.mark.parametrize(
+    ("template", "state", "is_sure"),
+    [
+        pytest.param("t", State.CREATING, True, id="of the pool's template, it boots until it is listed"),
+        pytest.param("new", State.IDLE, False, id="of an older one, it may be of a class that is not listed"),
+    ],
+)
+def test_nobody_is_taken_for_idle_whose_class_may_not_be_listed(
+    template: str, state: State, is_sure: bool
+) -> None:
+    async def story(room: Room) -> None:
+        agents = Agents()
+        agents.reading = Reading({"class-a": Need(0, 0)}, {}, frozenset({"class-a"}))
+        job = PoolsJob(
+            {"ci": agents}, {"sim": room.provider}, dict, room.clock, PoolMeters(CollectorRegistry())
+        )
+        setup = msgspec.structs.replace(SETUP.pools["a"], source="ci", template=template)
+        job.setups = {"a": setup}
+        await room.make()
+        (seen,) = (await job.observe(())).pools
+        assert seen.need is not None
+        assert seen.machines[0].state is state
+        assert (seen.need.unsure_since is None) == is_sure
 
     live(story)

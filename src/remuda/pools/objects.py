@@ -183,6 +183,11 @@ RUNNER_POOL_RULES = (
     ),
     Rule(
         "",
+        "!has(self.source.circleci) || self.class == oldSelf.class",
+        "the class of CircleCI runners cannot be changed: who of the VMs works would not be known; make another pool",
+    ),
+    Rule(
+        "",
         "!has(self.source.circleci) || !has(self.singleTask) || self.singleTask",
         "a CircleCI runner takes one task: leave singleTask out",
     ),
