@@ -1,7 +1,8 @@
 """
 The composition root: objects → adapters → loops, and everything one process is.
 
-Nothing else builds adapters or knows more than one job. `App.run` lives until it is told to stop, reloads its files
+`remuda.runners` builds the adapters that only a cluster can feed, `remuda.rehearsal` the same for one cycle that changes
+nothing; nobody else knows more than one job. `App.run` lives until it is told to stop, reloads its files
 when they change, and leaves machines running for the next start.
 """
 

@@ -136,7 +136,9 @@ def up(
             if watches and not sys.stdout.isatty():
                 stop.set()  # the terminal is gone: nobody asks for a reload
             else:
-                reloads.add(asyncio.ensure_future(app.reload()))
+                reload = asyncio.ensure_future(app.reload())
+                reloads.add(reload)
+                reload.add_done_callback(reloads.discard)
 
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hang_up)
         if not watches:

@@ -191,7 +191,7 @@ def check_pool(pool: Object[Any]) -> Iterator[tuple[str, str]]:
             "circleci and kubevirt go together: tasks of CircleCI are served by VMs that claim them",
         )
     elif not isinstance(source, UnsetType) and not isinstance(provider, UnsetType):
-        yield from check_runner(pool.name, spec.class_, source, provider)
+        yield from check_runner(pool.name, spec.class_, provider)
         if not spec.single_task:
             yield "spec.singleTask", "a CircleCI runner takes one task: leave it out"
     for index, window in enumerate(spec.schedules):

@@ -72,11 +72,8 @@ class KubevirtProvider(Struct, frozen=True, forbid_unknown_fields=True, rename="
     ] = UNSET
 
 
-def check_runner(
-    name: str, job_class: str, source: CircleciSource, provider: KubevirtProvider
-) -> Iterator[tuple[str, str]]:
+def check_runner(name: str, job_class: str, provider: KubevirtProvider) -> Iterator[tuple[str, str]]:
     """Problems of a pool of CircleCI runners on KubeVirt."""
-    del source
     if "/" not in job_class:
         yield "spec.class", f"CircleCI's classes have two parts, like my-org/{job_class}"
     if len(name) > _LONGEST_POOL_NAME:

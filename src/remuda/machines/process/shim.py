@@ -352,7 +352,7 @@ class Shim:
         started_at: int,
         notes: list[str],
     ) -> None:
-        """Write the result down, then tell Remuda."""
+        """Tell Remuda the result; it is written down only if nobody takes it soon."""
         output.close()
         notes += [output.trouble] if output.trouble else []
         self.finished = self.last = {

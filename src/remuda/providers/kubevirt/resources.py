@@ -87,16 +87,6 @@ class Vm(Thing, frozen=True, gc=False):
         return bool(self.owner_uid) or self.metadata.labels.get(MANAGED_BY) == OURS
 
     @property
-    def is_out(self) -> bool:
-        """Whether no pool has it or may claim it."""
-        meta = self.metadata
-        return (
-            not self.owner_uid
-            and POOL_FINALIZER not in meta.finalizers
-            and meta.labels.get(MEMBER) in (None, OUT)
-        )
-
-    @property
     def is_going(self) -> bool:
         """Whether it was deleted, and only waits for its end."""
         return self.metadata.deletion_timestamp is not None
