@@ -1,0 +1,47 @@
+"""Findings as words, data and an exit code."""
+
+import io
+
+import pytest
+
+from remuda.output.findings import Finding, Verdict, exit_code, report_of
+from remuda.output.show import show
+
+FINE = Finding("pools", "ok", "all is well")
+WRONG = Finding("nodes", "problem", "no node", ("node a | is down",), ("mend it",))
+DARK = Finding("guests", "unknown", "nobody knows", ("no console",))
+
+
+def printed(*findings: Finding, form: str = "table") -> str:
+    out = io.StringIO()
+    show(report_of(findings), form, out=out)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(("verdict", "code"), [("ok", 0), ("unknown", 0), ("problem", 1)])
+def test_only_a_problem_is_a_failure(verdict: Verdict, code: int) -> None:
+    assert exit_code([FINE, Finding("x", verdict, "so")]) == code
+
+
+def test_a_person_reads_every_check_and_then_problems_first() -> None:
+    assert printed(FINE, DARK, WRONG).splitlines() == [
+        "CHECK    VERDICT   WHAT",
+        "pools    ok        all is well",
+        "guests   unknown   nobody knows",
+        "nodes    problem   no node",
+        "",
+        "nodes: no node",
+        "       DETAILS",
+        "seen   node a | is down",
+        "fix    mend it",
+        "",
+        "guests: nobody knows",
+        "       DETAILS",
+        "seen   no console",
+    ]
+
+
+def test_a_program_gets_all_of_it() -> None:
+    assert '"problems": 1' in printed(FINE, WRONG, form="json")
+    assert "problems: 1" in printed(FINE, WRONG, form="yaml")
+    assert "| seen | node a \\| is down |" in printed(WRONG, form="markdown")
