@@ -306,11 +306,13 @@ class Silent:
     def __init__(self, room: Room) -> None:
         self.inner: Provider = room.provider
         self.is_silent = False
+        self.made_for: str | None = None
 
     async def list(self) -> tuple[Supplied, ...]:
         if self.is_silent:
             raise Unavailable("KubeVirt is not installed")
-        return await self.inner.list()
+        found = await self.inner.list()
+        return tuple(msgspec.structs.replace(item, job_class=self.made_for) for item in found)
 
     async def create(self, order: Order) -> None:
         await self.inner.create(order)
@@ -413,23 +415,23 @@ def test_machines_of_a_pool_that_is_gone_are_asked_about_where_they_take_their_w
 
 
 @pytest.mark.parametrize(
-    ("template", "state", "is_sure"),
+    ("made_for", "state", "is_sure"),
     [
-        pytest.param("t", State.CREATING, True, id="of the pool's template, it boots until it is listed"),
-        pytest.param("new", State.IDLE, False, id="of an older one, it may be of a class that is not listed"),
+        pytest.param("class-a", State.CREATING, True, id="of the pool's class, it boots until it is listed"),
+        pytest.param(None, State.CREATING, True, id="so does one whose class is not told"),
+        pytest.param("class-b", State.IDLE, False, id="another class is not listed any more"),
     ],
 )
-def test_nobody_is_taken_for_idle_whose_class_may_not_be_listed(
-    template: str, state: State, is_sure: bool
+def test_nobody_is_taken_for_idle_whose_class_is_not_listed(
+    made_for: str | None, state: State, is_sure: bool
 ) -> None:
     async def story(room: Room) -> None:
         agents = Agents()
         agents.reading = Reading({"class-a": Need(0, 0)}, {}, frozenset({"class-a"}))
-        job = PoolsJob(
-            {"ci": agents}, {"sim": room.provider}, dict, room.clock, PoolMeters(CollectorRegistry())
-        )
-        setup = msgspec.structs.replace(SETUP.pools["a"], source="ci", template=template)
-        job.setups = {"a": setup}
+        provider = Silent(room)
+        provider.made_for = made_for
+        job = PoolsJob({"ci": agents}, {"sim": provider}, dict, room.clock, PoolMeters(CollectorRegistry()))
+        job.setups = {"a": msgspec.structs.replace(SETUP.pools["a"], source="ci")}
         await room.make()
         (seen,) = (await job.observe(())).pools
         assert seen.need is not None

@@ -111,6 +111,8 @@ class Supplied(Struct, frozen=True, gc=False):
     trouble: str = ""
     #: the order it was made for, where that is not its name; empty when nobody can tell
     order: str | None = None
+    #: the class it was made for, where the provider can tell
+    job_class: str | None = None
 
 
 class Order(Struct, frozen=True):

@@ -102,10 +102,10 @@ class PoolsJob:
         """
         The machines of each pool; and the pools with a ready machine of which nobody says whether it works.
 
-        Its class is not asked about any more: it has an older template, or its pool is gone.
+        Its class is not asked about any more: its pool is gone, or was made anew for another class.
         """
         registering = {
-            setup.name: setup.template
+            setup.name: setup.job_class
             for setup in self.setups.values()
             if setup.job_class in readings[setup.source].registering
         }
@@ -115,13 +115,14 @@ class PoolsJob:
         for provider, listed in self._listed.items():
             source = self._partner(provider)
             workers, is_exact = readings[source].workers, self._sources[source].exact
-            pool, template, found = None, None, list[Machine]()
+            pool, listed_class, found = None, None, list[Machine]()
             for supplied in listed:
                 name = supplied.name
                 if supplied.pool != pool:  # machines of one pool mostly come one after another
                     pool = supplied.pool
-                    template, found = registering.get(pool), machines[pool]
-                worker, is_listed = workers.get(name), supplied.template == template
+                    listed_class, found = registering.get(pool), machines[pool]
+                worker = workers.get(name)
+                is_listed = listed_class is not None and supplied.job_class in (None, listed_class)
                 joined = before.get(name)
                 if (
                     joined is None
@@ -171,7 +172,11 @@ class PoolsJob:
         # Of a pool that nobody configures any more, any provider may have the machines.
         told = blind.get(setup.provider, "") if setup else "; ".join(blind.values())
         unseen = setup is not None and setup.provider not in self._listed
-        return PoolSeen(name, need, tuple(machines), overrides.get(name, _NO_HAND), told, unseen)
+        override = overrides.get(name, _NO_HAND)
+        if override.finish_rollout is not None and not any(map(override.removes, machines)):
+            # The order was carried out.
+            override = structs.replace(override, finish_rollout=None, finish_rollout_at=0)
+        return PoolSeen(name, need, tuple(machines), override, told, unseen)
 
     def decide(
         self, seen: Snapshot, memory: Memory, policy: Policy, now: Instant

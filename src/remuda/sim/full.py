@@ -13,9 +13,10 @@ from remuda.pools.decide.target import bounds_in_force
 from remuda.pools.decide.world import Override
 from remuda.pools.overrides import set_override
 from remuda.pools.policy import Setup
+from remuda.sim.history import Summary
 from remuda.sim.process import Process, SimFiles
 from remuda.sim.scenario import Arrival, Event, Hand, Jump, Pause, Reload, Scenario, changed
-from remuda.sim.world import Summary, World
+from remuda.sim.world import World
 from remuda.sources.queue import rows
 from remuda.sources.queue.queue import Answer, Queue
 
@@ -107,7 +108,8 @@ class FullWorld(World):
             case Hand():
                 override = event.override
                 if event.rolls_out:
-                    override = Override(finish_rollout=self.setup.pools[event.pool].template)
+                    template = self.setup.pools[event.pool].template
+                    override = Override(finish_rollout=template, finish_rollout_at=self.clock.now())
                 await self._set_override(event.pool, override)
             case Jump():
                 self.watch.note("jump", event.ms)

@@ -6,10 +6,11 @@ from remuda.ledger.record import Notebook
 from remuda.model.jobs import Finished
 from remuda.pools.decide.world import Memory, Policy, PoolAction, Snapshot
 from remuda.pools.meters import PoolMeters
+from remuda.sim.history import Summary
 from remuda.sim.process import WatchedJob, make_loop, terms_of
 from remuda.sim.scenario import Arrival, Event, Scenario
 from remuda.sim.source import SimSource
-from remuda.sim.world import Summary, World
+from remuda.sim.world import World
 from remuda.sources.queue.queue import Answer
 
 

@@ -12,12 +12,13 @@ from remuda.model.times import MINUTE
 from remuda.pools.decide.world import Bounds, Policy, PoolPolicy
 from remuda.pools.policy import Setup
 from remuda.sim.full import FullWorld
+from remuda.sim.history import Summary
 from remuda.sim.light import LightWorld
 from remuda.sim.loop import run
 from remuda.sim.provider import Behaviour
 from remuda.sim.scenario import Arrival, Scenario, hostile, pool_setup
 from remuda.sim.watch import Violation
-from remuda.sim.world import Summary, World
+from remuda.sim.world import World
 
 __all__ = ["Scenario", "Summary", "Violation", "day", "hostile", "simulate"]
 

@@ -1,9 +1,4 @@
-"""
-The simulated process: the real queue, ledger, loop and controller over a store that outlives them.
-
-It can die at every step. From that moment nothing it does has any effect; what it had committed or asked a provider
-for stays. Machines go on meanwhile, and the next process starts from the store.
-"""
+"""The simulated process: the real queue, ledger, loop and controller over a store that outlives them."""
 
 import asyncio
 import random
@@ -13,9 +8,8 @@ from typing import Any, TypeAlias, TypeVar
 
 from prometheus_client import CollectorRegistry
 
-from remuda.errors import Unavailable
 from remuda.ledger.record import Ledger
-from remuda.ledger.store import InlineStore, Write
+from remuda.ledger.store import InlineStore
 from remuda.loop.clock import Clock
 from remuda.loop.job import Recorder
 from remuda.loop.logs import Log
@@ -23,7 +17,6 @@ from remuda.loop.loop import Loop, Pace, Tools
 from remuda.loop.metrics import LoopMetrics
 from remuda.loop.steps import Reach
 from remuda.model.jobs import Finished
-from remuda.model.machines import Order, Supplied
 from remuda.model.plans import Plan
 from remuda.model.times import Instant
 from remuda.pools.controller import LOOP, PoolsJob
@@ -34,13 +27,13 @@ from remuda.pools.overrides import overrides
 from remuda.pools.policy import Setup
 from remuda.pools.ports import Provider
 from remuda.sim.faults import Crash, Faults
+from remuda.sim.life import Life, PoolsLoop, Reached
 from remuda.sim.watch import Watch
 from remuda.sources.queue.output import JobFiles
 from remuda.sources.queue.queue import Queue, Terms
 
 T = TypeVar("T")
 
-PoolsLoop: TypeAlias = Loop[Snapshot, Memory, Policy, PoolAction]
 PoolsRecorder: TypeAlias = Recorder[Snapshot, Memory, Policy, PoolAction]
 
 
@@ -103,91 +96,7 @@ class SimFiles(JobFiles):
         return self._results.get((job, attempt))
 
 
-class SimStore:
-    """A process's hold on the store: one writer, first come, first served, that is slow and dies with the process."""
-
-    def __init__(self, process: "Process", inner: InlineStore) -> None:
-        self._process = process
-        self._inner = inner
-        self._asked: asyncio.Queue[tuple[Write[Any], asyncio.Future[Any]]] = asyncio.Queue()
-        self._unanswered: set[asyncio.Future[Any]] = set()
-
-    async def write(self, change: Write[T], *, durable: bool = True) -> T:
-        """Wait for the writer; cancelling the caller does not undo the write."""
-        del durable
-        self._process.check_alive()
-        answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._unanswered.add(answer)
-        answer.add_done_callback(self._unanswered.discard)
-        self._asked.put_nowait((change, answer))
-        return await answer
-
-    def abandon(self) -> None:
-        """Nobody will be answered any more."""
-        for answer in tuple(self._unanswered):
-            answer.cancel()
-
-    def read(self, question: Write[T]) -> T:
-        """Answer from what is committed."""
-        return self._inner.read(question)
-
-    async def work(self) -> None:
-        """Commit batch after batch, answering in order."""
-        while True:
-            batch = [await self._asked.get()]
-            while not self._asked.empty():
-                batch.append(self._asked.get_nowait())
-            try:
-                await self._process.reach("store.commit")
-            except Unavailable as error:
-                for _, answer in batch:
-                    _settle(answer, error)
-                continue
-            answers: list[Any] = []
-            for change, _ in batch:
-                try:
-                    answers.append(await self._inner.write(change))
-                except Exception as error:  # noqa: BLE001 - belongs to whoever asked
-                    answers.append(error)
-            await self._process.reach("store.committed")
-            for (_, answer), result in zip(batch, answers, strict=True):
-                _settle(answer, result)
-
-
-def _settle(answer: asyncio.Future[Any], result: object) -> None:
-    if answer.done():
-        return
-    if isinstance(result, Exception):
-        answer.set_exception(result)
-    else:
-        answer.set_result(result)
-
-
-class _Reach:
-    """A process's hold on a provider: once it is dead, its calls reach nobody."""
-
-    def __init__(self, process: "Process", inner: Provider) -> None:
-        self._process = process
-        self._inner = inner
-
-    async def list(self) -> tuple[Supplied, ...]:
-        self._process.check_alive()
-        return await self._inner.list()
-
-    async def create(self, order: Order) -> None:
-        self._process.check_alive()
-        await self._inner.create(order)
-
-    async def delete(self, name: str, created_at: int, *, at_once: bool = False) -> bool:
-        self._process.check_alive()
-        return await self._inner.delete(name, created_at, at_once=at_once)
-
-    async def console(self, name: str) -> bytes:
-        self._process.check_alive()
-        return await self._inner.console(name)
-
-
-class Process:
+class Process(Life):
     """One life of the process, from start to death."""
 
     def __init__(
@@ -201,22 +110,18 @@ class Process:
         seed: int,
         pace: Pace,
     ) -> None:
-        self.is_alive = True
-        self._dead = asyncio.Event()
-        self._faults = faults
-        self._tasks: set[asyncio.Task[Any]] = set()
-        self._store = SimStore(self, store)
+        super().__init__(store, faults)
         self.queue = Queue(self._store, SimFiles(watch.results), clock, self._wake, self.reach)
         self._job = WatchedJob(
             {"queue": self.queue},
-            {"sim": _Reach(self, provider)},
+            {"sim": Reached(self, provider)},
             lambda: store.read(overrides),
             clock,
             PoolMeters(CollectorRegistry()),
         )
         self._job.watch = watch
         self.ledger = Ledger(self._store, LOOP, POOL_KINDS)
-        self.loop: PoolsLoop = make_loop(
+        self.loop = make_loop(
             self._job, self.ledger, setup.policy, clock, seed, pace, self.reach, watch.heard
         )
         self.follow(setup)
@@ -229,47 +134,6 @@ class Process:
         self._job.setups = setup.pools
         self.queue.serve(terms_of(setup))
         self.loop.follow(setup.policy)
-
-    async def run(self) -> None:
-        """Live until death."""
-        self.start(self._store.work())
-        self.start(self.loop.run())
-        await self._dead.wait()
-        for task in self._tasks:
-            task.cancel()
-        self._store.abandon()
-
-    def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """A task that ends with the process."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
-        return task
-
-    def _ended(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled():
-            task.exception()
-
-    async def reach(self, point: str) -> None:
-        """A step that a crash could follow."""
-        self.check_alive()
-        try:
-            await self._faults.reach(point)
-        except Crash:
-            self.die()
-            raise
-        self.check_alive()
-
-    def check_alive(self) -> None:
-        """Raise `Crash` in whatever a dead process still tries."""
-        if not self.is_alive:
-            raise Crash("the process is dead")
-
-    def die(self) -> None:
-        """Die now: whatever was not committed is gone."""
-        self.is_alive = False
-        self._dead.set()
 
     async def answer(self, work: Coroutine[Any, Any, T], *, is_noticed: bool = True) -> T:
         """

@@ -151,7 +151,7 @@ def _setup(dice: random.Random) -> Setup:
     for number in range(dice.randint(2, 6)):
         name = f"pool{number}"
         ceiling = dice.choice((*ceilings, None)) if dice.random() < 0.7 else None
-        policy = _policy(dice, name, ceiling, left)
+        policy = roll_policy(dice, name, ceiling, left)
         natural_holds_room = policy.natural and ceiling is not None
         idle_timeout = dice.randint(60, 180) * SECOND if natural_holds_room or dice.random() < 0.3 else None
         pools[name] = policy
@@ -159,8 +159,8 @@ def _setup(dice: random.Random) -> Setup:
     return Setup(Policy(pools, ceilings), setups)
 
 
-def _policy(dice: random.Random, name: str, ceiling: str | None, left: dict[str, int]) -> PoolPolicy:
-    """Guarantees and minima of a ceiling's members add up to what it holds at most."""
+def roll_policy(dice: random.Random, name: str, ceiling: str | None, left: dict[str, int]) -> PoolPolicy:
+    """Settings by chance. Guarantees and minima of a ceiling's members add up to what it holds at most."""
     most = dice.randint(2, 8)
     least = dice.randint(0, min(3, most))
     guaranteed = 0
@@ -236,7 +236,7 @@ def _meddling(dice: random.Random, setup: Setup, seconds: float) -> list[Event]:
             case 6:
                 events.append(Jump(at, dice.choice((-600, -5, 5, 60, 900)) * SECOND))
             case _:
-                events += _lowered(dice, setup, at) or [Pause(at, dice.uniform(1, 60))]
+                events += lowered(dice, setup, at) or [Pause(at, dice.uniform(1, 60))]
     # Reloads follow each other in the order they were thought of, whenever they come.
     reloads = [event for event in events if isinstance(event, Reload)]
     times = sorted(event.at for event in reloads)
@@ -244,7 +244,7 @@ def _meddling(dice: random.Random, setup: Setup, seconds: float) -> list[Event]:
     return [moved.get(id(event), event) for event in events]
 
 
-def _lowered(dice: random.Random, setup: Setup, at: float) -> list[Event]:
+def lowered(dice: random.Random, setup: Setup, at: float) -> list[Event]:
     """A ceiling falls to what is promised under it, perhaps below what is busy, and rises again."""
     if not setup.policy.ceilings:
         return []

@@ -18,6 +18,8 @@ POOL = "remuda.dev/pool"
 TEMPLATE = "remuda.dev/template"
 #: on VMs: digest of what Secrets add to the configuration
 BESIDE = "remuda.dev/beside"
+#: annotation: the class a VM was made for
+CLASS = "remuda.dev/class"
 #: on VMs, pools' templates and Secrets: which user data
 GUEST = "remuda.dev/guest"
 #: on VMs: what a VirtualMachinePool selects its own by; another value once it is out

@@ -77,6 +77,7 @@ class Make:
     bundle: str | None
     #: digest of what Secrets added
     beside: str
+    job_class: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ def resolve(settings: Mapping[str, Any], idle_timeout: int | None, secrets: Secr
         idle_timeout=go_duration(idle_timeout) or found.idle_timeout,
         bundle=BUNDLE_VOLUME if words.bundle else None,
     )
-    return Make(found.spec, guest, words.bundle, _beside(words, found))
+    return Make(found.spec, guest, words.bundle, _beside(words, found), words.class_)
 
 
 def fingerprint(settings: Mapping[str, Any], secrets: Secrets) -> str:

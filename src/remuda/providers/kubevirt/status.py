@@ -9,7 +9,16 @@ from datetime import datetime
 
 from remuda.model.machines import Ended, Supplied
 from remuda.model.times import SECOND, Instant
-from remuda.providers.kubevirt.resources import MEMBER, OUT, POOL_FINALIZER, TEMPLATE, Condition, Vm, Vmi
+from remuda.providers.kubevirt.resources import (
+    CLASS,
+    MEMBER,
+    OUT,
+    POOL_FINALIZER,
+    TEMPLATE,
+    Condition,
+    Vm,
+    Vmi,
+)
 
 #: statuses of a VM that say what keeps it from running
 TROUBLES = frozenset(
@@ -45,6 +54,7 @@ def supplied(vm: Vm, vmi: Vmi | None) -> Supplied:
         "" if ready_at is not None or ended is not None else trouble(vm, vmi),
         # A pool makes nameless VMs; others have the name of their order.
         "" if vm.owner_uid or MEMBER in vm.metadata.labels else None,
+        vm.metadata.annotations.get(CLASS),
     )
 
 

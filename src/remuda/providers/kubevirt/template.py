@@ -11,6 +11,7 @@ from remuda.kube.secrets import digest
 from remuda.providers.kubevirt.guest.userdata import grace_seconds, user_data
 from remuda.providers.kubevirt.resources import (
     BESIDE,
+    CLASS,
     GUEST,
     MANAGED_BY,
     MEMBER,
@@ -39,6 +40,7 @@ class Blueprint:
         if make.beside:
             labels[BESIDE] = make.beside
         self.labels = labels
+        self.annotations = {CLASS: make.job_class}
         self.instance = {
             "metadata": {"labels": labels, "annotations": _LAUNCHER},
             "spec": _spec(make, self.secret),
@@ -48,14 +50,18 @@ class Blueprint:
     def vm_template(self) -> dict[str, Any]:
         """What a VirtualMachinePool makes VMs of."""
         return {
-            "metadata": {"labels": self.labels | {MEMBER: self.pool}},
+            "metadata": {"labels": self.labels | {MEMBER: self.pool}, "annotations": self.annotations},
             "spec": {"runStrategy": "Once", "template": self.instance},
         }
 
     def vm(self, name: str) -> dict[str, Any]:
         """A VM of its own, where there are no pools."""
         return {
-            "metadata": {"name": name, "labels": self.labels | {MANAGED_BY: OURS}},
+            "metadata": {
+                "name": name,
+                "labels": self.labels | {MANAGED_BY: OURS},
+                "annotations": self.annotations,
+            },
             "spec": {"runStrategy": "Once", "template": self.instance},
         }
 

@@ -1,0 +1,304 @@
+"""
+A simulated CircleCI on simulated VMs: the real source, judgement, loop, controller and ledger in virtual time.
+
+Agents claim tasks by themselves, at any moment; what CircleCI tells of them is late, wrong or missing, and VMs go by
+names that were used before. The process dies and comes back, with its ledger or without.
+"""
+
+import asyncio
+import random
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from msgspec import Struct, structs
+from prometheus_client import CollectorRegistry
+
+from remuda.ledger.record import Ledger
+from remuda.ledger.store import InlineStore
+from remuda.loop.clock import Clock
+from remuda.loop.logs import Log
+from remuda.loop.loop import Pace
+from remuda.model.plans import Operation
+from remuda.pools.controller import LOOP
+from remuda.pools.decide.target import scheduled_bounds
+from remuda.pools.decide.world import Memory, Policy, PoolAction, Snapshot
+from remuda.pools.kinds import POOL_KINDS
+from remuda.pools.meters import PoolMeters
+from remuda.pools.policy import Setup
+from remuda.sim.circle import Mood, SimApi, SimCircle
+from remuda.sim.faults import Fault, Faults
+from remuda.sim.history import History, Summary
+from remuda.sim.life import Life, Reached
+from remuda.sim.loop import run
+from remuda.sim.process import WatchedJob, make_loop
+from remuda.sim.runner_watch import RunnerWatch
+from remuda.sim.scenario import Reload, changed
+from remuda.sim.vms import Guests, SimVms
+from remuda.sources.circleci.meters import CircleMeters
+from remuda.sources.circleci.source import CircleCI
+
+_GROWING = frozenset({"pool.growing", "pool.backing-off", "pool.failing", "pool.waiting-for-room"})
+
+
+class Comes(Struct, frozen=True, gc=False):
+    """A task comes."""
+
+    at: float
+    job_class: str
+    seconds: float
+
+
+class Vanishes(Struct, frozen=True, gc=False):
+    """Somebody removes one of the VMs by force."""
+
+    at: float
+
+
+class Kill(Struct, frozen=True, gc=False):
+    """The process is killed, perhaps with its ledger."""
+
+    at: float
+    loses_ledger: bool = False
+
+
+RunnerEvent: TypeAlias = Comes | Vanishes | Kill | Reload
+
+
+class RunnerScenario(Struct, frozen=True):
+    """A world and its history. After `seconds` faults stop and everything must settle."""
+
+    setup: Setup
+    events: tuple[RunnerEvent, ...]
+    seconds: float
+    guests: Guests = Guests()
+    mood: Mood = Mood()
+    faults: Mapping[str, Fault] = {}
+    #: chance that a process which dies loses its ledger
+    forgets: float = 0.0
+    pace: Pace = Pace(interval=5.0, gap=0.5)
+
+
+class ObservedJob(WatchedJob):
+    """The real controller; the watch knows when it began to look."""
+
+    watch: RunnerWatch
+
+    async def observe(self, operations: tuple[Operation[PoolAction], ...]) -> Snapshot:
+        """Look, and let the watch know."""
+        self.watch.observing_at = self._clock.monotonic()
+        return await super().observe(operations)
+
+
+class RunnerProcess(Life):
+    """One life of the process: a source that knows nothing yet, over whatever ledger was left."""
+
+    def __init__(
+        self,
+        store: InlineStore,
+        vms: SimVms,
+        api: SimApi,
+        setup: Setup,
+        watch: RunnerWatch,
+        clock: Clock,
+        faults: Faults,
+        seed: int,
+        pace: Pace,
+    ) -> None:
+        super().__init__(store, faults)
+        quiet = Log(clock, lambda _: None, "error")
+        meters = CircleMeters(CollectorRegistry())
+        self.source = CircleCI(api, clock, random.Random(seed), quiet, self._wake, meters)
+        self._job = ObservedJob(
+            {"circleci": self.source},
+            {"kubevirt": Reached(self, vms)},
+            dict,
+            clock,
+            PoolMeters(CollectorRegistry()),
+        )
+        self._job.watch = watch
+        self.ledger: Ledger[Snapshot, Memory, Policy, PoolAction] = Ledger(self._store, LOOP, POOL_KINDS)
+        self.loop = make_loop(
+            self._job, self.ledger, setup.policy, clock, seed, pace, self.reach, watch.heard
+        )
+        self.follow(setup)
+
+    def _wake(self) -> None:
+        self.loop.wake()
+
+    def follow(self, setup: Setup) -> None:
+        """Take over a changed configuration."""
+        self._job.setups = setup.pools
+        self.source.serve({name: pool.job_class for name, pool in setup.pools.items()})
+        self.loop.follow(setup.policy)
+
+    async def run(self) -> None:
+        """Live until death."""
+        self.start(self.source.run())
+        await super().run()
+
+
+class RunnerWorld(History[RunnerEvent, RunnerWatch]):
+    """CircleCI, VMs and a process that dies and comes back."""
+
+    settle_s = 2 * 3_600.0
+
+    def __init__(self, scenario: RunnerScenario, seed: int) -> None:
+        super().__init__(seed, scenario.events, scenario.seconds, scenario.faults, RunnerWatch)
+        self.scenario = scenario
+        self.setup = scenario.setup
+        self.store = InlineStore()
+        self.process: RunnerProcess | None = None
+        self.lives = self.cycles = 0
+        self._loses_ledger = False
+        classes = {name: pool.job_class for name, pool in self.setup.pools.items()}
+        self.circle = SimCircle(
+            self.clock, random.Random(f"tasks {seed}"), self.setup.policy.plans, self._came
+        )
+        self.api = self.watch.api = SimApi(
+            self.circle, self.clock, random.Random(f"api {seed}"), scenario.mood, self.faults
+        )
+        self.vms = SimVms(
+            self.clock,
+            random.Random(f"machines {seed}"),
+            self.faults,
+            self.watch,
+            self.circle,
+            scenario.guests,
+            classes.__getitem__,
+        )
+        self.watch.to_come = self.vms.to_come
+
+    def _came(self, number: int) -> None:
+        self.arrivals[number] = self.clock.monotonic()
+
+    def begin(self) -> None:
+        """Start the first process."""
+        self.start(self._keep_up())
+
+    async def _keep_up(self) -> None:
+        while True:
+            self.lives += 1
+            self.watch.note("process", self.lives)
+            process = self.process = RunnerProcess(
+                self.store,
+                self.vms,
+                self.api,
+                self.setup,
+                self.watch,
+                self.clock,
+                self.faults,
+                self.seed * 1_000 + self.lives,
+                self.scenario.pace,
+            )
+            await process.run()
+            self.process = None
+            self.cycles += process.loop.standing.cycles
+            if self._loses_ledger or self.dice.random() < self.scenario.forgets:
+                self.watch.forgot()
+                self.faults.counts["ledger lost"] += 1
+                self.store = InlineStore()
+            self._loses_ledger = False
+            await asyncio.sleep(self.dice.uniform(0.1, 20))
+
+    async def happen(self, event: RunnerEvent) -> None:
+        """Let one event happen."""
+        match event:
+            case Comes():
+                self.circle.submit(event.job_class, event.seconds)
+            case Reload():
+                self._follow(event.setup)
+            case Vanishes():
+                # One that is over would be made anew by virt-controller, unasked: nobody can keep that.
+                alive = sorted(name for name, vm in self.vms.vms.items() if vm.ended is None)
+                if alive:
+                    self.vms.vanish(self.vms.vms[self.dice.choice(alive)])
+            case Kill():
+                self._loses_ledger = event.loses_ledger
+                if self.process is not None:
+                    self.process.die()
+
+    def _follow(self, setup: Setup) -> None:
+        self.watch.note("reload")
+        self.setup = setup
+        if self.process is not None:
+            self.process.follow(setup)
+
+    async def calm(self) -> None:
+        """Stop all faults and go back to the first configuration, with the last templates."""
+        await super().calm()
+        self.api.calm()
+        self.vms.guests = structs.replace(
+            self.vms.guests, fails=0.0, hangs=0.0, mute=0.0, life_s=None, spite=0.0, idle_timeout_s=None
+        )
+        setup = self.scenario.setup
+        for name in setup.pools:
+            setup = changed(setup, name, template=self.setup.pools[name].template)
+        self._follow(setup)
+
+    def unrest(self) -> str:
+        """Tasks that have not ended, operations under way, VMs on the move, or too many of them."""
+        process = self.process
+        if process is None:
+            return "no process answers"
+        told = f"{process.loop.standing}, {self.watch.reasons}"
+        if self.circle.unfinished:
+            return f"tasks are left: {dict(self.circle.waiting)}, {self.circle.running}; {told}"
+        if process.ledger.operations():
+            return f"operations are left: {process.ledger.operations()}"
+        if any(reason.code in _GROWING for reason in self.watch.reasons):
+            return f"pools still grow: {told}"
+        moving = [
+            vm.name
+            for vm in self.vms.vms.values()
+            if vm.ended is not None or vm.is_leaving or vm.agent is None or not vm.agent.is_taking
+        ]
+        to_come = {name: count for name in self.setup.pools if (count := self.vms.to_come(name))}
+        if moving or to_come:
+            return f"VMs are on the move: {moving} and {to_come} more; {told}"
+        return self._surplus()
+
+    def _surplus(self) -> str:
+        """Where idle VMs are taken away, what nobody needs goes in the end, and so do old templates."""
+        for name, policy in self.setup.policy.pools.items():
+            count, least = self.watch.existing[name], scheduled_bounds(policy, self.clock.now())[0].min
+            if count < least or (count > least and not policy.natural):
+                return f"{name} has {count} VMs and needs {least}; {self.watch.reasons}"
+            if not policy.natural and any(
+                vm.order.template != policy.template for vm in self.vms.vms.values() if vm.pool == name
+            ):
+                return f"{name} still has VMs of an old template; {self.watch.reasons}"
+        return ""
+
+    async def check_end(self) -> None:
+        """No task is lost but with its machine."""
+        if self.circle.done + self.circle.lost != len(self.arrivals):
+            raise self.watch.broken(
+                "no task is lost",
+                f"{self.circle.done} done and {self.circle.lost} lost of {len(self.arrivals)}",
+            )
+
+    def summary(self) -> Summary:
+        """What came of it. Tasks fail only with their machine."""
+        process = self.process
+        cycles = self.cycles + (process.loop.standing.cycles if process else 0)
+        self.faults.counts["told to go with a task nobody knew of"] = self.watch.late_claims
+        return self._summary(self.circle.done, self.circle.lost, 0, cycles, self.lives - 1)
+
+    async def end(self) -> None:
+        """The last process dies too."""
+        if self.process is not None:
+            self.process.die()
+        await super().end()
+
+
+def simulate_runners(scenario: RunnerScenario, seed: int) -> Summary:
+    """Live through a history; the same seed gives the same one. Raises `Violation` when a rule is broken."""
+    return run(_live(scenario, seed), seed=seed)
+
+
+async def _live(scenario: RunnerScenario, seed: int) -> Summary:
+    world = RunnerWorld(scenario, seed)
+    try:
+        return await world.live()
+    finally:
+        await world.end()

@@ -1,0 +1,186 @@
+"""Seeded histories of CircleCI runners in virtual time: every rule holds at every change, and in the end all is served."""
+
+import os
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+from msgspec.structs import replace
+from tests.builders import policy, settings
+
+from remuda.loop.loop import Pace
+from remuda.model.times import SECOND
+from remuda.pools.decide.world import Policy
+from remuda.pools.policy import Setup
+from remuda.sim.circle import Mood, Outage
+from remuda.sim.faults import Fault
+from remuda.sim.history import Summary
+from remuda.sim.loop import run
+from remuda.sim.runner_scenario import hostile_runners
+from remuda.sim.runners import (
+    Comes,
+    Kill,
+    RunnerEvent,
+    RunnerScenario,
+    RunnerWorld,
+    Vanishes,
+    simulate_runners,
+)
+from remuda.sim.scenario import pool_setup
+from remuda.sim.vms import Guests
+
+SEEDS = range(30)
+CHUNK = 4
+
+
+def story(scenario: RunnerScenario, seed: int) -> Summary:
+    summary = simulate_runners(scenario, seed)
+    assert summary.jobs == summary.jobs_done + summary.jobs_failed
+    return summary
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(0, len(SEEDS), CHUNK))
+def test_hostile_histories_break_no_rule(first: int) -> None:
+    """CircleCI lies or is silent, VMs crash or never register, processes die; `Violation` tells the seed."""
+    for seed in SEEDS[first : first + CHUNK]:
+        story(hostile_runners(seed), seed)
+
+
+def test_a_short_hostile_history_breaks_no_rule() -> None:
+    story(hostile_runners(3, seconds=120), 3)
+
+
+@pytest.mark.slow
+def test_hostile_histories_are_hostile() -> None:
+    """Seeds in which nothing happens would prove nothing."""
+    faults: Counter[str] = Counter()
+    restarts = 0
+    for seed in range(16):
+        summary = simulate_runners(hostile_runners(seed), seed)
+        faults.update(summary.faults)
+        restarts += summary.restarts
+    assert restarts > 5
+    happened = {fault for fault, count in faults.items() if count}
+    assert happened >= {
+        *(f"api {kind}" for kind in ("error", "limited", "nonsense", "jump", "outage", "race", "slow")),
+        "agent claims as it is told to go",
+        "told to go with a task nobody knew of",
+        "ledger lost",
+        "provider.lowered crash",
+    }
+
+
+@pytest.mark.slow
+def test_the_same_seed_gives_the_same_history_whatever_the_hash_seed() -> None:
+    script = (
+        "from remuda.sim.runner_scenario import *; from remuda.sim.runners import *;"
+        "print(simulate_runners(hostile_runners(8, seconds=200), 8).digest)"
+    )
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.strip()
+        for seed in ("0", "99")
+    }
+    assert printed == {simulate_runners(hostile_runners(8, seconds=200), 8).digest}
+    assert simulate_runners(hostile_runners(8, seconds=200), 9).digest not in printed
+
+
+def small(
+    *events: RunnerEvent, seconds: float = 120.0, rules: Policy | None = None, **world: object
+) -> RunnerScenario:
+    """One healthy pool of at most four VMs, whose idle ones go after twenty seconds."""
+    rules = rules or policy(settings("a", max=4, idle_window=20 * SECOND))
+    pools = {
+        name: replace(pool_setup(pool, max_uses=1), source="circleci", provider="kubevirt")
+        for name, pool in rules.pools.items()
+    }
+    guests = Guests(boot_s=5, install_s=5, spread=0, slowness_s=1)
+    made = RunnerScenario(
+        Setup(rules, pools), events, seconds, guests, Mood(), pace=Pace(interval=2, gap=0.2)
+    )
+    return replace(made, **world)
+
+
+def tasks(
+    count: int, job_class: str = "class-a", *, every: float = 0.0, seconds: float = 20.0
+) -> list[Comes]:
+    return [Comes(1 + every * number, job_class, seconds) for number in range(count)]
+
+
+def test_each_task_of_a_quiet_day_gets_a_vm_of_its_own() -> None:
+    summary = story(small(*tasks(3, every=15)), 1)
+    assert (summary.jobs_done, summary.machines_created) == (3, 3)
+    assert 10 < summary.wait_p50_s < 20
+
+
+def test_an_agent_that_claims_as_it_is_told_to_go_ends_its_task_first() -> None:
+    world = small(
+        guests=Guests(boot_s=5, install_s=5, spread=0, spite=1),
+        rules=policy(settings("a", max=4, headroom=2, idle_window=20 * SECOND)),
+    )
+    summary = story(replace(world, events=tuple(tasks(2))), 1)
+    assert summary.faults["told to go with a task nobody knew of"] > 0
+    assert summary.jobs_failed == 0
+
+
+@pytest.mark.parametrize("calls", [("unclaimed",), ("running",), ("agents",)], ids="silent: {}".format)
+def test_nothing_goes_while_a_call_gets_no_answer(calls: tuple[str, ...]) -> None:
+    """Four VMs serve, their tasks end, and the surplus stays as long as CircleCI does not say that it is one."""
+
+    async def history() -> list[float]:
+        rules = policy(settings("a", max=4, headroom=2, idle_window=20 * SECOND))
+        mood = Mood(outages=(Outage(15, 200, calls),))
+        world = RunnerWorld(small(*tasks(2, seconds=30), seconds=210, rules=rules, mood=mood), 1)
+        try:
+            assert (await world.live()).jobs_done == 2
+        finally:
+            await world.end()
+        return world.watch.dismissals
+
+    dismissals = run(history())
+    assert dismissals, "they are surplus once it answers again"
+    assert min(dismissals) > 210
+
+
+def test_a_plan_bounds_the_vms_of_all_its_pools() -> None:
+    async def history() -> int:
+        rules = policy(*(settings(name, max=9, idle_window=20 * SECOND) for name in "ab"))
+        pools = {
+            name: replace(pool, job_class=f"org/{name}", plan="org") for name, pool in rules.pools.items()
+        }
+        rules = replace(rules, pools=pools, plans={"org": 3})
+        events = [*tasks(6, "org/a"), *tasks(6, "org/b")]
+        world = RunnerWorld(small(*events, rules=rules), 1)
+        try:
+            assert (await world.live()).jobs_done == 12
+        finally:
+            await world.end()
+        return world.watch.most_together
+
+    assert 3 <= run(history()) <= 4, "one whose task has ended may still be there"
+
+
+@pytest.mark.parametrize("loses_ledger", [pytest.param(True, id="lost"), pytest.param(False, id="kept")])
+def test_a_process_that_is_killed_makes_nothing_twice(loses_ledger: bool) -> None:
+    kills = [Kill(at, loses_ledger=loses_ledger) for at in (3.0, 20.0, 31.0)]
+    events: list[RunnerEvent] = [*tasks(4, seconds=60), *kills]
+    events.sort(key=lambda event: event.at)
+    slow = {
+        f"provider.{step}": Fault(delay=1, longest_delay_s=4) for step in ("create", "created", "deleted")
+    }
+    summary = story(small(*events, faults=slow), 2)
+    assert (summary.jobs_done, summary.machines_created) == (4, 4)
+    assert summary.restarts >= 2
+
+
+def test_a_vm_that_vanishes_is_replaced() -> None:
+    rules = policy(settings("a", min=2, max=4, idle_window=20 * SECOND))
+    summary = story(small(Vanishes(40.0), rules=rules), 1)
+    assert summary.machines_created == 3
