@@ -5,7 +5,7 @@ import platform
 import sys
 import time
 
-from bench import day, decision, idle, jobs, kube, ledger, start
+from bench import day, decision, idle, jobs, kube, ledger, runners, start
 from bench.table import print_table
 
 ALL = {
@@ -16,6 +16,7 @@ ALL = {
     "jobs": jobs.rows,
     "day": day.rows,
     "kube": kube.rows,
+    "runners": runners.rows,
 }
 
 

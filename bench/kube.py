@@ -165,10 +165,10 @@ def elections(given: Path) -> list[Row]:
     ]
 
 
-def programs() -> dict[str, Path]:
-    """The servers; `ServersError` says what is missing."""
+def programs(*more: str) -> dict[str, Path]:
+    """The servers, and more programs; `ServersError` says what is missing."""
     around = surroundings()
-    found = {name: find(SERVERS[name], around) for name in (*ALWAYS, "kubectl")}
+    found = {name: find(SERVERS[name], around) for name in (*ALWAYS, "kubectl", *more)}
     missing = [name for name, path in found.items() if path is None]
     if shutil.which("openssl") is None:
         raise ServersError("needs the openssl command")

@@ -93,9 +93,11 @@ class Thing(Struct, frozen=True, gc=False):
         return self.metadata.namespace, self.metadata.name
 
 
+NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
 PODS = Resource("", "v1", "pods", "Pod")
 SECRETS = Resource("", "v1", "secrets", "Secret")
+CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 EVENTS = Resource("", "v1", "events", "Event")
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 DAEMON_SETS = Resource("apps", "v1", "daemonsets", "DaemonSet")
