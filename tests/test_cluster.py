@@ -9,7 +9,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,17 +69,21 @@ def define(server: Cluster) -> None:
 class Replica:
     """A real `remuda up --cluster` process."""
 
-    def __init__(self, server: Cluster, namespace: str, directory: Path, name: str) -> None:
+    def __init__(
+        self, server: Cluster, namespace: str, directory: Path, name: str, program: Sequence[str] = ()
+    ) -> None:
+        """`program` is run in the place of `remuda up`, with the same options."""
         self.data = directory / name
         self.log = directory / f"{name}.log"
-        self._log = self.log.open("wb")
+        self._log = self.log.open("ab")
         environ = {
             **os.environ,
             "KUBECONFIG": str(server.kubeconfig(namespace=namespace)),
             "POD_NAME": name,
             "POD_NAMESPACE": namespace,
         }
-        command = [sys.executable, "-m", "remuda", "up", "--cluster", "--data-dir", str(self.data)]
+        command = [sys.executable, *(program or ("-m", "remuda", "up", "--cluster"))]
+        command += ["--data-dir", str(self.data)]
         command += ["--health-port", "0", "--live-port", "0"]
         self.process = subprocess.Popen(command, env=environ, stdout=self._log, stderr=self._log)
 

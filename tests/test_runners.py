@@ -1,122 +1,177 @@
 """CircleCI's queue gets its VMs: the real `remuda up --cluster`, API server and virt-controller; guests are played."""
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
-
 import pytest
-import yaml
-from tests.kubevirt.agents import Agents, wait_until
-from tests.kubevirt.guests import Guests
-from tests.kubevirt.installation import Installation
-from tests.kubevirt.machines import DOMAIN, Machines
-from tests.sources.circleci.loopback import TOKEN, Circle, in_thread
-from tests.test_cluster import Replica, conditions, define
+from tests.kubevirt.rig import CI, NIX, RUNNER_TOKEN, Rig
+from tests.sources.circleci.loopback import TOKEN, UNCLAIMED
 
 pytestmark = pytest.mark.slow
-
-CLASS = "my-org/ci"
-RUNNER_TOKEN = "runner-token-of-ci"
-
-
-@pytest.fixture(scope="module")
-def defined(kubevirt: Installation) -> Installation:
-    define(kubevirt.cluster)
-    return kubevirt
-
-
-@pytest.fixture
-def circle() -> Iterator[Circle]:
-    made = Circle()
-    made.tasks(CLASS)
-    with in_thread(made):
-        yield made
-
-
-class Rig:
-    """One namespace with everything in it."""
-
-    def __init__(
-        self, kubevirt: Installation, namespace: str, guests: Guests, circle: Circle, directory: Path
-    ) -> None:
-        self.cluster, self.namespace, self.circle = kubevirt.cluster, namespace, circle
-        self.machines = Machines(kubevirt, namespace)
-        self.agents = Agents(circle, guests, self.machines, {"ci": CLASS, "nix": "my-org/nix"})
-        self.guests = guests
-        self._directory = directory
-        self.replicas: list[Replica] = []
-
-    def up(self, name: str = "one") -> Replica:
-        self.replicas.append(Replica(self.cluster, self.namespace, self._directory, name))
-        return self.replicas[-1]
-
-    def secret(self, name: str = "runner", **values: str) -> None:
-        body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": values}
-        self.apply(body)
-
-    def apply(self, *bodies: dict[str, Any]) -> None:
-        self.cluster.kubectl(
-            "-n", self.namespace, "apply", "--server-side", "--force-conflicts", "-f", "-",
-            stdin=yaml.safe_dump_all(bodies),
-        )  # fmt: skip
-
-    def pool(self, name: str = "ci", job_class: str = CLASS, **spec: Any) -> None:
-        body = {
-            "class": job_class,
-            "source": {"circleci": {"url": self.circle.url, "token": {"secret": "runner", "key": "api"}}},
-            "provider": {
-                "kubevirt": {"spec": {"domain": DOMAIN}, "token": {"secret": "runner", "key": "token"}}
-            },
-            "idleWindow": "1s",
-            **spec,
-        }
-        self.apply(
-            {
-                "apiVersion": "remuda.dev/v1alpha1",
-                "kind": "RunnerPool",
-                "metadata": {"name": name},
-                "spec": body,
-            }
-        )
-
-    def running(self) -> set[str]:
-        return {name for name, phase in self.machines.phases().items() if phase == "Running"}
-
-    def wait(self, look: Callable[[], Any], what: str) -> None:
-        try:
-            wait_until(look, what)
-        except AssertionError as error:
-            log = self.replicas[-1].log.read_text()[-4000:] if self.replicas else ""
-            raise AssertionError(f"{error}\nVMs: {self.machines.statuses()}\n{log}") from None
-
-
-@pytest.fixture
-def rig(
-    defined: Installation, vm_namespace: str, guests: Guests, circle: Circle, tmp_path: Path
-) -> Iterator[Rig]:
-    made = Rig(defined, vm_namespace, guests, circle, tmp_path)
-    made.secret(api=TOKEN, token=RUNNER_TOKEN)
-    with made.agents:
-        yield made
-        for replica in made.replicas:
-            replica.end()
 
 
 def test_the_queue_gets_its_vms_and_finished_ones_are_replaced(rig: Rig) -> None:
     rig.pool(min=1, max=4)
     rig.up()
-    rig.wait(lambda: len(rig.running()) == 1, "a warm VM")
-    rig.agents.submit(CLASS, 6)
-    rig.wait(lambda: len(rig.agents.busy()) == 4, "four busy VMs")
+    rig.wait_running(1)
+    rig.agents.submit(CI, 6)
+    rig.wait_busy(4)
     for _ in range(6):
         rig.wait(rig.agents.busy, "a busy VM")
         rig.agents.finish(min(rig.agents.busy()))
-    rig.wait(lambda: not rig.circle.tasks(CLASS).running, "the end of all tasks")
-    rig.wait(lambda: len(rig.running()) == len(rig.machines.statuses()) == 1, "one warm VM again")
+    rig.wait(lambda: not rig.circle.tasks(CI).running, "the end of all tasks")
+    rig.wait_running(1)
     assert rig.agents.killed == []
-    told = conditions(rig.cluster, rig.namespace, "ci")
-    assert told["Accepted"]["status"] == "True"
-    everything = rig.cluster.kubectl("-n", rig.namespace, "get", "vm,vmi,vmpool,pod", "-o", "json")
+    assert rig.agents.peak <= 4
+    assert rig.condition("Accepted")["status"] == "True"
+    everything = rig.kubectl("get", "vm,vmi,vmpool,pod", "-o", "json")
     assert RUNNER_TOKEN not in everything
     assert TOKEN not in everything
     assert RUNNER_TOKEN not in rig.replicas[0].log.read_text()
+
+
+def test_surplus_vms_go_where_scale_in_is_active_and_stay_where_it_is_natural(rig: Rig) -> None:
+    rig.agents.is_lazy = True
+    rig.pool(min=1, max=4, scaleDownDelay="1s")
+    rig.pool("nix", min=0, max=4, scaleIn="natural")
+    rig.agents.submit(CI, 3)
+    rig.agents.submit(NIX, 2)
+    rig.up()
+    rig.wait_running(3)
+    rig.wait_running(2, "nix")
+    before = rig.uids()
+    rig.agents.submit(CI, -3)
+    rig.agents.submit(NIX, -2)
+    rig.wait_running(1)
+    rig.wait_told("it shrinks naturally", "nix")
+    assert rig.agents.killed == []
+    assert {name for name in rig.uids() if name.startswith("nix-")} == {
+        name for name in before if name.startswith("nix-")
+    }
+    assert rig.uids().items() <= before.items()
+    # What Runner Provisioner's users grep for, for the pool that took over from it alone.
+    told = [
+        (line["resource_class"], line["unclaimed_tasks"], line["running_tasks"], line["desired_vms"])
+        for line in rig.lines("scaled")
+        if line["loop_name"] == "scaler"
+    ]
+    assert {(NIX, 2, 0, 2), (NIX, 0, 0, 0)} <= set(told)
+    assert {line[0] for line in told} == {NIX}
+    assert rig.circle.count(UNCLAIMED, NIX) >= len(told) - 2, "a line for each poll, not for each cycle"
+
+
+def test_a_warm_pool_has_its_minimum_and_headroom_beyond_its_load(rig: Rig) -> None:
+    rig.pool(min=2, max=6, headroom=1)
+    rig.up()
+    rig.wait_running(2)
+    rig.agents.submit(CI, 3)
+    rig.wait_busy(3)
+    rig.wait_running(4)
+    rig.agents.finish(*rig.agents.busy())
+    rig.wait_running(2)
+    assert rig.agents.killed == []
+
+
+def test_classes_share_a_ceiling_by_priority_and_never_exceed_it(rig: Rig) -> None:
+    rig.ceiling("roof", 3, ci=10, nix=0)
+    rig.pool(max=3, ceiling="roof")
+    rig.pool("nix", max=3, ceiling="roof")
+    rig.agents.submit(NIX, 5)
+    rig.up()
+    rig.wait_busy(3, "nix")
+    rig.agents.submit(CI, 2)
+    rig.wait_told("ceiling roof")
+    for _ in range(2):
+        rig.agents.finish(min(rig.agents.busy("nix")))
+    rig.wait_busy(2, "ci")
+    assert len(rig.agents.busy("nix")) == 1
+    rig.agents.finish(*rig.agents.busy("ci"))
+    rig.wait_busy(3, "nix")
+    assert rig.agents.peak == 3
+    assert rig.agents.killed == []
+
+
+def test_vms_that_a_person_deletes_really_go_and_are_replaced(rig: Rig) -> None:
+    rig.pool(min=3, max=3)
+    rig.up()
+    rig.wait_running(3)
+    before = rig.uids()
+    one = min(before)
+    rig.kubectl("delete", "vm", one, "--timeout=60s")
+    rig.wait_gone(before[one])
+    rig.wait_running(3)
+    assert set(before.values()) - set(rig.uids().values()) == {before[one]}
+
+    rig.agents.submit(CI)
+    rig.wait_busy(1)
+    (busy,) = rig.agents.busy()
+    before = rig.uids()
+    rig.kubectl("delete", "vm", "--all", "--wait=false")
+    rig.wait(lambda: len(set(before.values()) & set(rig.uids().values())) == 1, "the end of the idle ones")
+    assert rig.uids()[busy] == before[busy], "it ends its task first"
+    rig.wait(lambda: len(rig.running()) >= 3, "others in their place")
+    rig.agents.finish(busy)
+    rig.wait_gone(before[busy])
+    rig.wait_running(3)
+    assert rig.agents.killed == []
+
+
+def test_a_changed_spec_and_a_changed_token_reach_new_vms_only(rig: Rig) -> None:
+    rig.pool(min=2, max=2)
+    rig.up()
+    rig.wait_running(2)
+    rig.agents.submit(CI, 1)
+    rig.wait_busy(1)
+    (busy,) = rig.agents.busy()
+    before, first = rig.uids(), rig.templates()[busy]
+    rig.pool(min=2, max=2, kubevirt={"maxRunTime": "1h"})
+    rig.wait(
+        lambda: list(rig.templates().values()).count(first) == 1, "a new VM in the place of the idle one"
+    )
+    rig.wait_running(2)
+    rig.wait_old(1)
+
+    second = set(rig.templates().values()) - {first}
+    rig.secret(api=TOKEN, token="another-token")
+    rig.wait(lambda: not second & set(rig.templates().values()), "a newer VM")
+    rig.wait_running(2)
+    rig.wait_old(1)
+    for vm in rig.vms():
+        is_old = vm["metadata"]["name"] == busy
+        told = rig.user_data(vm)
+        assert (RUNNER_TOKEN in told, "another-token" in told) == (is_old, not is_old)
+    assert rig.uids()[busy] == before[busy]
+    rig.agents.finish(busy)
+    rig.wait_old(0)
+    rig.wait_running(2)
+    assert rig.agents.killed == []
+
+
+def test_an_immediate_rollout_spares_no_old_vm(rig: Rig) -> None:
+    rig.pool(min=2, max=2, grace_s=1)
+    rig.up()
+    rig.wait_running(2)
+    rig.agents.submit(CI, 1)
+    rig.wait_busy(1)
+    (busy,) = rig.agents.busy()
+    before = rig.uids()
+    rig.pool(min=2, max=2, grace_s=2)
+    rig.wait_old(1)
+    rig.cli("pools", "rollout", "ci", "--immediate", "--yes")
+    rig.wait_gone(*before.values())
+    rig.wait_running(2)
+    rig.wait_old(0)
+    assert rig.agents.killed == [busy]
+
+
+def test_a_plan_bounds_the_vms_of_all_classes_of_its_organisation(rig: Rig) -> None:
+    plan = {"planConcurrency": 2}
+    rig.pool(min=0, max=5, circleci=plan)
+    rig.pool("nix", min=0, max=5, circleci=plan)
+    rig.agents.submit(CI, 3)
+    rig.agents.submit(NIX, 3)
+    rig.up()
+    rig.wait(lambda: len(rig.agents.busy()) == 2, "two busy VMs")
+    rig.wait_told("plan", "nix")
+    for _ in range(2):
+        rig.agents.finish(min(rig.agents.busy()))
+        rig.wait(lambda: len(rig.agents.busy()) == 2, "two busy VMs")
+    assert rig.agents.peak == 2
+    assert rig.agents.killed == []

@@ -60,6 +60,8 @@ if TYPE_CHECKING:
 PORTS = "ports.json"
 _LOOK_AT_FILES_S = 1.0
 _HOUSEKEEPING_S = 60.0
+#: 2026-01-01, which keeps the numbers of operations short
+_FIRST_MOMENT = 1_767_225_600_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,10 +148,12 @@ class App:
         self.job = PoolsJob(
             sources, providers, lambda: self.store.read(overrides), clock, PoolMeters(registry), PARTNERS
         )
-        ledger: Ledger[Snapshot, Memory, Policy, PoolAction] = Ledger(self.store, self.job.name, POOL_KINDS)
-        may_act = self._cluster.may_act if self._cluster else lambda: True
-        tools = Tools(clock, rng, log, LoopMetrics(registry), reach, may_act)
-        self.loop = Loop(self.job, ledger, self._setup.policy, tools, options.pace)
+        self._ledger: Ledger[Snapshot, Memory, Policy, PoolAction] = Ledger(
+            self.store, self.job.name, POOL_KINDS
+        )
+        self._leads = False
+        tools = Tools(clock, rng, log, LoopMetrics(registry), reach, self._may_act)
+        self.loop = Loop(self.job, self._ledger, self._setup.policy, tools, options.pace)
         self.loops: list[Loop[Any, Any, Any, Any]] = [self.loop]
         self._pulse = Pulse(clock)
         self._pages: tuple[dict[str, Callable[[], tuple[int, str, bytes]]], ...] = (
@@ -167,6 +171,17 @@ class App:
         from remuda.cluster import Cluster  # noqa: PLC0415 - a laptop does not pay for it
 
         return Cluster(seat, self._clock, rng, self._log, self._wake)
+
+    def _may_act(self) -> bool:
+        """Always on a host; in a cluster only while we lead."""
+        if self._cluster is None:
+            return True
+        may_act = self._cluster.may_act()
+        if may_act and not self._leads:
+            # Machines are named after operations, and the leaders before us had ledgers of their own.
+            self._ledger.number_from(self._clock.now() - _FIRST_MOMENT)
+        self._leads = may_act
+        return may_act
 
     def _hire(
         self, cluster: "Cluster", rng: random.Random, registry: CollectorRegistry, reach: Reach

@@ -1,7 +1,8 @@
 """
 Plays CircleCI's agents in the guests of a namespace: a VM that runs registers, claims a task, works and powers off.
 
-Tasks are claimed by agents themselves, whenever there are any, as in real life: nothing is asked of Remuda.
+Tasks are claimed by agents themselves, whenever there are any, as in real life: nothing is asked of Remuda. An agent
+whose VM is told to end claims nothing any more, and ends its task first.
 """
 
 import contextlib
@@ -23,10 +24,15 @@ class Agents:
         self.circle, self.guests, self.machines, self.classes = circle, guests, machines, classes
         #: uid of the instance → (name, class, the agent as CircleCI lists it)
         self.known: dict[str, tuple[str, str, dict[str, Any]]] = {}
-        #: VMs that never register
-        self.mute: set[str] = set()
-        #: jobs that were running in a VM that went away without powering off
+        #: no VM registers
+        self.is_mute = False
+        #: nobody claims a task
+        self.is_lazy = False
+        #: VMs whose task ended because they went away
         self.killed: list[str] = []
+        #: the most VMs that ran at once
+        self.peak = 0
+        self._done: set[str] = set()
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run, name="agents", daemon=True)
         self._lock = threading.Lock()
@@ -42,14 +48,19 @@ class Agents:
         self._thread.join(30)
 
     def submit(self, job_class: str, count: int = 1) -> None:
-        """Hand in tasks."""
+        """Hand in tasks; a negative count cancels some that nobody claimed."""
         with self._lock:
-            self.circle.tasks(job_class).unclaimed += count
+            tasks = self.circle.tasks(job_class)
+            tasks.unclaimed = max(0, tasks.unclaimed + count)
 
-    def busy(self) -> set[str]:
-        """VMs with a task."""
+    def busy(self, pool: str = "") -> set[str]:
+        """VMs with a task, of one pool or of all."""
         with self._lock:
-            return {name for name, _, each in self.known.values() if each["last_used"]}
+            return {
+                name
+                for name, job_class, each in self.known.values()
+                if each["last_used"] and job_class == self.classes.get(pool, job_class)
+            }
 
     def finish(self, *names: str) -> None:
         """Let tasks end well; their VMs power off."""
@@ -59,29 +70,31 @@ class Agents:
                     if known == name and each["last_used"]:
                         self.circle.tasks(job_class).running -= 1
                         self.known.pop(uid)
+                        self._done.add(uid)
             self.guests.power_off(name)
 
     def _run(self) -> None:
         while not self._end.wait(0.05):
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, ValueError, KeyError):  # the API server may be restarted
                 self._step()
 
     def _step(self) -> None:
         running = {
-            one["metadata"]["uid"]: one["metadata"]["name"]
+            one["metadata"]["uid"]: one
             for one in self.machines.instances()
             if one.get("status", {}).get("phase") == "Running"
         }
+        self.peak = max(self.peak, len(running))
         with self._lock:
-            for uid, name in running.items():
+            for uid, one in running.items():
+                name = one["metadata"]["name"]
                 pool = name.rpartition("-")[0]
-                if uid not in self.known and pool in self.classes and name not in self.mute:
-                    job_class = self.classes[pool]
-                    # CircleCI's clock; VMs are made a moment before they register.
-                    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-                    listed = agent(name, job_class, first_connected=now)
-                    self.known[uid] = name, job_class, listed
-                    self.circle.tasks(job_class).agents.append(listed)
+                if uid in self.known or uid in self._done or pool not in self.classes or self.is_mute:
+                    continue
+                job_class = self.classes[pool]
+                listed = agent(name, job_class, first_connected=_now())
+                self.known[uid] = name, job_class, listed
+                self.circle.tasks(job_class).agents.append(listed)
             for uid, (name, job_class, listed) in list(self.known.items()):
                 tasks = self.circle.tasks(job_class)
                 if uid not in running:
@@ -89,10 +102,21 @@ class Agents:
                         tasks.running -= 1
                         self.killed.append(name)
                     self.known.pop(uid)  # CircleCI lists it for hours yet
-                elif tasks.unclaimed and not listed["last_used"]:
+                elif (
+                    tasks.unclaimed
+                    and not listed["last_used"]
+                    and not self.is_lazy
+                    and "deletionTimestamp" not in running[uid]["metadata"]
+                ):
+                    self.guests.work(uid)
                     tasks.unclaimed -= 1
                     tasks.running += 1
-                    listed["last_used"] = datetime.now(UTC).isoformat(timespec="milliseconds")
+                    listed["last_used"] = _now()
+
+
+def _now() -> str:
+    """CircleCI's clock; VMs are made a moment before they register."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def wait_until(look: Any, what: str, deadline_s: float = 120.0) -> None:

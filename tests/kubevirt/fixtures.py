@@ -2,13 +2,18 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.kubevirt.guests import Guests
 from tests.kubevirt.installation import NEEDED, Installation
 from tests.servers.cluster import ALWAYS
 from tests.servers.fixtures import Programs, new_namespace, require_openssl
+
+if TYPE_CHECKING:
+    from tests.kubevirt.rig import Rig
+    from tests.sources.circleci.loopback import Circle
 
 NewKubevirt = Callable[..., Installation]
 
@@ -44,3 +49,27 @@ def guests(kubevirt: Installation, vm_namespace: str) -> Iterator[Guests]:
     """Plays the guests of `vm_namespace`: they boot at once unless the test scripts them otherwise."""
     with Guests(kubevirt.cluster, vm_namespace) as playing:
         yield playing
+
+
+@pytest.fixture
+def circle() -> Iterator["Circle"]:
+    """A CircleCI with the classes of `rig`."""
+    from tests.kubevirt.rig import CLASSES
+    from tests.sources.circleci.loopback import Circle, in_thread
+
+    made = Circle()
+    for job_class in CLASSES.values():
+        made.tasks(job_class)
+    with in_thread(made):
+        yield made
+
+
+@pytest.fixture
+def rig(
+    kubevirt: Installation, vm_namespace: str, guests: Guests, circle: "Circle", tmp_path: Path
+) -> Iterator["Rig"]:
+    """A namespace of `kubevirt` with everything in it but a pool and a Remuda."""
+    from tests.kubevirt.rig import rigged
+
+    with rigged(kubevirt, vm_namespace, guests, circle, tmp_path) as made:
+        yield made

@@ -74,6 +74,8 @@ class Guests:
         self._scripts: list[tuple[str, Script]] = [("*", default or Script())]
         #: the phase in which an instance shall end, by its uid
         self._ends: dict[str, str] = {}
+        #: uids of instances that are at work
+        self._at_work: set[str] = set()
         self._pods: dict[str, Object] = {}
         self._vmis: dict[str, Object] = {}
         #: when a stage of a uid was first seen, for the seconds of a script
@@ -108,6 +110,10 @@ class Guests:
         """Let guests whose names match the shell pattern do this from now on; the last script that matches holds."""
         self._scripts.append((pattern, script))
         self._loop.call_soon_threadsafe(self._wake_all)
+
+    def work(self, uid: str) -> None:
+        """Let an instance end by `power_off` alone from now on, or be killed after its grace, whatever its script says."""
+        self._at_work.add(uid)
 
     def power_off(self, name: str) -> None:
         """Let a guest end well (Succeeded), from inside, deleted or not; one that does not run yet runs first."""
@@ -283,9 +289,10 @@ class Guests:
             if end is not None or not is_told_to_end:
                 return await self._patch_phase(vmi, end) if end else None
             grace = float(vmi["spec"].get("terminationGracePeriodSeconds", GRACE_S))
-            takes = grace if script.shutdown_s is None else script.shutdown_s
+            shutdown_s = None if uid in self._at_work else script.shutdown_s
+            takes = grace if shutdown_s is None else shutdown_s
             left = self._left(uid, "shutdown", min(takes, grace))
-            is_killed = script.shutdown_s is None or takes > grace
+            is_killed = shutdown_s is None or takes > grace
             return left or await self._patch_phase(vmi, "Failed" if is_killed else "Succeeded")
         if is_told_to_end or end == "Failed" or script.boot is Boot.CRASHES:
             return await self._patch_phase(vmi, "Failed")

@@ -62,7 +62,7 @@ async def test_after_the_clock_was_set_back_the_newest_cycle_is_still_the_newest
 def test_the_cycles_of_a_span_are_those_in_force_in_it(
     store: InlineStore, since: int, until: int, values: list[int]
 ) -> None:
-    found = store.read(lambda db: list(cycles_between(db, "toy", since, until, TOY_KINDS)))
+    found = store.read(lambda db: list(cycles_between(db, "toy", since, until, TOY_KINDS, pytest.fail)))
     assert [cycle.snapshot.value for cycle in found] == values
     assert [cycle.policy.limit for cycle in found] == values
 

@@ -295,3 +295,21 @@ async def test_cycles_of_several_loops_are_recorded_side_by_side(tmp_path: Path)
     found = store.read(lambda db: db.execute(query).fetchall())
     assert found == [(f"loop-{number}", 10, 20) for number in range(5)]
     store.close()
+
+
+async def test_ids_begin_where_no_other_store_can_have_used_them(
+    store: InlineStore, ledger: ToyLedger
+) -> None:
+    (first,) = await record(ledger, 1, Plan((turn("a"),), ()))
+    assert first.id == 1
+    ledger.number_from(1_000)
+    assert [each.id for each in await record(ledger, 2, Plan((turn("b"), turn("c")), ()))] == [1_000, 1_001]
+    later = reopened(store)
+    later.number_from(900)
+    assert [each.id for each in await record(later, 3, Plan((turn("d"),), ()))] == [1_002]
+
+
+async def test_ids_of_a_new_store_begin_there_too(ledger: ToyLedger) -> None:
+    ledger.number_from(1_000)
+    (first,) = await record(ledger, 1, Plan((turn("a"),), ()))
+    assert first.id == 1_000

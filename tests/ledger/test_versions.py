@@ -60,8 +60,8 @@ def test_it_has_todays_tables(home: Path) -> None:
 
 def test_every_cycle_is_read_and_goes_through_todays_rules(home: Path) -> None:
     with reading(home / FILE) as db:
-        cycles = list(cycles_between(db, LOOP, 0, FOREVER, POOL_KINDS))
-        steps = list(replay(db, 0, FOREVER, None))
+        cycles = list(cycles_between(db, LOOP, 0, FOREVER, POOL_KINDS, pytest.fail))
+        steps = list(replay(db, 0, FOREVER, None, pytest.fail))
         assert oldest(db, LOOP) == cycles[0].first_at == MONDAY
     assert len(steps) == len(cycles) > 20
     assert sum(step.cycles for step in steps) == sum(cycle.count for cycle in cycles)
@@ -71,9 +71,9 @@ def test_every_cycle_is_read_and_goes_through_todays_rules(home: Path) -> None:
 
 def test_a_changed_policy_shows_differences(home: Path) -> None:
     with reading(home / FILE) as db:
-        policy = next(cycles_between(db, LOOP, 0, FOREVER, POOL_KINDS)).policy
+        policy = next(cycles_between(db, LOOP, 0, FOREVER, POOL_KINDS, pytest.fail)).policy
         policy.ceilings["laptop"] = 1
-        differences = [item for step in replay(db, 0, FOREVER, lambda _: policy) for item in step.differences]
+        differences = [item for step in replay(db, 0, FOREVER, lambda _: policy, pytest.fail) for item in step.differences]
     assert any(item.pool == "shell" and item.target_now < item.target_then for item in differences)
 
 

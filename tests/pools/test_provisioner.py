@@ -333,7 +333,7 @@ def test_values_are_merged_as_helm_does(below: Any, above: Any, made: Any) -> No
     [
         pytest.param("my-org/my-runner", "my-org-my-runner", id="a slash"),
         pytest.param("My.Org/_x__y_", "my-org-x-y", id="what no name may have"),
-        pytest.param(f"o/{'a' * 49}-b", f"o-{'a' * 49}", id="too long, and no dash at the end"),
+        pytest.param(f"o/{'a' * 47}-b", f"o-{'a' * 47}", id="too long, and no dash at the end"),
         pytest.param("_/.", "", id="nothing that is left"),
     ],
 )

@@ -18,9 +18,9 @@
 {{- toYaml $classes }}
 {{- end }}
 
-{{/* The name of the RunnerPool of a class, and of its VMs, which leaves it 52 characters. */}}
+{{/* The name of the RunnerPool of a class, and of its VMs, which leaves it 50 characters. */}}
 {{- define "remuda.pool" -}}
-{{- regexReplaceAll "[^a-z0-9]+" (lower .) "-" | trimAll "-" | trunc 52 | trimAll "-" -}}
+{{- regexReplaceAll "[^a-z0-9]+" (lower .) "-" | trimAll "-" | trunc 50 | trimAll "-" -}}
 {{- end }}
 
 {{/* The Secret in the layout of Runner Provisioner 0.1.0. */}}

@@ -41,7 +41,7 @@ DEFAULTS: Final[dict[str, Any]] = {
         "volumes": [{"name": "disk", "containerDisk": {"image": "quay.io/containerdisks/ubuntu:22.04"}}],
     },
 }
-_LONGEST_NAME: Final = 52
+_LONGEST_NAME: Final = 50
 _GO_UNITS: Final[dict[str, Fraction]] = {
     "ns": Fraction(1, 1_000_000),
     "us": Fraction(1, 1_000),

@@ -11,7 +11,7 @@ from remuda.rules.instances import check_spec
 
 CLOUD = Url("https://runner.circleci.com/")
 #: a VM's name is its pool's, a dash and a number, and becomes a host name
-_LONGEST_POOL_NAME = 52
+_LONGEST_POOL_NAME = 50
 
 
 class SecretKey(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
