@@ -39,7 +39,7 @@ def test_vms_that_do_not_come_up_are_replaced_with_kubevirts_reason(rig: Rig) ->
     rig.up()
     rig.wait_told("ci-0: ErrImagePull", "ci")
     rig.wait_told("nix-0: ErrorUnschedulable: 0/1 nodes are available: 1 Insufficient memory", "nix")
-    rig.wait_told("failed, trying again at", "mac")
+    rig.wait_told("; trying again at", "mac")
     first = rig.uids()
     rig.wait_gone(first["ci-0"], first["nix-0"])
     told = {name: rig.cli("why", "machine", f"{name}-0", "--history") for name in CLASSES}

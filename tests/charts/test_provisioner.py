@@ -141,7 +141,7 @@ def test_what_concerns_vms_goes_to_another_namespace_where_one_is_named(chart: C
     [
         pytest.param("my-org/my-runner", "my-org-my-runner", id="a slash"),
         pytest.param("My.Org/_x__y_", "my-org-x-y", id="what no name may have"),
-        pytest.param(f"o/{'a' * 49}-b", f"o-{'a' * 49}", id="too long, and no dash at the end"),
+        pytest.param(f"o/{'a' * 47}-b", f"o-{'a' * 47}", id="too long, and no dash at the end"),
     ],
 )
 def test_pools_are_named_after_classes(chart: Chart, job_class: str, name: str) -> None:

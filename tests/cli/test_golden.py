@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +17,7 @@ from tests.processes import ceiling, pool
 from remuda.app import read_setup
 from remuda.ledger.record import Ledger
 from remuda.ledger.store import FILE, SqliteStore
+from remuda.model.jobs import Finished, JobSpec
 from remuda.model.machines import Machine, State
 from remuda.model.needs import Need
 from remuda.model.plans import Outcome
@@ -22,6 +26,7 @@ from remuda.pools.controller import LOOP
 from remuda.pools.decide import decide
 from remuda.pools.decide.world import Memory, Override, Policy, PoolAction, PoolSeen, Snapshot
 from remuda.pools.kinds import POOL_KINDS
+from remuda.sources.queue import rows
 
 #: 2020-01-31 14:00:00 UTC
 NOON = 1_580_479_200_000
@@ -110,3 +115,191 @@ def test_an_answer_looks_as_it_did(words: str, told: Path, run: Run, request: py
     check_golden(
         words.replace(" --at 2020-01-31T14:00:30Z", " then").partition(" --since")[0], ran.out, request.config
     )
+
+
+def damage(home: Path, statement: str) -> None:
+    with sqlite3.connect(home / FILE) as db:
+        db.execute(statement)
+    db.close()
+
+
+@pytest.mark.parametrize(
+    ("statement", "words", "what"),
+    [
+        pytest.param(
+            "UPDATE cycles SET plan = x'00'", "pools list", "the plan of cycle ", id="the last plan"
+        ),
+        pytest.param(
+            "UPDATE policies SET data = x'00'", "why pool shell", "the policy of cycle ", id="a policy"
+        ),
+        pytest.param(
+            "UPDATE cycles SET snapshot = x'789c'",
+            "why machine shell-3",
+            "the snapshot of cycle ",
+            id="a snapshot",
+        ),
+    ],
+)
+def test_damage_in_what_was_asked_for_is_told(
+    statement: str, words: str, what: str, told: Path, run: Run
+) -> None:
+    damage(told, statement)
+    ran = run(*words.split(), "--data-dir", told)
+    assert ran.code == 2
+    assert f"remuda: {told / FILE} is damaged ({what}" in ran.err
+    assert len(ran.err.splitlines()) == 1
+
+
+def test_replay_leaves_a_damaged_step_out_and_names_it(told: Path, run: Run) -> None:
+    damage(told, "UPDATE cycles SET snapshot = x'00' WHERE id = 2")
+    ran = run("replay", "--since", "2020-01-31T13:00:00Z", "--data-dir", told)
+    assert ran.code == 0
+    assert ran.err.startswith("the snapshot of cycle 2 cannot be read: ")
+    assert ran.err.endswith("; it is left out\n")
+    assert ran.out.startswith("3 recorded steps")
+
+
+@pytest.mark.slow
+def test_up_says_that_what_it_remembered_is_damaged(told: Path) -> None:
+    damage(told, "UPDATE memories SET data = x'00112233'")
+    command = [sys.executable, "-m", "remuda", "up", str(told / "pools.yaml"), "--data-dir", str(told)]
+    ran = subprocess.run(
+        [*command, "--health-port", "0", "--live-port", "0"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ran.returncode == 2
+    assert "is damaged (the memory of loop pools cannot be read: " in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("at", "told_since"),
+    [
+        pytest.param("2020-01-31T14:00:30Z", "14:00:10", id="with a zone"),
+        pytest.param("2020-01-31T16:00:30+02:00", "14:00:10", id="with an offset"),
+        pytest.param("2020-01-31T09:00:30", "14:00:10", id="without one it is local"),
+        pytest.param("2020-01-31 09:00:30", "14:00:10", id="as it is shown"),
+    ],
+)
+def test_a_time_is_read_as_it_is_shown(
+    at: str, told_since: str, told: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "EST5")
+    time.tzset()
+    ran = run("why", "pool", "shell", "--at", at, "--data-dir", told)
+    assert ran.code == 0
+    local = told_since.replace("14:", "09:")
+    assert f"since 2020-01-31 {local}" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("objects", "code", "err"),
+    [
+        pytest.param(
+            [pool("other")],
+            2,
+            "remuda: nothing recorded is called RunnerPool other; there is: arm, laptop, nix, shell\n",
+            id="a pool that was not there",
+        ),
+        pytest.param(
+            [pool("arm", min=0, max=3), ceiling("moon", 3)],
+            0,
+            "note: nothing recorded is called Ceiling moon; there is: arm, laptop, nix, shell\n",
+            id="one of two",
+        ),
+        pytest.param(
+            [pool("arm", min=1, max=1, ceiling="moon"), ceiling("moon", 3)], 1, "", id="a new ceiling"
+        ),
+        pytest.param([pool("arm", min=0, max=3)], 0, "", id="one that was there"),
+    ],
+)
+def test_changed_objects_that_change_nothing_recorded_are_named(
+    objects: list[dict[str, object]], code: int, err: str, told: Path, run: Run
+) -> None:
+    file = told / "changed.yaml"
+    file.write_text("\n---\n".join(map(json.dumps, objects)))
+    ran = run("replay", "--since", "2020-01-31T13:00:00Z", "-f", file, "--data-dir", told)
+    assert (ran.code, ran.err) == (code, err)
+
+
+@pytest.fixture
+def with_job(told: Path) -> Path:
+    """Job 1 is handed in at 14:00:00, fails on shell-3 from 14:00:10 to 14:00:20, and succeeds on shell-4."""
+    store = SqliteStore(told / FILE)
+
+    def write(db: sqlite3.Connection) -> None:
+        rows.submit(db, rows.Submission("test/shell", JobSpec(("true",)), retries=1), NOON)
+        for number, (name, begin, code) in enumerate((("shell-3", 10, 1), ("shell-4", 40, 0)), 1):
+            ended = NOON + (begin + 10) * SECOND
+            rows.claim(db, name, "test/shell", NOON + begin * SECOND)
+            rows.finish(db, name, Finished(1, number, "exited", code, finished_at=ended), ended)
+
+    asyncio.run(store.write(write))
+    store.close()
+    return told
+
+
+@pytest.mark.parametrize(
+    ("at", "lines"),
+    [
+        pytest.param(
+            "14:00:05",
+            ["job 1 of class test/shell waits   since 2020-01-31 14:00:00 (5s)", "submitted"],
+            id="before its first try",
+        ),
+        pytest.param(
+            "14:00:15",
+            [
+                "job 1 of class test/shell runs on shell-3   since 2020-01-31 14:00:10 (5s)",
+                "submitted",
+                "attempt 1 on shell-3 from 2020-01-31 14:00:10",
+            ],
+            id="while it runs",
+        ),
+        pytest.param(
+            "14:00:30",
+            [
+                "job 1 of class test/shell waits   since 2020-01-31 14:00:20 (10s)",
+                "submitted",
+                "attempt 1 on shell-3 from 2020-01-31 14:00:10: exited 1",
+            ],
+            id="between its tries",
+        ),
+        pytest.param(
+            "14:01:00",
+            [
+                "job 1 of class test/shell succeeded   since 2020-01-31 14:00:50 (10s)",
+                "submitted",
+                "attempt 1 on shell-3 from 2020-01-31 14:00:10: exited 1",
+                "attempt 2 on shell-4 from 2020-01-31 14:00:40: exited 0",
+            ],
+            id="after its end",
+        ),
+    ],
+)
+def test_a_job_is_told_as_it_was(at: str, lines: list[str], with_job: Path, run: Run) -> None:
+    ran = run("why", "job", "1", "--at", f"2020-01-31T{at}Z", "--data-dir", with_job)
+    assert ran.code == 0
+    own = ran.out.partition("\n\n")[0].splitlines()
+    assert own[0] == lines[0]
+    assert len(own) == len(lines)
+    for line, words in zip(own[1:], lines[1:], strict=True):
+        assert line.strip().startswith(words)
+        assert words == "submitted" or line.strip() == words
+
+
+def test_a_job_was_not_there_before_it_was_submitted(with_job: Path, run: Run) -> None:
+    ran = run("why", "job", "1", "--at", "2020-01-31T13:59:59Z", "--data-dir", with_job)
+    assert ran.code == 2
+    assert "job 1 was not submitted yet at 2020-01-31 13:59:59: that was 2020-01-31 14:00:00" in ran.err
+
+
+@pytest.mark.parametrize("words", ["jobs list", "jobs show 1", "why job 1"])
+def test_a_damaged_job_is_told_as_such(words: str, with_job: Path, run: Run) -> None:
+    damage(with_job, "UPDATE jobs SET spec = x'c1'")
+    ran = run(*words.split(), "--data-dir", with_job)
+    assert (ran.code, ran.err) == (0, "")
+    assert words == "why job 1" or "(damaged in the store)" in ran.out

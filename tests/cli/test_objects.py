@@ -172,7 +172,7 @@ def test_an_unknown_key_is_met_with_the_nearest_right_one(
         pytest.param({"bootTimeout": "0s"}, "spec.bootTimeout: must be at least 1s", id="no time to boot"),
         pytest.param({"headroom": "half"}, "write it like 2 or 25%", id="headroom in words"),
         pytest.param({"headroom": -1}, "spec.headroom", id="negative headroom"),
-        pytest.param({"maxSurge": 0}, "would never let a machine boot", id="no surge at all"),
+        pytest.param({"maxSurge": 0}, "spec.maxSurge: wants at least 1", id="no surge at all"),
         pytest.param({"maxUses": 3}, "set singleTask to false", id="uses of a single-task machine"),
         pytest.param({"scaleIn": "sometimes"}, "active", id="an unknown word"),
         pytest.param({"class": "a b"}, "is no class", id="a class with a space"),
@@ -333,3 +333,105 @@ def test_explain_looks_as_it_did(what: str, run: Run, request: pytest.FixtureReq
     ran = run("explain", what)
     assert ran.code == 0
     check_golden(f"explain-{what}", ran.out, request.config)
+
+
+ALL_AT_ONCE = [
+    pytest.param(
+        {"schedules": [{**WINDOW, "start": "daily"}], "min": 11, "maxSurge": 0, "ceiling": "nope"},
+        [
+            "spec.schedules[0].start:",
+            "spec.min: min 11 is more than max 10",
+            "spec.maxSurge:",
+            "no Ceiling nope",
+        ],
+        id="cron, bounds, surge and ceiling",
+    ),
+    pytest.param({"min": 50, "max": "many"}, ["spec.max:"], id="min is not compared with a max nobody knows"),
+    pytest.param({"min": 50, "mxa": 60}, ["spec.mxa:"], id="nor with one that has a typo in its key"),
+    pytest.param({"mni": 1}, ["spec.mni:"], id="a typo alone"),
+    pytest.param(
+        {"class": "a b", "min": 11, "provider": {}},
+        ["spec.class:", "spec.min:", "spec.provider: wants exactly one"],
+        id="what is required is broken, and the rest is checked",
+    ),
+    pytest.param({"source": {"queue": 5}}, ["spec.source.queue:"], id="a broken source is still a source"),
+    pytest.param({"source": {"quu": {}}}, ["spec.source.quu:"], id="and so is one with a typo"),
+    pytest.param(
+        {"schedules": [{**WINDOW, "end": "x"}, {**WINDOW, "min": 11}]},
+        ["spec.schedules[0].end:", "spec.schedules[1].min: while"],
+        id="a window beside a broken one",
+    ),
+    pytest.param(
+        {"schedules": [{**WINDOW, "min": 20, "max": "x"}]}, ["spec.schedules[0].max:"], id="half a window"
+    ),
+    pytest.param(
+        {"idleTimeout": "1s", "scaleDownDelay": "soon", "maxUses": 2, "singleTask": "no"},
+        ["spec.scaleDownDelay:", "spec.singleTask:"],
+        id="what rests on a broken field is not told",
+    ),
+    pytest.param(
+        {"headroom": "x", "jobTimeout": "0"}, ["spec.headroom:", "spec.jobTimeout:"], id="two fields"
+    ),
+]
+
+
+@pytest.mark.parametrize(("spec", "told"), ALL_AT_ONCE)
+def test_a_broken_field_hides_no_other_problem_and_makes_none_up(
+    spec: dict[str, object], told: list[str], tmp_path: Path, run: Run
+) -> None:
+    ran = run("validate", save(tmp_path, pool(**spec)))
+    assert ran.code == 2
+    lines = [line for line in ran.err.splitlines() if "nothing was started or changed" not in line]
+    assert len(lines) == len(told), ran.err
+    for words in told:
+        assert sum(words in line for line in lines) == 1
+
+
+ALL_BETWEEN = [
+    pytest.param(
+        [pool(max="x", **{"class": "a/b"}), pool("other", **{"class": "a/b"})],
+        ["spec.max:", "class a/b is already served by pool shell"],
+        id="a class served twice, once by a broken pool",
+    ),
+    pytest.param(
+        [pool(**{"class": "a b"}), pool("other", **{"class": "my-org/my-runner"})],
+        ["spec.class:"],
+        id="a class that could not be read is nobody's",
+    ),
+    pytest.param(
+        [pool(min=3, headroom="x", ceiling="c"), ceiling("c", 2)],
+        ["spec.headroom:", "guarantees and minima add up to 3"],
+        id="minima above the ceiling beside a broken field",
+    ),
+    pytest.param(
+        [pool(min="x", ceiling="c"), pool("b", min=3, ceiling="c"), ceiling("c", 2)],
+        ["spec.min:"],
+        id="minima of which one could not be read",
+    ),
+    pytest.param(
+        [pool(ceiling=5), ceiling("c", 2, members=[{"name": "shell"}])],
+        ["spec.ceiling:"],
+        id="a member whose ceiling could not be read",
+    ),
+    pytest.param(
+        [pool(ceiling="c"), ceiling("c", 2, members=[{"name": "shell", "guaranteed": 3, "weight": 0}])],
+        ["weight:", "spec.machines: is 2", "guarantees and minima add up to 3"],
+        id="guarantees above the ceiling beside a broken field",
+    ),
+    pytest.param(
+        [pool(ceiling="c"), ceiling("c", 2, members=[{"name": "shell", "guaranteed": "x"}])],
+        ["guaranteed:"],
+        id="a guarantee that could not be read",
+    ),
+]
+
+
+@pytest.mark.parametrize(("objects", "told"), ALL_BETWEEN)
+def test_what_is_wrong_between_objects_is_found_beside_broken_fields(
+    objects: list[dict[str, Any]], told: list[str], tmp_path: Path, run: Run
+) -> None:
+    said = run("validate", save(tmp_path, *objects)).err.splitlines()
+    lines = [line for line in said if "nothing was started or changed" not in line]
+    assert len(lines) == len(told), lines
+    for words in told:
+        assert sum(words in line for line in lines) == 1

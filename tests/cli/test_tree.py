@@ -129,6 +129,8 @@ def test_completion_prints_a_script_that_calls_remuda(shell: str, run: Run) -> N
         pytest.param("remuda import ", {"provisioner-values"}, id="what can be imported"),
         pytest.param("remuda pools list -o js", {"json"}, id="values of an option"),
         pytest.param("remuda why ", {"pool", "machine", "job"}, id="values of an argument"),
+        pytest.param("remuda explain run", {"RunnerPool"}, id="kinds"),
+        pytest.param("remuda schema ", {"RunnerPool", "Ceiling"}, id="kinds of a schema"),
     ],
 )
 def test_completion_knows(words: str, found: set[str]) -> None:
@@ -141,6 +143,84 @@ def test_completion_knows(words: str, found: set[str]) -> None:
         check=False,
     )
     assert {line.partition(",")[2] for line in ran.stdout.splitlines()} == found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        pytest.param("remuda pools pause sh", {"shell"}, id="a pool to steer"),
+        pytest.param("remuda why pool ", {"shell"}, id="a pool to ask about"),
+        pytest.param("remuda why machine ", set(), id="machines come and go"),
+        pytest.param("remuda pools pause x", set(), id="none begins so"),
+    ],
+)
+def test_completion_knows_the_pools(words: str, found: set[str], lively: Place) -> None:
+    env = {
+        **os.environ,
+        "_REMUDA_COMPLETE": "bash_complete",
+        "COMP_WORDS": words,
+        "REMUDA_DATA_DIR": str(lively.data),
+    }
+    env["COMP_CWORD"] = str(len(words.split(" ")) - 1)
+    ran = subprocess.run(
+        [sys.executable, "-m", "remuda"], env=env, capture_output=True, text=True, check=True
+    )
+    assert {line.partition(",")[2] for line in ran.stdout.splitlines() if line.strip()} == found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", ["schema RunnerPool", "crds", "completion bash", "explain Ceiling"])
+def test_output_that_cannot_be_written_is_one_clear_line(words: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        ran = subprocess.run(
+            [sys.executable, "-m", "remuda", *words.split()],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert ran.returncode == 1
+    assert ran.stderr == "remuda: the output cannot be written: No space left on device\n"
+
+
+@pytest.mark.slow
+def test_jobs_are_ended_one_by_one_and_what_is_not_there_is_told(lively: Place, run: Run) -> None:
+    ran = run("jobs", "cancel", "1", "999", "2", "--data-dir", lively.data)
+    assert ran.code == 1
+    assert ran.out == "job 1 has ended already: succeeded\njob 2 has ended already: failed\n"
+    assert ran.err == "remuda: there is no job 999\n"
+    assert run("jobs", "cancel", "999", "--data-dir", lively.data).code == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words", [("submit", "x\n", "--", "true"), ("pools", "status", "x\ny"), ("why", "pool", "x\ny")]
+)
+def test_a_name_of_two_lines_is_one_problem(words: tuple[str, ...], lively: Place, run: Run) -> None:
+    ran = run("--data-dir", lively.data, *words)
+    assert ran.code == 2
+    assert ran.err.startswith("remuda: ")
+    assert len(ran.err.splitlines()) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", ["why pool shell", "why machine MACHINE", "jobs show 1", "why job 1"])
+def test_an_answer_in_markdown_is_markdown(words: str, lively: Place, run: Run) -> None:
+    told = run(*filled(words, lively), "--data-dir", lively.data, "-o", "markdown").out
+    assert "| --- | --- |" in told or "\n- attempt 1 on " in told
+    assert not any(line.startswith("  ") for line in told.splitlines())
+
+
+@pytest.mark.parametrize("words", ["pools list", "jobs list", "why pool shell", "replay"])
+def test_an_empty_store_is_told(words: str, tmp_path: Path, run: Run) -> None:
+    (tmp_path / "remuda.db").touch()
+    ran = run(*words.split(), "--data-dir", tmp_path)
+    assert ran.code == 2
+    assert (
+        ran.err
+        == f"remuda: the store at {tmp_path}/remuda.db is empty: nothing has run with this data directory yet\n"
+    )
 
 
 @pytest.mark.slow
@@ -244,6 +324,7 @@ def test_commands_are_told_apart_as_a_shell_would(lively: Place, run: Run) -> No
         pytest.param("loops pause nope", "there is no loop nope; there is: pools", id="a loop"),
         pytest.param("jobs list --state lost", "lost is no state of a job: waiting", id="a state"),
         pytest.param("why pool shell --at noon", "'noon' is no time", id="a time"),
+        pytest.param("why pool shell --at ", "'' is no time", id="no time at all"),
         pytest.param("replay --since noon", "'noon' is no time", id="a time to replay from"),
         pytest.param("replay --since 1s --until 1h", "nothing is recorded", id="an empty span"),
         pytest.param(

@@ -174,10 +174,11 @@ async def test_to_close_says_whether_a_machine_has_work_and_says_the_same_again(
     await asyncio.gather(waiting, return_exceptions=True)
 
 
-async def test_a_machine_that_is_gone_is_no_worker(any_rig: Rig) -> None:
+async def test_a_machine_that_was_closed_and_is_gone_is_no_worker(any_rig: Rig) -> None:
     await any_rig.submit("class-once")
     await any_rig.take("once-1")
     await any_rig.worker("once-1")
+    await any_rig.source.close("once-1")
     await any_rig.source.forget("once-1")
     await any_rig.source.forget("once-1")
     assert await any_rig.worker("once-1") is None

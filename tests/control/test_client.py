@@ -44,7 +44,7 @@ async def stream(call: Call) -> AsyncIterator[bytes]:
     return pieces()
 
 
-VIEWS = (Route("GET", "/v1/names/{name}", "", Named, view=view),)
+VIEWS = (Route("GET", "/v1/names/{name}", "", Named, view=view, query={"at": "When."}),)
 ROUTES = (
     *VIEWS,
     Route("POST", "/v1/names", "", Named, handler=take, body=Named),

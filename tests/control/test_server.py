@@ -90,7 +90,7 @@ class Handlers:
     def routes(self) -> tuple[Route, ...]:
         return (
             Route("GET", "/v1/settings", "Names.", list[str], view=list_settings),
-            Route("GET", "/v1/settings/{name}", "One.", int, view=count_settings),
+            Route("GET", "/v1/settings/{name}", "One.", int, view=count_settings, query={"at": "When."}),
             Route("POST", "/v1/orders", "Take.", Taken, handler=self.take, body=Order),
             Route("POST", "/v1/machines/{machine}/loose", "Take.", Taken, handler=self.take, body=Loose),
             Route("GET", "/v1/fail/{how}", "Fail.", None, handler=self.fail),
@@ -218,6 +218,26 @@ async def test_errors_of_a_handler_have_their_status_and_their_words(
 ) -> None:
     assert await api.ask("GET", path) == (status, {"error": told})
     assert bool(api.lines) is (status == 500)
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        pytest.param(
+            "/v1/settings?limit=abc",
+            "limit is no query parameter of GET /v1/settings: it takes none",
+            id="none",
+        ),
+        pytest.param(
+            "/v1/settings/a?at=1&ta=2",
+            "ta is no query parameter of GET /v1/settings/{name}: the known ones are at",
+            id="one beside a good one",
+        ),
+    ],
+)
+async def test_an_unknown_query_parameter_is_refused(api: Api, path: str, told: str) -> None:
+    status, answer = await api.ask("GET", path)
+    assert (status, answer["error"]) == (400, told)
 
 
 async def test_a_bad_query_is_refused(api: Api) -> None:

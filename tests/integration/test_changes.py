@@ -7,6 +7,7 @@ import sys
 import pytest
 from tests.processes import Place, ceiling, eventually, pool
 
+from remuda.pools.decide.world import Override
 from remuda.pools.why import Why
 
 pytestmark = [
@@ -111,7 +112,10 @@ def test_an_immediate_rollout_asks_first_and_jobs_die_visibly(running: Place) ->
     assert [a.number for a in ended.attempts] == [1, 2]
     assert ended.attempts[0].status in {"killed", "lost"}
     assert ended.attempts[0].machine == busy
+    assert f"{busy} is removed at once by an ordered rollout" in running.cli("jobs", "show", str(number)).out
+    assert f"{busy} is removed at once by an ordered rollout" in running.cli("why", "job", str(number)).out
     eventually(lambda: not any(m.is_old for m in running.pools().machines), "the end of the rollout")
+    eventually(lambda: running.pools().pools[0].override == Override(), "the end of the order")
 
 
 def test_a_pool_that_is_no_longer_in_the_file_drains_away(here: Place) -> None:

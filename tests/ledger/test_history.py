@@ -5,7 +5,7 @@ from tests.loop.toy import TOY_KINDS, Memory, Policy, Seen, steady, turn
 
 from remuda.ledger.history import cycle_at, cycles_between, newest, oldest, operation, operations_on, story
 from remuda.ledger.record import Ledger
-from remuda.ledger.store import InlineStore
+from remuda.ledger.store import DamagedRow, InlineStore
 from remuda.model.plans import Outcome, Plan, Reason
 
 FOREVER = 2**53
@@ -107,3 +107,45 @@ async def test_operations_are_found_by_target_and_by_number() -> None:
     assert store.read(lambda db: operations_on(db, "a", 2)) == (done,)
     assert store.read(lambda db: operation(db, second.id)) == under_way
     assert store.read(lambda db: operation(db, 99)) is None
+
+
+async def damage(store: InlineStore, statement: str) -> None:
+    await store.write(lambda db: db.execute(statement))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        pytest.param("UPDATE cycles SET snapshot = x'0011' WHERE id = 2", id="not compressed"),
+        pytest.param("UPDATE cycles SET plan = x'789c03000000000100' WHERE id = 2", id="nothing in it"),
+        pytest.param("UPDATE cycles SET policy = x'00' WHERE id = 2", id="its policy is gone"),
+        pytest.param(
+            "UPDATE policies SET data = x'00' WHERE digest = (SELECT policy FROM cycles WHERE id = 2)",
+            id="its policy is damaged",
+        ),
+    ],
+)
+async def test_a_damaged_cycle_is_named_and_left_out(store: InlineStore, statement: str) -> None:
+    await damage(store, statement)
+    told: list[str] = []
+    found = store.read(lambda db: list(cycles_between(db, "toy", 0, FOREVER, TOY_KINDS, told.append)))
+    assert [cycle.snapshot.value for cycle in found] == [1, 3]
+    assert len(told) == 1
+    assert "of cycle 2" in told[0]
+    with pytest.raises(DamagedRow, match="of cycle 2"):
+        value_at(store, 20)
+
+
+async def test_a_damaged_line_of_a_story_is_told_as_such(store: InlineStore) -> None:
+    await damage(store, "UPDATE stories SET reason = x'c1' WHERE id = 2")
+    lines = store.read(lambda db: newest(db, 10))
+    assert [line.reason.code for line in lines] == ["c1", "damaged", "c3"]
+    assert "story 2 cannot be read" in str(lines[1].reason.terms["row"])
+
+
+async def test_a_damaged_operation_is_told_as_such(store: InlineStore) -> None:
+    ledger = Ledger(store, "toy", TOY_KINDS)
+    (started,) = await ledger.record(Seen(), Memory(), Policy(), 40, Plan((turn("a"),)), Memory(), ())
+    await damage(store, "UPDATE operations SET action = x'c1'")
+    (done,) = store.read(lambda db: operations_on(db, "a", FOREVER))
+    assert (done.id, done.kind, done.reason.code) == (started.id, "damaged", "damaged")

@@ -8,8 +8,10 @@ from typing import TypeAlias
 import pytest
 from tests.loop.toy import TOY_KINDS, Memory, Policy, Seen, Turn, steady, turn
 
+from remuda.errors import BadInput
 from remuda.ledger.history import cycle_at, story
 from remuda.ledger.record import Ledger, Notebook
+from remuda.ledger.retention import Retention, forget
 from remuda.ledger.store import InlineStore, SqliteStore
 from remuda.model.plans import Operation, Outcome, Plan, Reason
 
@@ -313,3 +315,31 @@ async def test_ids_of_a_new_store_begin_there_too(ledger: ToyLedger) -> None:
     ledger.number_from(1_000)
     (first,) = await record(ledger, 1, Plan((turn("a"),), ()))
     assert first.id == 1_000
+
+
+@pytest.mark.parametrize(
+    ("statement", "what"),
+    [
+        pytest.param("UPDATE memories SET data = x'00112233'", "the memory of loop toy", id="memory"),
+        pytest.param("UPDATE operations SET action = x'c1'", "operation 1", id="operations under way"),
+    ],
+)
+async def test_damage_in_what_holds_now_is_told_with_the_file(
+    statement: str, what: str, tmp_path: Path
+) -> None:
+    store = SqliteStore(tmp_path / "remuda.db")
+    ledger = Ledger(store, "toy", TOY_KINDS)
+    await ledger.record(Seen(0), EMPTY, POLICY, 1, Plan((turn("a"),)), Memory(1), ())
+    await store.write(lambda db: db.execute(statement))
+    with pytest.raises(BadInput, match=f"remuda.db is damaged .{what} cannot be read"):
+        (ledger.memory(), ledger.operations())
+    store.close()
+
+
+async def test_a_damaged_last_plan_keeps_nobody_from_starting(store: InlineStore, ledger: ToyLedger) -> None:
+    await record(ledger, 1)
+    await store.write(lambda db: db.execute("UPDATE cycles SET plan = x'00'"))
+    assert forget(store._connection, Retention(), 10) == 0
+    again = reopened(store)
+    await record(again, 2)
+    assert count(store, "stories") == 2

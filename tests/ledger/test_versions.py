@@ -73,7 +73,11 @@ def test_a_changed_policy_shows_differences(home: Path) -> None:
     with reading(home / FILE) as db:
         policy = next(cycles_between(db, LOOP, 0, FOREVER, POOL_KINDS, pytest.fail)).policy
         policy.ceilings["laptop"] = 1
-        differences = [item for step in replay(db, 0, FOREVER, lambda _: policy, pytest.fail) for item in step.differences]
+        differences = [
+            item
+            for step in replay(db, 0, FOREVER, lambda _: policy, pytest.fail)
+            for item in step.differences
+        ]
     assert any(item.pool == "shell" and item.target_now < item.target_then for item in differences)
 
 

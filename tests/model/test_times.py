@@ -1,4 +1,5 @@
 import re
+from datetime import timedelta, timezone
 
 import pytest
 from hypothesis import given
@@ -75,7 +76,29 @@ def test_an_instant_is_read(text: str, at: int) -> None:
     assert parse_instant(text, NOW) == at
 
 
-@pytest.mark.parametrize("text", ["", "yesterday", "25:00", "2026-13-01", "12345"])
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        pytest.param("1970-01-20T12:00:00", "1970-01-20T10:00:00Z", id="no zone is the one given"),
+        pytest.param("1970-01-20 12:00:00", "1970-01-20T10:00:00Z", id="as a time is shown"),
+        pytest.param("1970-01-20T12:00:00Z", "1970-01-20T12:00:00Z", id="a zone is honoured"),
+        pytest.param("15:30:01", "1970-01-20T13:30:01Z", id="a time of today"),
+        pytest.param("15:30", "1970-01-20T13:30:00Z", id="without seconds"),
+        pytest.param("16:00:00", "1970-01-20T14:00:00Z", id="just now"),
+        pytest.param("16:00:01", "1970-01-19T14:00:01Z", id="what is still to come today was yesterday"),
+        pytest.param("00:30:00", "1970-01-19T22:30:00Z", id="after midnight there"),
+    ],
+)
+def test_a_time_without_a_zone_is_in_the_reader_s(text: str, at: str) -> None:
+    two_hours_east = timezone(timedelta(hours=2))
+    now = parse_instant("1970-01-20T14:00:00Z", 0)
+    found = parse_instant(text, now, lambda read: read.replace(tzinfo=two_hours_east))
+    assert write_instant(found) == at
+
+
+@pytest.mark.parametrize(
+    "text", ["", "yesterday", "25:00", "2026-13-01", "12345", "12:60", "12:", "0001-01-01T00:00:00x"]
+)
 def test_what_is_no_instant_is_refused_with_the_right_forms(text: str) -> None:
     with pytest.raises(ValueError, match="is no time"):
         parse_instant(text, NOW)

@@ -1,9 +1,17 @@
-import pytest
-from tests.objects.sample import Limits, Nothing, Part, SampleSpec, load, problems, sample
+from typing import Any
 
+import pytest
+from tests.objects.sample import KINDS, Limits, Nothing, Part, SampleSpec, load, problems, sample
+
+from remuda.catalog import KINDS as EVERY_KIND
 from remuda.model.quantities import Quantity
 from remuda.model.times import Duration
+from remuda.objects.convert import mend
+from remuda.objects.kinds import Kind, Object
+from remuda.objects.nodes import MapNode
+from remuda.objects.problems import Problem
 from remuda.objects.scalars import Share
+from remuda.objects.tree import parse
 
 FULL = """
   class: a
@@ -221,3 +229,31 @@ def test_a_missing_key_is_blamed_on_the_key_above_it() -> None:
     assert problems(sample("\n  class: a\n  parts:\n  - zone: UTC\n  limits:\n    memory: 1\n")) == [
         "f.yaml:7:5: spec.parts[0].startAt: is required: when it starts"
     ]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, *EVERY_KIND], ids=lambda kind: kind.name)
+def test_of_an_object_without_anything_something_of_the_right_types_is_left(kind: Kind[Any]) -> None:
+    told: list[Problem] = []
+    made, broken = mend(MapNode(1, 1, {}), kind.whole, "f.yaml", told.append)
+    assert broken == {"apiVersion", "kind", "metadata", "spec"} == {problem.path for problem in told}
+    assert isinstance(made.spec, kind.spec)
+    assert list(kind.check(Object(kind.name, "x", made.spec)) if kind.check else ()) is not None
+
+
+def test_what_can_be_read_beside_broken_fields_is_read() -> None:
+    told: list[Problem] = []
+    (root,) = parse(
+        sample("{class: 5, max: x, delay: 1m, parts: [{startAt: x}, {zone: UTC}], env: {a: 1, b: c}}"),
+        "f",
+        told.append,
+    )
+    made, broken = mend(root, KINDS[0].whole, "f", told.append)
+    spec = made.spec
+    assert broken == {
+        "spec.class",
+        "spec.max",
+        "spec.parts[0].startAt",
+        "spec.parts[1].startAt",
+        "spec.env.a",
+    }
+    assert (spec.max, spec.delay, len(spec.parts), spec.env) == (10, Duration(60_000), 2, {"b": "c"})

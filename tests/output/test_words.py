@@ -2,7 +2,9 @@
 
 import ast
 import re
+import time
 from collections import defaultdict
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -17,6 +19,15 @@ SOURCE = Path(__file__).parents[2] / "src" / "remuda"
 _CODE = re.compile(r"(pool|machine)\.[a-z]+(-[a-z]+)*")
 #: a dash in the place of a term
 _DASH = re.compile(r"(?<![^\s(])-(?![^\s,:;)])")
+
+
+@pytest.fixture(autouse=True)
+def _in_tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
 
 
 @cache
@@ -108,8 +119,50 @@ def test_the_arithmetic_of_every_pool_adds_up() -> None:
         ),
         pytest.param(
             Reason("pool.backing-off", "pool/a", {"target": 2, "live": 1, "failures": 3, "retry_at": NOW}),
-            "a wants 2 machines and has 1: 3 failed, trying again at 2026-01-05T00:00:00Z",
-            id="instants are written out",
+            "a wants 2 machines and has 1: 3 failed; trying again at 09:00:00",
+            id="instants are written out, in local time",
+        ),
+        pytest.param(
+            Reason(
+                "pool.failing",
+                "pool/a",
+                {"target": 2, "live": 0, "failures": 7, "failure": "no {disk}", "retry_at": NOW},
+            ),
+            "a wants 2 machines and has 0: 7 failed in a row: no {disk}; one more is tried at 09:00:00",
+            id="the last failure is told",
+        ),
+        pytest.param(
+            Reason("pool.shrinking", "pool/a", {"target": 1, "live": 2, "closed": 1}),
+            "a wants 1 machine and has 2: letting 1 idle machine go",
+            id="one goes",
+        ),
+        pytest.param(
+            Reason("pool.rolling", "pool/a", {"target": 2, "old": 1}),
+            "a has the 2 machines it wants; 1 still has an old template",
+            id="one is old",
+        ),
+        pytest.param(
+            Reason("pool.rolling", "pool/a", {"target": 2, "old": 2}),
+            "a has the 2 machines it wants; 2 still have an old template",
+            id="two are old",
+        ),
+        pytest.param(
+            Reason("pool.draining", "pool/a", {"live": 1}), "a drains: 1 machine is left", id="one is left"
+        ),
+        pytest.param(
+            Reason("pool.over-ceiling", "pool/a", {"busy": 4, "ceiling": "roof", "limit": 2, "others": 0}),
+            "a has 4 busy under ceiling roof of 2: it shrinks as they finish",
+            id="alone under its ceiling",
+        ),
+        pytest.param(
+            Reason("pool.over-ceiling", "pool/a", {"busy": 4, "ceiling": "roof", "limit": 5, "others": 2}),
+            "a has 4 busy under ceiling roof of 5, where others hold 2: it shrinks as they finish",
+            id="with others under its ceiling",
+        ),
+        pytest.param(
+            Reason("machine.rollout-now", "machine/a-1", {"job": None}),
+            "a-1 is removed at once by an ordered rollout",
+            id="no job dies",
         ),
         pytest.param(
             Reason("pool.dreaming", "pool/a", {"sheep": 3, "awake": None}),
@@ -154,7 +207,7 @@ def test_missing_numbers_are_0_in_arithmetic() -> None:
             {"held_by": "stale", "wanted": 5, "stale_since": NOW},
             "stale",
             "5 kept",
-            "the source has not answered since 2026-01-05T00:00:00Z",
+            "the source has not answered since 2026-01-05 09:00:00",
             id="stale",
         ),
         pytest.param(
@@ -187,6 +240,7 @@ def test_missing_numbers_are_0_in_arithmetic() -> None:
             id="busy",
         ),
         pytest.param({"creating": 2}, "action", "none: 2 are booting", None, id="booting"),
+        pytest.param({"creating": 1}, "action", "none: 1 is booting", None, id="one boots"),
         pytest.param({}, "action", "none", None, id="nothing"),
     ],
 )

@@ -72,7 +72,7 @@ def _seen(dice: Random, name: str) -> PoolSeen:
                 Override(paused=True),
                 Override(draining=True),
                 Override(min=2),
-                Override(finish_rollout="new"),
+                Override(finish_rollout="new", finish_rollout_at=NOW),
             ]
         ),
         dice.choice([""] * 12 + ["KubeVirt is not installed"]),

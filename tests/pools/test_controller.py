@@ -269,6 +269,20 @@ def test_a_busy_machine_is_deleted_when_that_was_ordered_and_its_job_waits_again
     live(story)
 
 
+def test_an_ordered_rollout_is_over_once_the_machines_it_was_about_are_gone() -> None:
+    async def story(room: Room) -> None:
+        await room.make()
+        ordered = Override(max=3, finish_rollout="new", finish_rollout_at=room.clock.now())
+        room.overrides = {"a": ordered}
+        assert (await room.pool()).override == ordered
+        assert (await room.delete()).status == "done"
+        await asyncio.sleep(1)
+        await room.make(2)
+        assert (await room.pool()).override == Override(max=3)
+
+    live(story)
+
+
 def test_a_machine_that_died_at_work_is_deleted_and_its_job_settled() -> None:
     async def story(room: Room) -> None:
         await room.make()

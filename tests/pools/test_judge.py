@@ -77,7 +77,9 @@ def test_safety_a_machine_with_a_job_goes_only_when_a_rollout_was_ordered(
             mine = rules.pools[action.pool]
             assert isinstance(action, Delete)
             assert action.even_busy
-            assert seen[action.pool].override.finish_rollout == mine.template != target.template
+            override = seen[action.pool].override
+            assert override.finish_rollout == mine.template != target.template
+            assert target.created_at <= override.finish_rollout_at
 
 
 @given(snapshots(), memories, policies(), instants)
@@ -339,3 +341,33 @@ def hash_world() -> tuple[Plan[PoolAction], Memory]:
         roof2=5,
     )
     return decide(snapshot(*pools), Memory(), rules, NOW)
+
+
+falling = st.lists(st.integers(0, 9), min_size=2, max_size=6).map(lambda counts: sorted(counts, reverse=True))
+
+
+@given(falling, falling, st.lists(st.integers(0, 12), min_size=6, max_size=6), st.none() | st.integers(1, 3))
+def test_safety_a_delay_holds_what_a_pool_had_and_never_makes_more(
+    first: list[int], second: list[int], roofs: list[int], max_surge: int | None
+) -> None:
+    """Demand only falls: what is made beyond it replaces machines that ended."""
+    there: dict[str, tuple[Machine, ...]] = {"a": (), "b": ()}
+    most = {"a": 0, "b": 0}
+    memory, now = Memory(), NOW
+    for step, roof in enumerate(roofs):
+        rules = policy(
+            *(settings(name, ceiling="roof", max_surge=max_surge, scale_down_delay=MINUTE) for name in there),
+            roof=roof,
+        )
+        demand = {"a": first[min(step, len(first) - 1)], "b": second[min(step, len(second) - 1)]}
+        seen = snapshot(*(pool(name, *there[name], waiting=demand[name]) for name in there))
+        plan, memory = decide(seen, memory, rules, now)
+        gone = {action.target for action in plan.actions if isinstance(action, Close)}
+        for name, before in there.items():
+            made = sum(isinstance(action, Create) and action.pool == name for action in plan.actions)
+            if made:
+                assert len(before) + made <= max(demand[name], most[name])
+            new = tuple(machine(f"{name}-{step}{number}", created_at=now) for number in range(made))
+            most[name] = max(most[name], len(before) + made)
+            there[name] = (*(each for each in before if each.name not in gone), *new)
+        now += 10_000

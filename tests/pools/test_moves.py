@@ -33,7 +33,7 @@ from remuda.pools.decide.world import (
     PoolSeen,
 )
 
-ROLLOUT = Override(finish_rollout="t")
+ROLLOUT = Override(finish_rollout="t", finish_rollout_at=NOW - 100_000)
 
 
 def planned(
@@ -265,8 +265,16 @@ def test_a_rollout_ordered_at_once_ends_every_old_machine_once(member: Machine, 
 
 
 def test_a_rollout_ordered_for_another_template_is_over() -> None:
-    seen = pool("a", old("a-1", job="7"), running=1, override=Override(finish_rollout="before"))
+    seen = pool(
+        "a", old("a-1", job="7"), running=1, override=Override(finish_rollout="before", finish_rollout_at=NOW)
+    )
     assert told(planned(seen)) == []
+
+
+def test_a_rollout_ordered_at_once_never_touches_a_machine_made_later() -> None:
+    later = machine("a-1", template="before", job="7", created_at=NOW - 99_999)
+    seen = pool("a", later, old("a-2", job="8"), running=2, override=ROLLOUT)
+    assert told(planned(seen)) == ["delete a-2 machine.rollout-now"]
 
 
 def test_surplus_goes_on_when_the_last_old_machine_is_on_its_way() -> None:

@@ -1,5 +1,8 @@
 """What operators set by hand is kept until it is cleared."""
 
+import msgspec
+from tests.builders import machine
+
 from remuda.ledger.store import InlineStore
 from remuda.pools.decide.world import Override
 from remuda.pools.overrides import overrides, set_override
@@ -21,4 +24,14 @@ async def test_other_settings_are_no_overrides() -> None:
     store = InlineStore()
     await store.write(lambda db: db.execute("INSERT INTO settings VALUES ('overrides', x'00', 0)"))
     assert store.read(overrides) == {}
+    store.close()
+
+
+async def test_an_order_of_an_earlier_version_that_has_no_moment_is_read_and_removes_nothing() -> None:
+    store = InlineStore()
+    data = msgspec.msgpack.encode({"min": None, "max": 2, "finish_rollout": "t"})
+    await store.write(lambda db: db.execute("INSERT INTO settings VALUES ('override/a', ?, 0)", (data,)))
+    (found,) = store.read(overrides).values()
+    assert found == Override(max=2, finish_rollout="t")
+    assert not found.removes(machine("a-1", template="before"))
     store.close()

@@ -1,6 +1,7 @@
 """The reason of each pool: a stable code and every number behind it."""
 
 import pytest
+from msgspec import structs
 from tests.builders import (
     NOW,
     creation,
@@ -13,8 +14,8 @@ from tests.builders import (
     snapshot,
 )
 
-from remuda.model.machines import State
-from remuda.model.plans import Operation
+from remuda.model.machines import Ended, State
+from remuda.model.plans import Operation, Outcome
 from remuda.pools.decide import decide
 from remuda.pools.decide.world import Memory, Override, PoolAction, PoolMemory, PoolPolicy, PoolSeen
 
@@ -60,6 +61,30 @@ CRASHED = machine("a-9", State.FAILED, ended="crashed")
         ),
         pytest.param(
             pool("a", *machines(busy=2)), settings(), None, (), "surplus-busy", id="they are at work"
+        ),
+        pytest.param(
+            pool("a", *machines(busy=1, creating=3), running=1),
+            settings(),
+            None,
+            (),
+            "surplus-booting",
+            id="they are booting",
+        ),
+        pytest.param(
+            pool("a", *machines(busy=3, creating=1)),
+            settings(max=1),
+            None,
+            (),
+            "surplus-busy",
+            id="some boot, and more are at work than wanted",
+        ),
+        pytest.param(
+            pool("a", *machines(idle=2), unsure_since=NOW),
+            settings(),
+            None,
+            (),
+            "surplus-unconfirmed",
+            id="nobody says whether they work",
         ),
         pytest.param(
             pool("a", *machines(busy=9), running=9, waiting=9),
@@ -198,7 +223,73 @@ def test_a_reason_names_every_term_with_its_number() -> None:
         "deleted": 1,
         "unconfirmed": 0,
         "failures": 1,
+        "failure": "crashed",
         "retry_at": NOW + 1_000,
         "blind": None,
+        "trouble": None,
         "stale_since": None,
     }
+
+
+@pytest.mark.parametrize(
+    ("seen", "operations", "failure"),
+    [
+        pytest.param(
+            pool("a", structs.replace(CRASHED, ended=Ended("boot", "no\n such  file")), waiting=1),
+            (),
+            "no such file",
+            id="the machine's own word, on one line",
+        ),
+        pytest.param(pool("a", CRASHED, waiting=1), (), "crashed", id="its code, when it said nothing"),
+        pytest.param(
+            pool("a", machine("a-1", State.CREATING, created_at=0, trouble="no room"), waiting=1),
+            (),
+            "no room",
+            id="what kept it from booting in time",
+        ),
+        pytest.param(
+            pool("a", machine("a-1", State.CREATING, created_at=0), waiting=1),
+            (),
+            "not ready in time",
+            id="nothing is known of why it did not boot",
+        ),
+        pytest.param(
+            pool("a", waiting=1),
+            (structs.replace(creation(1), outcome=Outcome("failed", NOW, "x" * 999)),),
+            "x" * 299 + "…",
+            id="it could not even be made, told at length",
+        ),
+    ],
+)
+def test_a_pool_that_fails_says_why_as_long_as_it_does(
+    seen: PoolSeen, operations: tuple[Operation[PoolAction], ...], failure: str
+) -> None:
+    rules = policy(settings())
+    plan, memory = decide(snapshot(seen, operations=operations), Memory(), rules, NOW)
+    assert reason_of(plan).terms["failure"] == failure
+    plan, memory = decide(snapshot(pool("a", waiting=1)), memory, rules, NOW + 1)
+    assert reason_of(plan).terms["failure"] == failure
+    proven = machine("a-2", ready_at=NOW + 1, uses=1)
+    plan, memory = decide(snapshot(pool("a", proven)), memory, rules, NOW + 2)
+    assert reason_of(plan).terms["failure"] is None
+    assert memory == Memory()
+
+
+@pytest.mark.parametrize(
+    ("limit", "waiting", "code"),
+    [
+        pytest.param(2, 0, "over-ceiling", id="lowered below what is busy"),
+        pytest.param(2, 9, "over-ceiling", id="and more is wanted"),
+        pytest.param(4, 9, "held-by-ceiling", id="just what is busy"),
+        pytest.param(4, 0, "steady", id="nothing more is wanted"),
+    ],
+)
+def test_a_pool_with_more_at_work_than_its_ceiling_says_that_it_shrinks_as_they_finish(
+    limit: int, waiting: int, code: str
+) -> None:
+    seen = snapshot(pool("a", *machines(busy=4), running=4, waiting=waiting), pool("b"))
+    rules = policy(settings(ceiling="roof"), settings("b", ceiling="roof"), roof=limit)
+    plan, _ = decide(seen, Memory(), rules, NOW)
+    assert reason_of(plan).code == f"pool.{code}"
+    assert reason_of(plan, "b").code == "pool.steady"
+    assert not plan.actions

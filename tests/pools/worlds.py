@@ -60,6 +60,7 @@ overrides = st.builds(
     paused=st.sampled_from((False, False, True)),
     draining=st.sampled_from((False, False, True)),
     finish_rollout=st.sampled_from((None, None, *TEMPLATES)),
+    finish_rollout_at=instants,
 )
 needs = st.none() | st.builds(Need, small, small, st.sampled_from((None, None, NOW - MINUTE)))
 
@@ -137,5 +138,6 @@ pool_memories = st.builds(
     failed_at=instants | numbers,
     retry_at=instants | numbers,
     failed=st.lists(st.sampled_from(("a-0@1", "b-1", "gone-7@3")), max_size=2).map(tuple),
+    failure=st.sampled_from(("", "no such file")),
 )
 memories = st.builds(Memory, st.dictionaries(st.sampled_from((*NAMES, "gone")), pool_memories))

@@ -13,6 +13,11 @@ from remuda.objects.schema import schema_of
 from remuda.output.show import Report, Table
 
 
+def _complete_kinds(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    del context, parameter
+    return [kind.name for kind in KINDS if kind.name.lower().startswith(begun.lower())]
+
+
 @click.command(cls=Command)
 @click.argument("files", nargs=-1, required=True)
 @pass_session
@@ -45,7 +50,7 @@ def validate(session: Session, files: tuple[str, ...]) -> None:
 
 
 @click.command(cls=Command)
-@click.argument("what", metavar="KIND[.FIELD]")
+@click.argument("what", metavar="KIND[.FIELD]", shell_complete=_complete_kinds)
 @click.option("--recursive", is_flag=True, help="All fields below, by name.")
 @pass_session
 def explain(session: Session, what: str, recursive: bool) -> None:
@@ -59,7 +64,7 @@ def explain(session: Session, what: str, recursive: bool) -> None:
 
 
 @click.command(cls=Command)
-@click.argument("kind")
+@click.argument("kind", shell_complete=_complete_kinds)
 @pass_session
 def schema(session: Session, kind: str) -> None:
     """
@@ -72,7 +77,7 @@ def schema(session: Session, kind: str) -> None:
 
 
 @click.command(cls=Command)
-@click.argument("kinds", nargs=-1, metavar="[KIND…]")
+@click.argument("kinds", nargs=-1, metavar="[KIND…]", shell_complete=_complete_kinds)
 @pass_session
 def crds(session: Session, kinds: tuple[str, ...]) -> None:
     """

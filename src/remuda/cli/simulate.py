@@ -79,9 +79,9 @@ def pools(session: Session, seed: int, seeds: int, world: str, pool_count: int, 
 @pass_session
 def runners(session: Session, seed: int, seeds: int) -> None:
     """
-    CircleCI runners on VMs, with an API that is late, wrong or silent.
+    CircleCI runners on VMs, with an API that fails.
 
-    Agents claim tasks by themselves at any moment, names of VMs are used again, and the process loses its ledger. No
+    The API is late, wrong or silent, agents claim tasks by themselves at any moment, names of VMs are used again, and the process loses its ledger. No
     VM that is known to work is told to go, no bound, ceiling or plan is broken, and stale data never shrinks a pool.
     A broken rule ends it with exit code 1 and the seed that shows it again.
     """

@@ -5,6 +5,7 @@ Commands are imported when they are called, so that `remuda --help` costs little
 lives and what its help begins with; a test holds the two together.
 """
 
+import errno
 import importlib
 import os
 import sys
@@ -15,7 +16,8 @@ import click
 
 from remuda import __version__
 from remuda.control.command import Group, Session
-from remuda.errors import BadInput, RemudaError
+from remuda.errors import BadInput, NotFound, RemudaError
+from remuda.output.show import one_line
 
 if TYPE_CHECKING:
     from remuda.control.routes import Route
@@ -33,13 +35,13 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "pools": ("remuda.pools.commands", "pools", "Look at pools and steer them."),
     "machines": ("remuda.pools.commands", "machines", "Look at machines."),
     "top": ("remuda.pools.commands", "top", "A live view of pools, machines, jobs and decisions."),
-    "why": ("remuda.pools.commands", "why", "Why a pool, a machine or a job is as it is."),
+    "why": ("remuda.pools.questions", "why", "Why a pool, a machine or a job is as it is."),
     "diagnose": (
         "remuda.cli.diagnose",
         "diagnose",
         "Find out why pools do not do what is wanted, and what to do.",
     ),
-    "replay": ("remuda.pools.commands", "replay", "What today's rules would have decided differently."),
+    "replay": ("remuda.pools.questions", "replay", "What today's rules would have decided differently."),
     "loops": ("remuda.cli.loops", "loops", "Look at loops, pause and resume them."),
     "validate": ("remuda.cli.objects", "validate", "Check files and report every problem at once."),
     "explain": ("remuda.cli.objects", "explain", "The fields of a kind of object, as kubectl explain."),
@@ -50,6 +52,9 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "simulate": ("remuda.cli.simulate", "simulate", "Run the same judgement against a simulated world."),
     "completion": ("remuda.cli.completion", "completion", "Shell completion for bash, zsh and fish."),
 }
+
+
+_OUTPUT_ERRORS = frozenset({errno.EBADF, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC})
 
 
 class Tree(Group):
@@ -109,6 +114,26 @@ def root() -> None:
 
 def main(args: list[str] | None = None) -> NoReturn:
     """Run the command line, or the words given; errors become one clear message and an exit code."""
+    try:
+        code = _run(args)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read us has gone; nothing is wrong with that.
+        _drop_output()
+        code = 0
+    except OSError as error:
+        if error.errno not in _OUTPUT_ERRORS:
+            raise
+        _drop_output()
+        _complain(f"the output cannot be written: {error.strerror or error}")
+        code = 1
+    except KeyboardInterrupt:
+        code = 130
+    sys.exit(code)
+
+
+def _run(args: list[str] | None) -> int:
     name = os.path.basename(sys.argv[0]) if sys.argv else "remuda"  # noqa: PTH119 - no import of pathlib for a name
     prog = "kubectl remuda" if name.startswith("kubectl-") else "remuda"
     complete_var = "_REMUDA_COMPLETE"
@@ -117,26 +142,28 @@ def main(args: list[str] | None = None) -> NoReturn:
             args, obj=Session(views, load), prog_name=prog, standalone_mode=False, complete_var=complete_var
         )
     except click.exceptions.Exit as exit_:
-        code = exit_.exit_code
+        return exit_.exit_code
     except click.Abort:
         _complain("stopped")
-        code = 1
+        return 1
     except click.ClickException as error:
         error.show()
-        code = error.exit_code
+        return error.exit_code
+    except NotFound as error:
+        _complain(one_line(str(error)))
+        return 2
     except BadInput as error:
         _complain(str(error))
-        code = 2
+        return 2
     except RemudaError as error:
         _complain(str(error))
-        code = 1
-    except BrokenPipeError:
-        # Whoever read us has gone; nothing is wrong with that.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        code = 0
-    except KeyboardInterrupt:
-        code = 130
-    sys.exit(code if isinstance(code, int) else 0)
+        return 1
+    return code if isinstance(code, int) else 0
+
+
+def _drop_output() -> None:
+    """Give up what is still to be written, so that the end of the process does not try once more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _complain(text: str) -> None:

@@ -14,9 +14,10 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 
-from remuda.control.routes import Call, Route, match
+from remuda.control.routes import Call, Route, check_query, match
 from remuda.errors import BadInput, NotFound, Unavailable
 from remuda.ledger.store import FILE, explained, reading
+from remuda.output.show import one_line
 
 T = TypeVar("T")
 _SOCKET = "control.sock"
@@ -87,6 +88,7 @@ class Remuda:
             raise _NothingRuns(self._data_dir) from None
         if route.view is None:
             raise _NothingRuns(self._data_dir)
+        check_query(route, query)
         store = self._data_dir / FILE
         with reading(store) as db, explained(store):
             return route.view(db, Call(names, query))
@@ -109,7 +111,7 @@ class Remuda:
         response = connection.getresponse()
         if response.status < 400:
             return response
-        told = _told(response.read(), response.status)
+        told = one_line(_told(response.read(), response.status))
         if response.status == 404:
             raise NotFound(told)
         raise BadInput(told) if response.status < 500 else Unavailable(told)

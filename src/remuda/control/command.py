@@ -67,11 +67,11 @@ class Session:
         return time.time_ns() // 1_000_000
 
     def instant(self, text: str | None, default: Instant) -> Instant:
-        """A time that a person wrote."""
+        """A time that a person wrote; without a zone it is in theirs, as times are shown."""
         if text is None:
             return default
         try:
-            return parse_instant(text, self.now())
+            return parse_instant(text, self.now(), lambda read: read.astimezone())
         except ValueError as error:
             raise BadInput(str(error)) from None
 

@@ -2,7 +2,7 @@
 
 import re
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Any, TypeAlias
 from urllib.parse import unquote
 
@@ -57,6 +57,14 @@ class Route(Struct, frozen=True):
     query: dict[str, str] = {}
     #: the answer is a stream of bytes
     streams: bool = False
+
+
+def check_query(route: Route, query: Iterable[str]) -> None:
+    """Refuse what the route does not know, with what it does."""
+    unknown = sorted(set(query) - set(route.query))
+    if unknown:
+        known = f"the known ones are {', '.join(route.query)}" if route.query else "it takes none"
+        raise BadInput(f"{', '.join(unknown)} is no query parameter of {route.method} {route.path}: {known}")
 
 
 def match(routes: tuple[Route, ...], method: str, path: str) -> tuple[Route, dict[str, str]]:

@@ -10,7 +10,7 @@ import msgspec
 from aiohttp import web
 
 from remuda.control.openapi import document
-from remuda.control.routes import Call, Route
+from remuda.control.routes import Call, Route, check_query
 from remuda.errors import BadInput, NotFound, Unavailable
 from remuda.ledger.store import Store
 from remuda.loop.logs import Log
@@ -82,6 +82,7 @@ class ControlServer:
             except web.HTTPRequestEntityTooLarge:
                 return _problem(413, f"the body is larger than {_LARGEST_BODY // 1024} KiB")
             try:
+                check_query(route, request.query)
                 call = Call(dict(request.match_info), dict(request.query), body)
                 if route.view is not None:
                     view = route.view

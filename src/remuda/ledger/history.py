@@ -1,13 +1,13 @@
 """What `why` and `replay` read: recorded cycles, and the story of one subject."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
-import msgspec
 from msgspec import Struct
 
-from remuda.ledger.record import Kinds, unpack
+from remuda.ledger.record import Kinds, decode, unpack
+from remuda.ledger.store import DamagedRow
 from remuda.model.plans import Action, Outcome, Plan, Reason
 from remuda.model.times import Instant
 
@@ -67,29 +67,46 @@ def cycle_at(
 
 
 def cycles_between(
-    db: sqlite3.Connection, loop: str, since: Instant, until: Instant, kinds: Kinds[S, M, P, A]
+    db: sqlite3.Connection,
+    loop: str,
+    since: Instant,
+    until: Instant,
+    kinds: Kinds[S, M, P, A],
+    damaged: Callable[[str], None],
 ) -> Iterator[Cycle[S, M, P, A]]:
-    """Recorded cycles that were in force in the span, oldest first, read one by one."""
+    """
+    Recorded cycles that were in force in the span, oldest first, read one by one.
+
+    One that cannot be read is left out, and `damaged` is told what it is.
+    """
     rows = db.execute(
         f"{_CYCLE} WHERE loop = ? AND last_at >= ? AND first_at <= ? ORDER BY first_at, id",
         (loop, since, until),
     )
     for row in rows:
-        yield _cycle(db, row, kinds)
+        try:
+            cycle = _cycle(db, row, kinds)
+        except DamagedRow as error:
+            damaged(str(error))
+        else:
+            yield cycle
 
 
 def _cycle(db: sqlite3.Connection, row: tuple[Any, ...], kinds: Kinds[S, M, P, A]) -> Cycle[S, M, P, A]:
     number, first_at, last_at, count, snapshot, memory, policy, plan = row
-    (data,) = db.execute("SELECT data FROM policies WHERE digest = ?", (policy,)).fetchone()
+    what = f"of cycle {number}"
+    found = db.execute("SELECT data FROM policies WHERE digest = ?", (policy,)).fetchone()
+    if found is None:
+        raise DamagedRow(f"the policy {what} is not there")
     return Cycle(
         number,
         first_at,
         last_at,
         count,
-        unpack(snapshot, kinds.snapshot),
-        unpack(memory, kinds.memory),
-        unpack(data, kinds.policy),
-        unpack(plan, kinds.plan),
+        unpack(snapshot, kinds.snapshot, f"the snapshot {what}"),
+        unpack(memory, kinds.memory, f"the memory {what}"),
+        unpack(found[0], kinds.policy, f"the policy {what}"),
+        unpack(plan, kinds.plan, f"the plan {what}"),
     )
 
 
@@ -102,7 +119,7 @@ def oldest(db: sqlite3.Connection, loop: str) -> Instant | None:
 def story(db: sqlite3.Connection, subject: str, until: Instant, most: int = 20) -> tuple[Line, ...]:
     """The last lines of a subject's story up to an instant, oldest first."""
     rows = db.execute(
-        "SELECT at, cycle, reason FROM stories WHERE subject = ? AND at <= ? ORDER BY id DESC LIMIT ?",
+        "SELECT id, subject, at, cycle, reason FROM stories WHERE subject = ? AND at <= ? ORDER BY id DESC LIMIT ?",
         (subject, until, most),
     ).fetchall()
     return _lines(rows)
@@ -110,14 +127,26 @@ def story(db: sqlite3.Connection, subject: str, until: Instant, most: int = 20) 
 
 def newest(db: sqlite3.Connection, most: int) -> tuple[Line, ...]:
     """The last lines of all stories, oldest first."""
-    rows = db.execute("SELECT at, cycle, reason FROM stories ORDER BY id DESC LIMIT ?", (most,)).fetchall()
+    rows = db.execute(
+        "SELECT id, subject, at, cycle, reason FROM stories ORDER BY id DESC LIMIT ?", (most,)
+    ).fetchall()
     return _lines(rows)
 
 
-def _lines(rows: list[tuple[Instant, int, bytes]]) -> tuple[Line, ...]:
+def _lines(rows: list[tuple[int, str, Instant, int, bytes]]) -> tuple[Line, ...]:
     return tuple(
-        Line(at, cycle, msgspec.msgpack.decode(reason, type=Reason)) for at, cycle, reason in reversed(rows)
+        Line(at, cycle, _reason(reason, subject, f"story {number}"))
+        for number, subject, at, cycle, reason in reversed(rows)
     )
+
+
+def _reason(data: bytes, subject: str, what: str) -> Reason:
+    """What is recorded, or that it is damaged: one row must not hide all the others."""
+    try:
+        read: Reason = decode(data, Reason, what)
+    except DamagedRow as error:
+        return Reason("damaged", subject, {"row": str(error)})
+    return read
 
 
 def operations_on(db: sqlite3.Connection, target: str, until: Instant, most: int = 20) -> tuple[Done, ...]:
@@ -139,12 +168,17 @@ def operation(db: sqlite3.Connection, number: int) -> Done | None:
 
 
 def _done(number: int, target: str, started_at: Instant, action: bytes, outcome: bytes | None) -> Done:
-    read: dict[str, Any] = msgspec.msgpack.decode(action)
-    return Done(
-        number,
-        target,
-        read["type"],
-        started_at,
-        msgspec.convert(read["reason"], Reason),
-        msgspec.msgpack.decode(outcome, type=Outcome) if outcome else None,
-    )
+    what = f"operation {number}"
+    try:
+        read: _Recorded = decode(action, _Recorded, what)
+        ended: Outcome | None = decode(outcome, Outcome, what) if outcome else None
+    except DamagedRow as error:
+        return Done(number, target, "damaged", started_at, Reason("damaged", target, {"row": str(error)}))
+    return Done(number, target, read.type, started_at, read.reason, ended)
+
+
+class _Recorded(Struct, frozen=True):
+    """What all actions have."""
+
+    type: str
+    reason: Reason

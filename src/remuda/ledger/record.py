@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from msgspec import Struct
 
-from remuda.ledger.store import Store
+from remuda.ledger.store import DamagedRow, Store
 from remuda.model.plans import Action, Operation, Outcome, Plan, Reason
 from remuda.model.times import Instant
 
@@ -41,9 +41,25 @@ def pack(value: object) -> bytes:
     return zlib.compress(_encode(value), 1)
 
 
-def unpack(data: bytes, kind: Any) -> Any:
-    """Read a stored value; unknown fields of a newer writer are skipped, missing ones get their defaults."""
-    return msgspec.msgpack.decode(zlib.decompress(data), type=kind)
+def unpack(data: bytes, kind: Any, what: str) -> Any:
+    """
+    Read a stored value; unknown fields of a newer writer are skipped, missing ones get their defaults.
+
+    `DamagedRow` says that `what` cannot be read.
+    """
+    try:
+        plain = zlib.decompress(data)
+    except zlib.error as error:
+        raise DamagedRow(f"{what} cannot be read: {error}") from error
+    return decode(plain, kind, what)
+
+
+def decode(data: bytes, kind: Any, what: str) -> Any:
+    """As `unpack`, for what is stored as it is."""
+    try:
+        return msgspec.msgpack.decode(data, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DamagedRow(f"{what} cannot be read: {error}") from error
 
 
 def digest(data: bytes) -> bytes:
@@ -62,23 +78,31 @@ class Ledger(Generic[S, M, P, A]):
         self._row: int | None = None
         self._policy: tuple[Any, bytes, bytes] | None = None
         self._codes: dict[str, str] = store.read(self._load_codes)
+        self._first = 0
+
+    def number_from(self, first: int) -> None:
+        """Let no operation from now on have a smaller id: another process may have used those, with its own store."""
+        self._first = first
 
     def memory(self) -> M:
         """What the loop remembered last, or its empty memory."""
-        row = self._store.read(
-            lambda db: db.execute("SELECT data FROM memories WHERE loop = ?", (self._loop,)).fetchone()
-        )
-        read: M = unpack(row[0], self._kinds.memory) if row else self._kinds.memory()
+        return self._store.read(self._load_memory)
+
+    def _load_memory(self, db: sqlite3.Connection) -> M:
+        row = db.execute("SELECT data FROM memories WHERE loop = ?", (self._loop,)).fetchone()
+        what = f"the memory of loop {self._loop}"
+        read: M = unpack(row[0], self._kinds.memory, what) if row else self._kinds.memory()
         return read
 
     def operations(self) -> tuple[Operation[A], ...]:
         """What is under way, and what ended since the last plan that saw it, in the order it was started."""
-        rows = self._store.read(
-            lambda db: db.execute(
-                "SELECT id, action, outcome FROM operations WHERE loop = ? AND seen = 0 ORDER BY id",
-                (self._loop,),
-            ).fetchall()
-        )
+        return self._store.read(self._load_operations)
+
+    def _load_operations(self, db: sqlite3.Connection) -> tuple[Operation[A], ...]:
+        rows = db.execute(
+            "SELECT id, action, outcome FROM operations WHERE loop = ? AND seen = 0 ORDER BY id",
+            (self._loop,),
+        ).fetchall()
         return tuple(self._operation(*row) for row in rows)
 
     def _operation(self, number: int, action: bytes, outcome: bytes | None) -> Operation[A]:
@@ -87,7 +111,7 @@ class Ledger(Generic[S, M, P, A]):
             "action": msgspec.Raw(action),
             "outcome": msgspec.Raw(outcome) if outcome else None,
         }
-        read: Operation[A] = msgspec.msgpack.decode(_encode(body), type=self._kinds.operation)
+        read: Operation[A] = decode(_encode(body), self._kinds.operation, f"operation {number}")
         return read
 
     async def record(
@@ -154,6 +178,8 @@ class Ledger(Generic[S, M, P, A]):
             [(reason.subject, now, cycle, reason.code, _encode(reason)) for reason in news],
         )
         started: list[Operation[A]] = []
+        if self._first and plan.actions:
+            _number_from(db, self._first)
         for action in plan.actions:
             number = db.execute(
                 "INSERT OR IGNORE INTO operations (loop, target, action, cycle, started_at) VALUES (?, ?, ?, ?, ?)"
@@ -178,7 +204,10 @@ class Ledger(Generic[S, M, P, A]):
         row = db.execute(
             "SELECT plan FROM cycles WHERE id = (SELECT max(id) FROM cycles WHERE loop = ?)", (self._loop,)
         ).fetchone()
-        return _codes(unpack(row[0], self._kinds.plan)) if row else {}
+        try:
+            return _codes(unpack(row[0], self._kinds.plan, "the last plan")) if row else {}
+        except DamagedRow:
+            return {}  # the price is that what holds is told once more
 
 
 def _codes(plan: Plan[Any]) -> dict[str, str]:
@@ -235,3 +264,11 @@ class Notebook(Generic[S, M, P, A]):
     async def finish(self, operation: Operation[A], outcome: Outcome) -> None:
         """Keep how it ended until a plan saw it."""
         self._open[operation.id] = Operation(operation.id, operation.action, outcome)
+
+
+def _number_from(db: sqlite3.Connection, first: int) -> None:
+    last = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'operations'").fetchone()
+    if last is None:
+        db.execute("INSERT INTO sqlite_sequence VALUES ('operations', ?)", (first - 1,))
+    elif last[0] < first - 1:
+        db.execute("UPDATE sqlite_sequence SET seq = ? WHERE name = 'operations'", (first - 1,))

@@ -1,12 +1,13 @@
 """What is forgotten: history past an age or a size. Jobs and machines that still matter are never touched."""
 
 import sqlite3
-import zlib
-from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from remuda.ledger.record import unpack
+from remuda.ledger.store import DamagedRow
+from remuda.model.plans import Reason
 from remuda.model.times import DAY, Instant
 
 #: rows of each table, and pages given back to the disk, at a time
@@ -64,16 +65,22 @@ def _drop(db: sqlite3.Connection, before: Instant) -> int:
     return gone
 
 
+class _Judged(Struct, frozen=True):
+    reasons: tuple[Reason, ...] = ()
+
+
 def _stories_in_force(db: sqlite3.Connection) -> list[int]:
     """The line that began the present state of each subject of the newest plans."""
     plans = db.execute("SELECT plan FROM cycles WHERE id IN (SELECT max(id) FROM cycles GROUP BY loop)")
     found = []
     for (packed,) in plans.fetchall():
-        plan: dict[str, Any] = msgspec.msgpack.decode(zlib.decompress(packed))
-        for reason in plan["reasons"]:
+        try:
+            plan: _Judged = unpack(packed, _Judged, "the last plan")
+        except DamagedRow:
+            continue
+        for reason in plan.reasons:
             found += db.execute(
-                "SELECT max(id) FROM stories WHERE subject = ? AND code = ?",
-                (reason["subject"], reason["code"]),
+                "SELECT max(id) FROM stories WHERE subject = ? AND code = ?", (reason.subject, reason.code)
             ).fetchone()
     return [number for number in found if number is not None]
 

@@ -22,6 +22,12 @@ T = TypeVar("T")
 Write = Callable[[sqlite3.Connection], T]
 
 FILE = "remuda.db"
+
+
+class DamagedRow(sqlite3.DatabaseError):
+    """SQLite can read the row, but what is in it makes no sense; the message names the row."""
+
+
 _BATCH = 512
 _PAGE = 4_096
 
@@ -91,7 +97,7 @@ class SqliteStore:
             connection = _connect(self.path, "ro")
             self._readers.connection = connection
             self._open_readers.append(connection)
-        with _one_moment(connection):
+        with _one_moment(connection), _row_explained(self.path):
             return question(connection)
 
     def close(self) -> None:
@@ -218,9 +224,10 @@ class ReadOnlyStore:
     """A store that someone else may be writing: for dry runs."""
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         with explained(path):
             self._connection = _connect(path, "ro")
-            check(self._connection, str(path))
+            _check_written(self._connection, path)
 
     async def write(self, change: Write[T], *, durable: bool = True) -> T:
         """Refuse."""
@@ -229,7 +236,7 @@ class ReadOnlyStore:
 
     def read(self, question: Write[T]) -> T:
         """Answer from committed data."""
-        with _one_moment(self._connection):
+        with _one_moment(self._connection), _row_explained(self._path):
             return question(self._connection)
 
     def close(self) -> None:
@@ -246,11 +253,17 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
         connection = _connect(path, "ro")
     try:
         with explained(path):
-            check(connection, str(path))
+            _check_written(connection, path)
         with _one_moment(connection):
             yield connection
     finally:
         connection.close()
+
+
+def _check_written(connection: sqlite3.Connection, path: Path) -> None:
+    check(connection, str(path))
+    if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
+        raise BadInput(f"the store at {path} is empty: nothing has run with this data directory yet")
 
 
 @contextmanager
@@ -276,6 +289,15 @@ def explained(path: Path) -> Iterator[None]:
             f"{path} is damaged ({error}). Nothing was changed. To start afresh move it away: its job queue and "
             "history are lost then, machines that run are found again"
         ) from error
+
+
+@contextmanager
+def _row_explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except DamagedRow:
+        with explained(path):
+            raise
 
 
 def _open_for_writing(path: Path, most_bytes: int | None) -> sqlite3.Connection:

@@ -6,7 +6,8 @@ gives the same answer. A `Duration` is an `int` too, and knows how it is written
 """
 
 import re
-from datetime import UTC, datetime
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Self, TypeAlias
 
 Instant: TypeAlias = int
@@ -20,6 +21,7 @@ _UNITS = {"ms": 1, "s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY}
 _SHAPE = re.compile(r"(?:\d{1,9}(?:ms|d|h|m|s))+")
 _PART = re.compile(r"(\d+)(ms|d|h|m|s)")
 _LONGEST = 3_660 * DAY
+_TIME_OF_DAY = re.compile(r"\d{1,2}:\d{2}(:\d{2})?")
 
 
 class Duration(int):
@@ -61,22 +63,35 @@ def write_instant(at: Instant) -> str:
     return datetime.fromtimestamp(at / SECOND, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def parse_instant(text: str, now: Instant) -> Instant:
+def parse_instant(
+    text: str, now: Instant, in_zone: Callable[[datetime], datetime] = lambda read: read.replace(tzinfo=UTC)
+) -> Instant:
     """
-    Read an instant: RFC 3339, or a duration before `now` (`10m` is ten minutes ago).
+    Read an instant: RFC 3339, a time of day, or a duration before `now` (`10m` is ten minutes ago).
 
-    A time without a zone is UTC. Raises `ValueError` with the accepted forms.
+    `in_zone` gives a time without a zone the one it is meant in, UTC by default. A time of day is the last one that is
+    not after `now`. Raises `ValueError` with the accepted forms.
     """
     try:
         return now - Duration.parse(text)
     except ValueError:
         pass
     try:
+        if _TIME_OF_DAY.fullmatch(text):
+            return _last(text, now, in_zone)
         read = datetime.fromisoformat(text)
-    except ValueError:
+        return int((in_zone(read) if read.tzinfo is None else read).timestamp() * SECOND)
+    except (ValueError, OverflowError, OSError):
         raise ValueError(
-            f"{text!r} is no time: write one like 2026-01-31T14:05:00Z, or how long ago, like {Duration.example}"
+            f"{text!r} is no time: write one like 2026-01-31T14:05:00Z, 2026-01-31T14:05:00 or 14:05:00, or how long"
+            f" ago, like {Duration.example}"
         ) from None
-    if read.tzinfo is None:
-        read = read.replace(tzinfo=UTC)
-    return int(read.timestamp() * SECOND)
+
+
+def _last(text: str, now: Instant, in_zone: Callable[[datetime], datetime]) -> Instant:
+    """The last instant up to `now` at which clocks showed a time of day."""
+    # Wherever it is, its day is one of these; clocks that are set may skip a time, so that a day may be without it.
+    today = datetime.fromtimestamp(now / SECOND, tz=UTC).date()
+    days = [today + timedelta(days=away) for away in (-2, -1, 0, 1)]
+    found = [int(in_zone(datetime.fromisoformat(f"{day}T{text}")).timestamp() * SECOND) for day in days]
+    return max(at for at in found if at <= now)

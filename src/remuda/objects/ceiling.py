@@ -35,12 +35,13 @@ def check_ceiling(ceiling: Object[CeilingSpec]) -> Iterator[Complaint]:
     for index, member in enumerate(ceiling.spec.members):
         if member.name in first:
             words = f"{member.name} is listed already, as members[{first[member.name]}]"
-            yield f"spec.members[{index}].name", words
+            yield f"spec.members[{index}].name", words, f"spec.members[{first[member.name]}].name"
         first.setdefault(member.name, index)
     guaranteed = sum(member.guaranteed for member in ceiling.spec.members)
     if guaranteed > ceiling.spec.machines:
         words = f"is {ceiling.spec.machines}, but its members are guaranteed {guaranteed} together"
-        yield "spec.machines", f"{words}: raise it to {guaranteed} or lower their guarantees"
+        rest_on = (f"spec.members[{index}].guaranteed" for index in range(len(ceiling.spec.members)))
+        yield "spec.machines", f"{words}: raise it to {guaranteed} or lower their guarantees", *rest_on
 
 
 CEILING = Kind(

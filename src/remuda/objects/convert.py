@@ -26,7 +26,20 @@ Place: TypeAlias = tuple[int, int]
 
 def convert(node: Node, type_: Any, file: str, report: Callable[[Problem], None]) -> Any:
     """The value of `type_` that `node` says, or `BROKEN` after reporting everything that is wrong with it."""
-    return _Converter(file, report).value(node, type_info(type_), "", (node.line, node.column))
+    value, broken = mend(node, type_, file, report)
+    return BROKEN if broken else value
+
+
+def mend(node: Node, type_: Any, file: str, report: Callable[[Problem], None]) -> tuple[Any, frozenset[str]]:
+    """
+    As `convert`, but what is broken is left out, so that the rest can still be checked; also the paths of what is.
+
+    In the place of a broken value is its default, or for a required one any value of its type.
+    """
+    converter = _Converter(file, report)
+    info = type_info(type_)
+    value = converter.value(node, info, "", (node.line, node.column))
+    return _stand_in(info) if value is BROKEN else value, frozenset(converter.broken)
 
 
 @cache
@@ -55,9 +68,11 @@ class _Converter:
     def __init__(self, file: str, report: Callable[[Problem], None]) -> None:
         self._file = file
         self._report = report
+        self.broken: set[str] = set()
 
     def value(self, node: Node, info: inspect.Type, path: str, at: Place) -> Any:
         if isinstance(node, BrokenNode):
+            self.broken.add(path)
             return BROKEN
         match info:
             case inspect.Metadata():
@@ -90,6 +105,7 @@ class _Converter:
 
     def _complain(self, at: Node | Place, path: str, message: str) -> Any:
         line, column = at if isinstance(at, tuple) else (at.line, at.column)
+        self.broken.add(path)
         self._report(Problem(self._file, line, column, path, message))
         return BROKEN
 
@@ -115,29 +131,26 @@ class _Converter:
     def _struct(self, node: MapNode, cls: type, path: str, at: Place) -> Any:
         fields = fields_of(cls)
         values: dict[str, Any] = {}
-        is_whole = True
         meant = set()
         for key, entry in node.entries.items():
             field = fields.get(key)
             if field is None:
-                is_whole = False
                 near = nearest(key, [name for name in fields if name not in node.entries])
-                meant.add(near)
+                if near:
+                    meant.add(near)
+                    self.broken.add(child_path(path, near))
                 words = f"; did you mean {near}?" if near else _known_keys(fields)
                 self._complain(
                     (entry.line, entry.column), child_path(path, key), f"is not a known key{words}"
                 )
                 continue
-            values[field.name] = self.value(
-                entry.node, field.type, child_path(path, key), (entry.line, entry.column)
-            )
+            value = self.value(entry.node, field.type, child_path(path, key), (entry.line, entry.column))
+            if value is not BROKEN:
+                values[field.name] = value
         for key, field in fields.items():
             if field.required and key not in node.entries and key not in meant:
-                is_whole = False
                 self._complain(at, child_path(path, key), f"is required{_about(field)}")
-        if not is_whole or any(value is BROKEN for value in values.values()):
-            return BROKEN
-        return cls(**values)
+        return _with_stand_ins(cls, values)
 
     def _dict(self, node: MapNode, info: inspect.DictType, path: str) -> Any:
         made = {}
@@ -145,8 +158,10 @@ class _Converter:
             below = child_path(path, key)
             place = (entry.line, entry.column)
             name = self.value(ScalarNode(*place, key), info.key_type, below, place)
-            made[name] = self.value(entry.node, info.value_type, below, place)
-        return BROKEN if BROKEN in made or any(value is BROKEN for value in made.values()) else made
+            value = self.value(entry.node, info.value_type, below, place)
+            if name is not BROKEN and value is not BROKEN:
+                made[name] = value
+        return made
 
     def _list(self, node: ListNode, info: inspect.ListType | inspect.VarTupleType, path: str) -> Any:
         made = [
@@ -156,8 +171,8 @@ class _Converter:
         wrong = _breach(len(made), _lengths(info))
         if wrong:
             return self._complain(node, path, f"wants {wrong} items, found {len(made)}")
-        if any(value is BROKEN for value in made):
-            return BROKEN
+        # In its place, because paths count items.
+        made = [_stand_in(info.item_type) if value is BROKEN else value for value in made]
         return tuple(made) if isinstance(info, inspect.VarTupleType) else made
 
     def _literal(self, node: ScalarNode, info: inspect.LiteralType, path: str) -> Any:
@@ -184,6 +199,38 @@ class _Converter:
         if info.pattern and not re.search(info.pattern, value):
             return self._complain(node, path, f"wants text of the form {info.pattern}, found {found(node)}")
         return value
+
+
+def _with_stand_ins(cls: type, values: Mapping[str, Any]) -> Any:
+    """A Struct of the values, with something of the right type for what is required and not there."""
+    missing = [field for field in fields_of(cls).values() if field.required and field.name not in values]
+    return cls(**values, **{field.name: _stand_in(field.type) for field in missing})
+
+
+def _stand_in(info: inspect.Type) -> Any:
+    """Some value of a type; no problem may rest on it."""
+    match info:
+        case inspect.Metadata():
+            return _stand_in(info.type)
+        case _ if form_of(info):
+            return form_of(info).parse(form_of(info).example.partition(",")[0])
+        case inspect.StructType():
+            return _with_stand_ins(info.cls, {})
+        case inspect.DictType():
+            return {}
+        case inspect.ListType():
+            return []
+        case inspect.VarTupleType():
+            return ()
+        case inspect.LiteralType():
+            return info.values[0]
+        case inspect.IntType() | inspect.FloatType():
+            return info.ge or 0
+        case inspect.BoolType():
+            return False
+        case inspect.StrType():
+            return ""
+    return None
 
 
 def plain(node: Node) -> Any:

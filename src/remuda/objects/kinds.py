@@ -24,8 +24,8 @@ API_VERSION: Final = f"{GROUP}/{VERSION}"
 
 S = TypeVar("S", bound=Struct)
 
-#: A field path and what is wrong there.
-Complaint: TypeAlias = tuple[str, str]
+#: A field path, what is wrong there, and the paths of other fields without which it could not be said.
+Complaint: TypeAlias = tuple[str, str, *tuple[str, ...]]
 
 Written: TypeAlias = Annotated[Any, Meta(description="Written by Kubernetes; read and ignored.")]
 
@@ -96,7 +96,8 @@ class Kind(Generic[S]):
     """
     A kind of object. Its description is the docstring of `spec`.
 
-    `check` yields what one object of good types alone gets wrong, as field paths and sentences. `rules`, `columns`,
+    `check` yields what one object of good types alone gets wrong, as field paths and sentences. What it says about
+    fields that could not be read, which hold any value of their type then, is not told. `rules`, `columns`,
     `keyed` and `status` are for the custom resource alone.
     """
 

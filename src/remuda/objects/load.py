@@ -13,10 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NoReturn, Self, TypeAlias
 
-from remuda.objects.convert import BROKEN, convert, found
+from remuda.objects.convert import found, mend
 from remuda.objects.kinds import API_VERSION, Kind, Kinds, Object, unknown_kind
 from remuda.objects.nodes import BrokenNode, ListNode, MapNode, Node, ScalarNode, place_of
-from remuda.objects.problems import Problem, quoted
+from remuda.objects.problems import Problem, path_steps, quoted
 from remuda.objects.tree import Refused, decode, parse, read_bytes, read_stream
 
 #: Reading stops after so many problems: nobody reads more, and each can cost a search for the nearest right word.
@@ -54,8 +54,12 @@ class Objects(tuple[Object[Any], ...]):  # noqa: SLOT001 - a tuple cannot have a
         return not self._is_complete or (kind, name) in self._met
 
 
-#: What is wrong between objects: the object to blame, the field path in it, and a sentence.
-Check: TypeAlias = Callable[[Objects], Iterable[tuple[Object[Any], str, str]]]
+#: What is wrong between objects: the object to blame, the field path in it, a sentence, and the other fields without
+#: which it could not be said.
+Blame: TypeAlias = tuple[Object[Any], str, str, *tuple[tuple[Object[Any], str], ...]]
+
+#: A check meets also objects of which some fields could not be read; what it says about those fields is not told.
+Check: TypeAlias = Callable[[Objects], Iterable[Blame]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,16 +126,17 @@ def _load(sources: Iterable[_Source], kinds: Kinds, checks: Iterable[Check]) -> 
     try:
         for file, text in sources:
             loading.read(file, text)
-        objects = loading.objects()
         for check in checks:
-            for blamed, path, message in check(objects):
-                loading.blame(blamed, path, message)
+            for blamed, path, message, *others in check(loading.readable()):
+                loading.blame(message, (blamed, path), *others)
     except _TooManyError:
         last = max(loading.problems)
         words = f"these are the first {MAX_PROBLEMS:,} problems: the rest was not read"
         loading.problems.add(Problem(last.file, last.line, last.column, "", words))
-        objects = loading.objects()
-    return Loaded(objects, tuple(sorted(loading.problems)))
+    return Loaded(loading.objects(), tuple(sorted(loading.problems)))
+
+
+_Steps: TypeAlias = tuple[str | int, ...]
 
 
 class _TooManyError(Exception):
@@ -144,7 +149,9 @@ class _Loading:
     def __init__(self, kinds: Kinds) -> None:
         self.problems: set[Problem] = set()
         self._kinds = kinds
-        self._whole: list[Object[Any]] = []
+        self._met: list[Object[Any]] = []
+        #: by `id`, the objects of which some fields could not be read, with the steps to those
+        self._broken: dict[int, frozenset[_Steps]] = {}
         #: where each kind and name was met first, broken or not
         self._seen: dict[tuple[str, str], str] = {}
         #: whether the kind and name of everything is known
@@ -152,7 +159,12 @@ class _Loading:
 
     def objects(self) -> Objects:
         """What is whole so far."""
-        return Objects(self._whole, self._seen, is_complete=self._is_complete)
+        whole = [each for each in self._met if id(each) not in self._broken]
+        return Objects(whole, self._seen, is_complete=self._is_complete)
+
+    def readable(self) -> Objects:
+        """All objects, as far as they could be read."""
+        return Objects(self._met, self._seen, is_complete=self._is_complete)
 
     def read(self, file: str, text: Callable[[], str]) -> None:
         """Take all documents of one text."""
@@ -176,8 +188,14 @@ class _Loading:
         if len(self.problems) >= MAX_PROBLEMS:
             raise _TooManyError
 
-    def blame(self, blamed: Object[Any], path: str, message: str) -> None:
-        """Keep a problem at the place of a field path."""
+    def blame(self, message: str, *fields: tuple[Object[Any], str]) -> None:
+        """Keep a problem at the place of the first field, unless one of the fields could not be read."""
+        for each, path in fields:
+            steps = path_steps(path)
+            broken = self._broken.get(id(each), ())
+            if any(steps[: len(other)] == other[: len(steps)] for other in broken):
+                return
+        blamed, path = fields[0]
         self.report(Problem(blamed.file, *blamed.place(path), path, message))
 
     def _take(self, root: Node, file: str) -> None:
@@ -187,12 +205,10 @@ class _Loading:
             self._is_complete = False
         if kind is None or (name is not None and not self._is_first(root, kind.name, name, file)):
             return
-        whole: Any = convert(root, kind.whole, file, self.report)
-        if whole is BROKEN:
-            return
+        whole, broken = mend(root, kind.whole, file, self.report)
         made = Object(
             kind=kind.name,
-            name=str(whole.metadata.name),
+            name=str(whole.metadata.name) if name is None else name,
             spec=whole.spec,
             labels={str(key): str(value) for key, value in whole.metadata.labels.items()},
             annotations={str(key): value for key, value in whole.metadata.annotations.items()},
@@ -200,9 +216,11 @@ class _Loading:
             line=root.line,
             root=root,
         )
-        self._whole.append(made)
-        for path, message in kind.check(made) if kind.check else ():
-            self.blame(made, path, message)
+        self._met.append(made)
+        if broken:
+            self._broken[id(made)] = frozenset(map(path_steps, broken))
+        for path, message, *others in kind.check(made) if kind.check else ():
+            self.blame(message, (made, path), *((made, other) for other in others))
 
     def _is_first(self, root: Node, kind: str, name: str, file: str) -> bool:
         line, column = place_of(root, "metadata.name")

@@ -8,7 +8,8 @@ that is not in the list (from a newer Remuda's ledger) is still told, with its t
 from collections.abc import Mapping
 
 from remuda.model.plans import Reason, Term
-from remuda.model.times import write_duration, write_instant
+from remuda.model.times import write_duration
+from remuda.output.moments import clock_time
 
 #: code → (what it means, the sentence with the reason's terms in it)
 CODES: Mapping[str, tuple[str, str]] = {
@@ -16,11 +17,11 @@ CODES: Mapping[str, tuple[str, str]] = {
     "pool.growing": ("Machines are being made.", "wants {target:machine} and has {live}: making {created}"),
     "pool.shrinking": (
         "Surplus idle machines are told to take no more work.",
-        "wants {target:machine} and has {live}: letting {closed} idle ones go",
+        "wants {target:machine} and has {live}: letting {closed:idle machine} go",
     ),
     "pool.rolling": (
         "Machines of an old template are being replaced.",
-        "has the {target:machine} it wants; {old} still have an old template",
+        "has the {target:machine} it wants; {old:still has|still have} an old template",
     ),
     "pool.held-by-max": (
         "Demand is above the maximum.",
@@ -28,7 +29,7 @@ CODES: Mapping[str, tuple[str, str]] = {
     ),
     "pool.held-by-surge": (
         "As many machines are booting as maxSurge allows.",
-        "wants {bounded:machine} and has {live}: {creating} are booting, held by maxSurge {max_surge}",
+        "wants {bounded:machine} and has {live}: {creating:is|are} booting, held by maxSurge {max_surge}",
     ),
     "pool.held-by-delay": (
         "Demand fell, and the scale-down delay is not over.",
@@ -36,7 +37,7 @@ CODES: Mapping[str, tuple[str, str]] = {
     ),
     "pool.held-by-plan": (
         "More tasks wait than the organisation's plan lets run at once.",
-        "has the {target:machine} it wants: {beyond} more tasks wait for the plan, which runs {plan} at once",
+        "has the {target:machine} it wants: {beyond:more task waits|more tasks wait} for the plan, which runs {plan} at once",
     ),
     "pool.held-by-stale": (
         "The source does not answer; the pool never shrinks on old numbers.",
@@ -46,13 +47,21 @@ CODES: Mapping[str, tuple[str, str]] = {
         "The ceiling it is under gives it less than it wants.",
         "wants {wanted:machine} and has {live}: held by ceiling {ceiling}",
     ),
+    "pool.over-ceiling": (
+        "The ceiling was lowered below what is busy: nothing is made, and the pool shrinks as jobs end.",
+        "has {busy} busy under ceiling {ceiling} of {limit}{beside}: it shrinks as they finish",
+    ),
     "pool.waiting-for-room": (
         "What it may have is still taken up by machines on their way out.",
         "wants {target:machine} and has {live}: waiting until machines on their way out are gone",
     ),
     "pool.surplus-busy": (
         "It has more machines than it wants, and all of those are busy.",
-        "wants {target:machine} and has {live}: {busy} are busy, and a busy machine is never removed",
+        "wants {target:machine} and has {live}: {busy:is|are} busy, and a busy machine is never removed",
+    ),
+    "pool.surplus-booting": (
+        "It has more machines than it wants, and those are booting: they go once they are idle.",
+        "wants {target:machine} and has {live}: {creating:is|are} booting, and can go once idle",
     ),
     "pool.surplus-natural": (
         "It has more machines than it wants and never removes an unused one (scaleIn: natural).",
@@ -60,15 +69,15 @@ CODES: Mapping[str, tuple[str, str]] = {
     ),
     "pool.surplus-unconfirmed": (
         "Surplus machines look idle and must do so a little longer.",
-        "wants {target:machine} and has {live}: {unconfirmed} look idle, and must for a while before they go",
+        "wants {target:machine} and has {live}: {unconfirmed:looks|look} idle, and must for a while before going",
     ),
     "pool.backing-off": (
         "Machines failed to become ready; the next is made after a while.",
-        "wants {target:machine} and has {live}: {failures} failed, trying again at {retry_at}",
+        "wants {target:machine} and has {live}: {failures} failed{because}; trying again at {retry_at}",
     ),
     "pool.failing": (
         "Machines fail one after the other; one at a time is tried, with long waits.",
-        "wants {target:machine} and has {live}: {failures} failed in a row, one more is tried at {retry_at}",
+        "wants {target:machine} and has {live}: {failures} failed in a row{because}; one more is tried at {retry_at}",
     ),
     "pool.provider-silent": (
         "Its provider does not answer; until it does, nothing is made or taken away.",
@@ -84,12 +93,12 @@ CODES: Mapping[str, tuple[str, str]] = {
     ),
     "pool.draining": (
         "Drained by an operator: idle machines go, busy ones finish.",
-        "drains: {live:machine} are left",
+        "drains: {live:machine is|machines are} left",
     ),
     "pool.drained": ("Drained by an operator, and empty.", "is drained"),
     "pool.removed": (
         "It is not configured any more: idle machines go, busy ones finish.",
-        "is not configured any more: {live:machine} are left",
+        "is not configured any more: {live:machine is|machines are} left",
     ),
     "pool.source-silent": ("The source has not answered yet.", "waits for the first answer of its source"),
     "machine.wanted": (
@@ -110,7 +119,7 @@ CODES: Mapping[str, tuple[str, str]] = {
     ),
     "machine.rollout-now": (
         "Removed, busy or not, because an operator ordered the rollout at once.",
-        "is removed at once by an ordered rollout; its job: {job}",
+        "is removed at once by an ordered rollout{with_job}",
     ),
     "machine.drained": (
         "Removed: it takes no more work and has none.",
@@ -151,17 +160,28 @@ def sentence(reason: Reason) -> str:
             f"{key} {value}" for key, value in sorted(reason.terms.items()) if value is not None
         )
         return f"{name}: {reason.code}" + (f" ({terms})" if terms else "")
-    trouble = reason.terms.get("trouble")
-    return f"{name} {known[1].format_map(_Told(reason.terms))}" + (f"; {trouble}" if trouble else "")
+    told, trouble = known[1].format_map(_Told(reason.terms)), reason.terms.get("trouble")
+    return f"{name} {told}" + (f"; {trouble}" if trouble else "")
 
 
 class _Word(str):
-    """A term as text; `{live:machine}` is `1 machine` or `3 machines`."""
+    """A term as text; `{live:machine}` is `1 machine` or `3 machines`, `{live:is|are}` is `1 is` or `3 are`."""
 
     __slots__ = ()
 
     def __format__(self, noun: str) -> str:
-        return f"{self} {noun}{'' if self == '1' else 's'}" if noun else str(self)
+        if not noun:
+            return str(self)
+        one, _, more = noun.partition("|")
+        return f"{self} {one if self == '1' else more or f'{one}s'}"
+
+
+#: what is said only where a term has something to say: its name in a sentence, the term, the words
+_ASIDES = (
+    ("because", "failure", ": {}"),
+    ("beside", "others", ", where others hold {}"),
+    ("with_job", "job", ", and its job {} with it"),
+)
 
 
 class _Told(dict[str, _Word]):
@@ -171,6 +191,8 @@ class _Told(dict[str, _Word]):
         told = {name: _Word(_told(name, value)) for name, value in terms.items()}
         if "unclaimed" in terms:
             told["demand"] = _Word(demand(terms))
+        for name, term, words in _ASIDES:
+            told[name] = _Word(words.format(terms[term]) if terms.get(term) else "")
         super().__init__(told)
 
     def __missing__(self, name: str) -> _Word:
@@ -180,8 +202,10 @@ class _Told(dict[str, _Word]):
 def _told(name: str, value: Term) -> str:
     if value is None or value == "":
         return "-"
+    if isinstance(value, int) and name == "retry_at":
+        return clock_time(value, value)  # minutes from when it is told
     if isinstance(value, int) and name.endswith(("_at", "_since")):
-        return write_instant(value)
+        return clock_time(value, 0)  # with its date
     if isinstance(value, int) and name == "timeout":
         return write_duration(value)
     return str(value)
@@ -268,7 +292,8 @@ def _action(reason: Reason) -> str:
         return ", ".join(done)
     live, busy, target = number(terms, "live"), number(terms, "busy"), number(terms, "target")
     if live > target and busy >= live:
-        return f"none: {busy} of {live} are busy; a busy machine is never removed"
-    if number(terms, "creating"):
-        return f"none: {number(terms, 'creating')} are booting"
+        return f"none: {busy} of {live} {'is' if busy == 1 else 'are'} busy; a busy machine is never removed"
+    creating = number(terms, "creating")
+    if creating:
+        return f"none: {creating} {'is' if creating == 1 else 'are'} booting"
     return "none"

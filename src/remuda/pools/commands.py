@@ -1,4 +1,4 @@
-"""`remuda pools`, `machines`, `top`, `why` and `replay`."""
+"""`remuda pools`, `machines` and `top`."""
 
 from typing import Any
 
@@ -6,16 +6,14 @@ import click
 
 from remuda.control.client import path_of
 from remuda.control.command import Command, Group, Session, confirm, pass_session
-from remuda.errors import BadInput, NotFound
-from remuda.model.jobs import Ahead, Job, JobState
+from remuda.errors import BadInput
 from remuda.output.moments import age, clock_time
 from remuda.output.show import Report, Table
 from remuda.pools.decide.world import Override
+from remuda.pools.questions import complete_pools, tell_age, told_lines
 from remuda.pools.views import MachineView, PoolsView, PoolView
-from remuda.pools.why import Event, Why, tell_override
+from remuda.pools.why import Why, tell_override
 
-#: an answer that is older, in milliseconds, is told to be
-_OLD = 10_000
 _HEADINGS = ("POOL", "CLASS", "WANTED", "READY", "BUSY", "BOOTING", "WAITING", "MIN", "MAX", "CEILING", "WHY")
 
 
@@ -25,7 +23,7 @@ def pools() -> None:
     Look at pools and steer them.
 
     What is set by hand (scale, pause, drain) holds until it is cleared, also over a restart, and `remuda why` names
-    it.
+    it. A rollout that was ordered at once is over when the machines that were old then are gone.
     """
 
 
@@ -38,7 +36,7 @@ def list_pools(session: Session) -> None:
 
 
 @pools.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=complete_pools)
 @pass_session
 def status(session: Session, name: str | None) -> None:
     """How far each pool is: machines by state, and how a rollout goes."""
@@ -63,7 +61,7 @@ def status(session: Session, name: str | None) -> None:
 
 
 @pools.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_pools)
 @pass_session
 def describe(session: Session, name: str) -> None:
     """Everything about one pool: its numbers, machines and reasons."""
@@ -81,13 +79,15 @@ def describe(session: Session, name: str) -> None:
     table = _machine_table(session, view.machines)
     session.show(
         Report(
-            {"pool": pool, "machines": view.machines, "why": why_}, (table,), (*facts, *_told(session, why_))
+            {"pool": pool, "machines": view.machines, "why": why_},
+            (table,),
+            (*facts, *told_lines(session, why_)),
         )
     )
 
 
 @pools.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_pools)
 @click.argument("count", type=click.IntRange(0, 100_000), required=False)
 @click.option("--min", "low", type=click.IntRange(0, 100_000), help="Fewest machines.")
 @click.option("--max", "high", type=click.IntRange(0, 100_000), help="Most machines.")
@@ -118,7 +118,7 @@ def scale(
 
 
 @pools.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_pools)
 @pass_session
 def pause(session: Session, name: str) -> None:
     """Make and remove nothing in a pool; its machines go on working."""
@@ -126,15 +126,15 @@ def pause(session: Session, name: str) -> None:
 
 
 @pools.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_pools)
 @pass_session
 def resume(session: Session, name: str) -> None:
-    """End a pause or a drain."""
+    """End a pause, a drain, or a rollout that was ordered at once."""
     _steer(session, name, "resume", {})
 
 
 @pools.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_pools)
 @pass_session
 def drain(session: Session, name: str) -> None:
     """
@@ -146,7 +146,7 @@ def drain(session: Session, name: str) -> None:
 
 
 @pools.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_pools)
 @click.option("--immediate", is_flag=True, help="Remove machines of an older template now, busy or not.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @pass_session
@@ -173,7 +173,7 @@ def rollout(session: Session, name: str, immediate: bool, yes: bool) -> None:
 
 
 @pools.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_pools)
 @pass_session
 def userdata(session: Session, name: str) -> None:
     """What new VMs of a pool are told at boot; secrets are masked."""
@@ -187,7 +187,7 @@ def machines() -> None:
 
 
 @machines.command("list")
-@click.option("--pool", help="Only this pool's.")
+@click.option("--pool", shell_complete=complete_pools, help="Only this pool's.")
 @pass_session
 def list_machines(session: Session, pool: str | None) -> None:
     """All machines, a line each."""
@@ -212,7 +212,7 @@ def describe_machine(session: Session, name: str) -> None:
         f"jobs      {machine.uses} taken" + (f", now {machine.job}" if machine.job else ""),
         "",
     )
-    session.show(Report({"machine": machine, "why": why_}, lines=(*facts, *_told(session, why_))))
+    session.show(Report({"machine": machine, "why": why_}, lines=(*facts, *told_lines(session, why_))))
 
 
 @machines.command()
@@ -266,143 +266,12 @@ def top(session: Session, once: bool) -> None:
     asyncio.run(follow())
 
 
-@click.command(cls=Command)
-@click.argument("kind", type=click.Choice(["pool", "machine", "job"]))
-@click.argument("name")
-@click.option("--at", metavar="TIME", help="At another time: 2026-01-31T14:05:00Z, or how long ago: 10m.")
-@click.option("--history", is_flag=True, help="Also what came before.")
-@pass_session
-def why(session: Session, kind: str, name: str, at: str | None, history: bool) -> None:
-    """
-    Why a pool, a machine or a job is as it is.
-
-    \b
-    remuda why pool shell
-    remuda why pool shell --at 10m
-    remuda why machine shell-7
-    remuda why job 12
-    """
-    instant = session.instant(at, session.now()) if at else None
-    if kind == "job":
-        _why_job(session, name, instant)
-        return
-    answer = session.remuda.get(path_of("v1", "why", kind, name), Why, at=instant)
-    if instant is None:
-        _tell_age(session, answer.at)
-    lines = _told(session, answer)
-    if history or kind == "machine":
-        lines += _history(session, answer.history)
-    session.show(Report(answer, lines=tuple(lines)))
-
-
-_STATES = {
-    JobState.WAITING: "waits",
-    JobState.RUNNING: "runs",
-    JobState.SUCCEEDED: "succeeded",
-    JobState.FAILED: "failed",
-    JobState.CANCELLED: "was cancelled",
-}
-
-
-def _why_job(session: Session, name: str, at: int | None) -> None:
-    job = session.remuda.get(path_of("v1", "jobs", name), Job)
-    now = session.now()
-    lines = [
-        f"job {job.id} of class {job.job_class} {_STATES[job.state]}   since {clock_time(job.changed_at, now)} ({age(now - job.changed_at)})"
-    ]
-    lines.append(
-        f"  submitted {clock_time(job.submitted_at, now)}, priority {job.priority}, retries allowed: {job.retries}"
-    )
-    for attempt in job.attempts:
-        told = f"  attempt {attempt.number} on {attempt.machine} from {clock_time(attempt.claimed_at, now)}"
-        if attempt.status:
-            told += f": {attempt.status}" + (f" {attempt.exit_code}" if attempt.status == "exited" else "")
-            told += f", {attempt.detail}" if attempt.detail else ""
-        lines.append(told)
-    pool_why = None
-    if job.state is JobState.WAITING:
-        before = session.remuda.get(path_of("v1", "jobs", job.id, "ahead"), Ahead)
-        lines.append(f"  jobs of its class ahead of it: {before.ahead}")
-        pool = next(
-            (p for p in session.remuda.get("/v1/pools", PoolsView).pools if p.job_class == job.job_class),
-            None,
-        )
-        if pool is None:
-            lines.append(f"  no pool serves class {job.job_class} now")
-        else:
-            pool_why = session.remuda.get(path_of("v1", "why", "pool", pool.name), Why, at=at)
-            lines += ["", *_told(session, pool_why)]
-    session.show(Report({"job": job, "pool": pool_why}, lines=tuple(lines)))
-
-
-@click.command(cls=Command)
-@click.option(
-    "--since", default="1h", show_default=True, metavar="TIME", help="From a time, or how long ago."
-)
-@click.option("--until", metavar="TIME", help="To a time, or how long ago. Default: now.")
-@click.option(
-    "-f", "--file", "files", multiple=True, help="Changed objects, in the place of their namesakes."
-)
-@pass_session
-def replay(session: Session, since: str, until: str | None, files: tuple[str, ...]) -> None:
-    """
-    What today's rules would have decided differently.
-
-    Each recorded step goes through today's rules by itself, with the objects of then or, with -f, with changed ones.
-    A difference is not carried on to the next step: the world went on as it did. Exits 1 when something differs.
-    """
-    from remuda.ledger.store import FILE, explained, reading
-    from remuda.pools.policy import EXACT_SOURCES, change
-    from remuda.pools.replay import Difference
-    from remuda.pools.replay import replay as run
-
-    begin = session.instant(since, 0)
-    end = session.instant(until, session.now())
-    changed = session.load(files) if files else None
-    make = (lambda recorded: change(recorded, changed, EXACT_SOURCES)) if changed else None
-    store = session.data_dir / FILE
-    steps, cycles, differences = 0, 0, list[Difference]()
-    with reading(store) as db, explained(store):
-        for step in run(db, begin, end, make):
-            steps, cycles = steps + 1, cycles + step.cycles
-            differences += step.differences
-    if not steps:
-        raise NotFound(f"nothing is recorded since {since}")
-    now = session.now()
-    lines = [f"{steps} recorded steps ({cycles} cycles), {len(differences)} decided differently"]
-    for item in differences:
-        lines += [
-            "",
-            f"{clock_time(item.at, now)}  pool {item.pool}   ({item.cycles} cycles, {age(item.until - item.at)})",
-            f"  then {item.target_then:>3}  {item.then}" + _acts(item.actions_then),
-            f"  now  {item.target_now:>3}  {item.now}" + _acts(item.actions_now),
-        ]
-    if differences:
-        lines += ["", "One step each: a difference is not carried on to the next."]
-    session.show(Report({"steps": steps, "cycles": cycles, "differences": differences}, lines=tuple(lines)))
-    if differences:
-        raise click.exceptions.Exit(1)
-
-
-def _acts(actions: tuple[str, ...]) -> str:
-    return f"   [{', '.join(actions)}]" if actions else ""
-
-
 def _view(session: Session, name: str | None) -> PoolsView:
     found: PoolsView = session.remuda.get(
         "/v1/pools" if name is None else path_of("v1", "pools", name), PoolsView
     )
-    _tell_age(session, found.seen_at)
+    tell_age(session, found.seen_at)
     return found
-
-
-def _tell_age(session: Session, seen_at: int) -> None:
-    """Say when an answer is an old one: nothing runs, or the loop does not."""
-    since = session.now() - seen_at
-    if seen_at and since > _OLD and session.form == "table" and not session.quiet:
-        click.echo(
-            f"as of {clock_time(seen_at, session.now())}, {age(since)} ago: nothing was seen since", err=True
-        )
 
 
 def _row(pool: PoolView) -> tuple[str, ...]:
@@ -455,21 +324,3 @@ def _steer(session: Session, name: str, verb: str, body: dict[str, Any]) -> None
     override = session.remuda.post(path_of("v1", "pools", name, verb), body, Override)
     told = tell_override(override)
     session.show(Report(override, lines=(f"pool {name}: {told or 'nothing is set by hand'}",)))
-
-
-def _told(session: Session, answer: Why) -> list[str]:
-    now = session.now()
-    cycles = f", {answer.cycles} cycle{'s' * (answer.cycles != 1)}" if answer.cycles else ""
-    lines = [
-        f"{answer.headline}   since {clock_time(answer.since, now)} ({age(answer.at - answer.since)}{cycles})"
-    ]
-    width = max((len(step.text) for step in answer.steps), default=0)
-    lines += [
-        f"  {step.label:<9} {step.text:<{min(width, 60)}}   {step.remark}".rstrip() for step in answer.steps
-    ]
-    return lines
-
-
-def _history(session: Session, events: tuple[Event, ...]) -> list[str]:
-    now = session.now()
-    return ["", *(f"  {clock_time(event.at, now)}  {event.text}" for event in events)]

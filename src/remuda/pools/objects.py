@@ -102,7 +102,8 @@ class RunnerPoolSpec(Struct, frozen=True, forbid_unknown_fields=True, rename="ca
         ),
     ] = Share(0)
     max_surge: Annotated[
-        Count | UnsetType, Meta(description="Most machines that may be booting at once. No limit by default.")
+        Annotated[int, Meta(ge=1, le=100_000)] | UnsetType,
+        Meta(description="Most machines that may be booting at once. No limit by default."),
     ] = UNSET
     scale_down_delay: Annotated[
         Duration, Meta(description="How long demand must stay low before machines are given up.")
@@ -168,7 +169,6 @@ RUNNER_POOL_RULES = (
         "!has(self.maxUses) || (has(self.singleTask) && !self.singleTask)",
         "maxUses is for reused machines only",
     ),
-    Rule("", "!has(self.maxSurge) || self.maxSurge > 0", "maxSurge 0 would never let a machine boot"),
     Rule(
         "",
         "!has(self.schedules) || self.schedules.all(s, has(s.min) || has(s.max) || has(s.headroom))",

@@ -4,6 +4,7 @@ import sqlite3
 
 import msgspec
 
+from remuda.ledger.record import decode
 from remuda.model.times import Instant
 from remuda.pools.decide.world import Override
 
@@ -14,7 +15,7 @@ _NONE = Override()
 def overrides(db: sqlite3.Connection) -> dict[str, Override]:
     """Pool name → its override."""
     rows = db.execute("SELECT name, data FROM settings WHERE name LIKE 'override/%' ORDER BY name").fetchall()
-    return {name.removeprefix(_PREFIX): msgspec.msgpack.decode(data, type=Override) for name, data in rows}
+    return {name.removeprefix(_PREFIX): decode(data, Override, f"the {name}") for name, data in rows}
 
 
 def set_override(db: sqlite3.Connection, pool: str, override: Override, now: Instant) -> None:

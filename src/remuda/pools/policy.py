@@ -9,8 +9,8 @@ from msgspec import UNSET, Struct, UnsetType, structs
 
 from remuda.model.times import SECOND
 from remuda.objects.ceiling import CeilingMember, CeilingSpec
-from remuda.objects.kinds import Object
-from remuda.objects.load import Objects
+from remuda.objects.kinds import Complaint, Object
+from remuda.objects.load import Blame, Objects
 from remuda.objects.scalars import Share
 from remuda.pools.decide.world import Bounds, Hours, Policy, PoolPolicy
 from remuda.pools.objects import RunnerPoolSpec, Schedule
@@ -104,7 +104,7 @@ def change(recorded: Policy, objects: Iterable[Object[Any]], exact_sources: froz
     )
 
 
-def check_objects(objects: Objects) -> Iterator[tuple[Object[Any], str, str]]:
+def check_objects(objects: Objects) -> Iterator[Blame]:
     """Problems that only show between objects: classes served twice, ceilings that do not exist or cannot hold."""
     pools = [item for item in objects if item.kind == "RunnerPool"]
     ceilings = {item.name: item for item in objects if item.kind == "Ceiling"}
@@ -112,7 +112,8 @@ def check_objects(objects: Objects) -> Iterator[tuple[Object[Any], str, str]]:
     for pool in pools:
         first = served.setdefault(pool.spec.class_, pool)
         if first is not pool:
-            yield pool, "spec.class", f"class {pool.spec.class_} is already served by pool {first.name}"
+            words = f"class {pool.spec.class_} is already served by pool {first.name}"
+            yield pool, "spec.class", words, (first, "spec.class")
         ceiling = pool.spec.ceiling
         if ceiling is not UNSET and not objects.may_hold("Ceiling", ceiling):
             known = ", ".join(sorted(ceilings)) or "none"
@@ -122,7 +123,7 @@ def check_objects(objects: Objects) -> Iterator[tuple[Object[Any], str, str]]:
         yield from _check_ceiling(ceiling, pools, objects)
 
 
-def _check_plans(pools: list[Object[Any]]) -> Iterator[tuple[Object[Any], str, str]]:
+def _check_plans(pools: list[Object[Any]]) -> Iterator[Blame]:
     first: dict[str, Object[Any]] = {}
     for pool in pools:
         plan = _plan(pool.spec)
@@ -131,20 +132,23 @@ def _check_plans(pools: list[Object[Any]]) -> Iterator[tuple[Object[Any], str, s
         other = first.setdefault(plan[0], pool)
         if _plan(other.spec) != plan:
             said = f"pool {other.name} of the same organisation says {other.spec.source.circleci.plan_concurrency}"
-            yield pool, "spec.source.circleci.planConcurrency", f"is {plan[1]} here, but {said}"
+            rest_on: list[tuple[Object[Any], str]] = [
+                (each, path) for each in (pool, other) for path in ("spec.class", "spec.source.circleci")
+            ]
+            yield pool, "spec.source.circleci.planConcurrency", f"is {plan[1]} here, but {said}", *rest_on
 
 
-def _check_ceiling(
-    ceiling: Object[Any], pools: list[Object[Any]], objects: Objects
-) -> Iterator[tuple[Object[Any], str, str]]:
+def _check_ceiling(ceiling: Object[Any], pools: list[Object[Any]], objects: Objects) -> Iterator[Blame]:
     under = {pool.name: pool for pool in pools if pool.spec.ceiling == ceiling.name}
-    known = {pool.name for pool in pools}
+    known = {pool.name: pool for pool in pools}
     members: dict[str, CeilingMember] = {}
     for index, member in enumerate(ceiling.spec.members):
         members[member.name] = member
         where = f"spec.members[{index}].name"
         if member.name in known and member.name not in under:
-            yield ceiling, where, f"pool {member.name} is not under this ceiling: set its spec.ceiling"
+            words = f"pool {member.name} is not under this ceiling: set its spec.ceiling"
+            itself, other = (ceiling, "metadata.name"), known[member.name]
+            yield ceiling, where, words, itself, (other, "metadata.name"), (other, "spec.ceiling")
         elif not objects.may_hold("RunnerPool", member.name):
             yield ceiling, where, f"there is no RunnerPool {member.name}"
     promised = {
@@ -154,11 +158,12 @@ def _check_ceiling(
     total = sum(promised.values())
     if total > ceiling.spec.machines:
         told = " + ".join(f"{name} {count}" for name, count in sorted(promised.items()) if count)
-        yield (
-            ceiling,
-            "spec.machines",
-            f"guarantees and minima add up to {total} ({told}): more than the ceiling of {ceiling.spec.machines}",
-        )
+        words = f"guarantees and minima add up to {total} ({told}): more than the ceiling of {ceiling.spec.machines}"
+        rest_on: list[tuple[Object[Any], str]] = [(ceiling, "metadata.name")]
+        for index in range(len(ceiling.spec.members)):
+            rest_on += [(ceiling, f"spec.members[{index}].{key}") for key in ("name", "guaranteed")]
+        rest_on += [(pool, path) for pool in under.values() for path in _minima(pool.spec)]
+        yield ceiling, "spec.machines", words, *rest_on
 
 
 def largest_min(spec: RunnerPoolSpec) -> int:
@@ -168,17 +173,22 @@ def largest_min(spec: RunnerPoolSpec) -> int:
     )
 
 
+def _minima(spec: RunnerPoolSpec) -> list[str]:
+    """The paths of what `largest_min` rests on under a ceiling."""
+    return ["spec.min", *(f"spec.schedules[{index}].min" for index in range(len(spec.schedules)))]
+
+
 def _own_min(spec: RunnerPoolSpec) -> int:
     if not isinstance(spec.min, UnsetType):
         return spec.min
     return min(DEFAULT_MIN, spec.max) if spec.ceiling is UNSET else 0
 
 
-def check_pool(pool: Object[Any]) -> Iterator[tuple[str, str]]:
+def check_pool(pool: Object[Any]) -> Iterator[Complaint]:
     """Problems that one pool shows by itself."""
     spec: RunnerPoolSpec = pool.spec
     if not isinstance(spec.min, UnsetType) and spec.min > spec.max:
-        yield "spec.min", f"min {spec.min} is more than max {spec.max}"
+        yield "spec.min", f"min {spec.min} is more than max {spec.max}", "spec.max"
     for name, given in (("source", spec.source), ("provider", spec.provider)):
         keys = [field for field in given.__struct_fields__ if getattr(given, field) is not UNSET]
         if len(keys) != 1:
@@ -189,26 +199,33 @@ def check_pool(pool: Object[Any]) -> Iterator[tuple[str, str]]:
         yield (
             "spec.provider",
             "circleci and kubevirt go together: tasks of CircleCI are served by VMs that claim them",
+            "spec.source",
         )
     elif not isinstance(source, UnsetType) and not isinstance(provider, UnsetType):
         yield from check_runner(pool.name, spec.class_, provider)
         if not spec.single_task:
-            yield "spec.singleTask", "a CircleCI runner takes one task: leave it out"
+            yield "spec.singleTask", "a CircleCI runner takes one task: leave it out", "spec.source"
     for index, window in enumerate(spec.schedules):
         low = _own_min(spec) if isinstance(window.min, UnsetType) else window.min
         high = spec.max if isinstance(window.max, UnsetType) else window.max
         if low > high:
-            yield f"spec.schedules[{index}]", f"while this window is open, min {low} is more than max {high}"
+            where = f"spec.schedules[{index}]"
+            yield (
+                f"{where}.min" if window.max is UNSET else f"{where}.max",
+                f"while this window is open, min {low} is more than max {high}",
+                *(f"{where}.min", f"{where}.max"),
+                *(("spec.min", "spec.ceiling") if isinstance(window.min, UnsetType) else ()),
+                *(("spec.max",) if isinstance(window.max, UnsetType) else ()),
+            )
         if window.min is UNSET and window.max is UNSET and window.headroom is UNSET:
             yield f"spec.schedules[{index}]", "changes nothing: give it min, max or headroom"
     if not isinstance(spec.max_uses, UnsetType) and spec.single_task:
-        yield "spec.maxUses", "is for reused machines only: set singleTask to false"
-    if not isinstance(spec.max_surge, UnsetType) and spec.max_surge == 0:
-        yield "spec.maxSurge", "0 would never let a machine boot: leave it out, or give at least 1"
+        yield "spec.maxUses", "is for reused machines only: set singleTask to false", "spec.singleTask"
     if not isinstance(spec.idle_timeout, UnsetType) and spec.idle_timeout < spec.scale_down_delay:
         yield (
             "spec.idleTimeout",
             "must be at least scaleDownDelay, or machines end while they are still wanted",
+            "spec.scaleDownDelay",
         )
     for name, value in (("bootTimeout", spec.boot_timeout), ("jobTimeout", spec.job_timeout)):
         if value < SECOND:

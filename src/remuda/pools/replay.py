@@ -43,10 +43,18 @@ class Replayed(Struct, frozen=True):
 
 
 def replay(
-    db: sqlite3.Connection, since: Instant, until: Instant, change: Callable[[Policy], Policy] | None = None
+    db: sqlite3.Connection,
+    since: Instant,
+    until: Instant,
+    change: Callable[[Policy], Policy] | None,
+    damaged: Callable[[str], None],
 ) -> Iterator[Replayed]:
-    """Go through the recorded steps of a span, oldest first, with the recorded policy or a changed one."""
-    for cycle in cycles_between(db, LOOP, since, until, POOL_KINDS):
+    """
+    Go through the recorded steps of a span, oldest first, with the recorded policy or a changed one.
+
+    A step that cannot be read is left out, and `damaged` is told what it is.
+    """
+    for cycle in cycles_between(db, LOOP, since, until, POOL_KINDS, damaged):
         policy = change(cycle.policy) if change else cycle.policy
         plan, _ = decide(cycle.snapshot, cycle.memory, policy, cycle.first_at)
         yield Replayed(

@@ -132,7 +132,11 @@ class PoolRoutes:
             ),
             Route("POST", "/v1/pools/{pool}/pause", "Make and remove nothing.", Override, handler=self.pause),
             Route(
-                "POST", "/v1/pools/{pool}/resume", "End a pause or a drain.", Override, handler=self.resume
+                "POST",
+                "/v1/pools/{pool}/resume",
+                "End a pause, a drain or a rollout at once.",
+                Override,
+                handler=self.resume,
             ),
             Route(
                 "POST",
@@ -186,21 +190,21 @@ class PoolRoutes:
         return await self._change(call.names["pool"], lambda before: structs.replace(before, paused=True))
 
     async def resume(self, call: Call) -> Override:
-        """Resume a pool that is paused or drained."""
-        return await self._change(
-            call.names["pool"], lambda before: structs.replace(before, paused=False, draining=False)
-        )
+        """Resume a pool that is paused or drained, and end an ordered rollout."""
+        return await self._change(call.names["pool"], lambda before: Override(min=before.min, max=before.max))
 
     async def drain(self, call: Call) -> Override:
         """Drain a pool."""
         return await self._change(call.names["pool"], lambda before: structs.replace(before, draining=True))
 
     async def rollout(self, call: Call) -> Override:
-        """Order a rollout at once, or end such an order."""
+        """Order a rollout of the machines there are at once, or end such an order."""
         setup = self._job.setups.get(call.names["pool"])
         template = setup.template if setup and call.body.immediate else None
+        at = self._clock.now() if template else 0
         return await self._change(
-            call.names["pool"], lambda before: structs.replace(before, finish_rollout=template)
+            call.names["pool"],
+            lambda before: structs.replace(before, finish_rollout=template, finish_rollout_at=at),
         )
 
     async def console(self, call: Call) -> Console:

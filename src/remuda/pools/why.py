@@ -9,6 +9,7 @@ from msgspec import Struct, structs
 from remuda.errors import NotFound
 from remuda.ledger.history import Done, Line, operation, operations_on, story
 from remuda.ledger.record import unpack
+from remuda.ledger.store import DamagedRow
 from remuda.model.needs import Need
 from remuda.model.plans import Reason, Term
 from remuda.model.times import Instant
@@ -75,9 +76,7 @@ def why_pool(db: sqlite3.Connection, name: str, at: Instant) -> Why:
         steps[0] = structs.replace(steps[0], remark=f"source {policy.source}")
     override = next(seen.override for seen in cycle.snapshot.pools if seen.name == name)
     if override != Override():
-        steps.append(
-            Step("override", tell_override(override), "until cleared: remuda pools scale --clear, or resume")
-        )
+        steps.append(Step("override", tell_override(override), f"until cleared: {clearing(override, name)}"))
     changes = what_would_change(cycle, name)
     if changes:
         steps.append(Step("changes", "; ".join(changes)))
@@ -110,6 +109,16 @@ def tell_override(override: Override) -> str:
     return ", ".join(parts)
 
 
+def clearing(override: Override, pool: str) -> str:
+    """The commands that clear what is set."""
+    has_bounds = override.min is not None or override.max is not None
+    is_steered = override.paused or override.draining or override.finish_rollout is not None
+    commands = [f"remuda pools scale {pool} --clear"] * has_bounds + [
+        f"remuda pools resume {pool}"
+    ] * is_steered
+    return ", ".join(commands)
+
+
 def _unchanged(db: sqlite3.Connection, reason: Reason, last: PoolCycle) -> tuple[Instant, int]:
     """Since when, and in how many cycles, the very same was found."""
     headline, since, cycles = sentence(reason), last.first_at, last.count
@@ -118,7 +127,10 @@ def _unchanged(db: sqlite3.Connection, reason: Reason, last: PoolCycle) -> tuple
         (LOOP, last.id, _FAR_BACK),
     )
     for first_at, count, data in rows:
-        reasons = unpack(data, POOL_KINDS.plan).reasons
+        try:
+            reasons = unpack(data, POOL_KINDS.plan, "a plan").reasons
+        except DamagedRow:
+            break  # what was before it is not known to be the same
         before = next((item for item in reasons if item.subject == reason.subject), None)
         if before is None or sentence(before) != headline:
             break

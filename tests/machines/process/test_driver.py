@@ -385,6 +385,15 @@ async def test_a_machine_whose_directory_was_deleted_is_lost_and_can_be_deleted(
     assert await machines.list() == ()
 
 
+async def test_the_place_of_all_machines_is_made_again_when_it_was_deleted(
+    drive: Drive, tmp_path: Path
+) -> None:
+    machines = await drive()
+    shutil.rmtree(tmp_path / "machines")
+    await machines.create(spec())
+    await ready(machines)
+
+
 async def test_a_start_that_fails_is_told_and_can_be_tried_again(drive: Drive, tmp_path: Path) -> None:
     first = await drive()
     first._make_directory(spec())

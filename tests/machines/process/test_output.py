@@ -74,8 +74,18 @@ def test_output_a_little_beyond_its_limit_is_whole(tmp_path: Path) -> None:
     assert output.trouble == ""
 
 
+def test_the_place_of_output_is_made_again_when_it_was_deleted(tmp_path: Path) -> None:
+    output = Output(str(tmp_path / "missing" / "o"), 100, Mask([]))
+    output.feed(b"012345")
+    output.close()
+    assert output.trouble == ""
+    assert (tmp_path / "missing" / "o").read_bytes() == b"012345"
+    assert (tmp_path / "missing").stat().st_mode & 0o777 == 0o700
+
+
 def test_output_without_a_place_is_dropped_and_told(tmp_path: Path) -> None:
-    output = Output(str(tmp_path / "missing" / "o"), 4, Mask([]))
+    (tmp_path / "file").touch()
+    output = Output(str(tmp_path / "file" / "o"), 4, Mask([]))
     output.feed(b"012345")
     output.close()
     assert "was not kept" in output.trouble

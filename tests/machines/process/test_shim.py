@@ -431,7 +431,19 @@ def test_a_deleted_place_for_its_files_does_not_stop_a_job(
     hold: Hold, remuda: Remuda, tmp_path: Path
 ) -> None:
     hold()
-    remuda.order("m", sh(tmp_path / "deleted", "j", "echo hello; exit 5"))
+    order = sh(tmp_path / "deleted", "j", "echo hello; exit 5")
+    remuda.order("m", order)
+    result = remuda.result("j")
+    assert (result["status"], result["exit_code"], result["detail"]) == ("exited", 5, "")
+    assert output(order) == b"hello\n"
+
+
+def test_a_place_for_its_files_that_cannot_be_made_does_not_stop_a_job(
+    hold: Hold, remuda: Remuda, tmp_path: Path
+) -> None:
+    hold()
+    (tmp_path / "file").touch()
+    remuda.order("m", sh(tmp_path / "file", "j", "echo hello; exit 5"))
     result = remuda.result("j")
     assert (result["status"], result["exit_code"]) == ("exited", 5)
     assert "output was not kept" in result["detail"]

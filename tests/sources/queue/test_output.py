@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from tests.loop.toy import virtually
 
 from remuda.errors import BadInput, NotFound
@@ -147,3 +148,26 @@ def test_a_place_that_cannot_be_made_is_bad_input(tmp_path: Path) -> None:
     (tmp_path / "jobs").write_text("in the way")
     with pytest.raises(BadInput, match=r"no place for their output: .*File exists"):
         JobFiles(tmp_path / "jobs").prepare()
+
+
+LOST = "out of memory; part of the output was not kept: No space left on device"
+
+
+def test_output_that_could_not_be_kept_is_told_in_its_place(files: JobFiles) -> None:
+    lost = job("failed", True, True)
+    first, second = lost.attempts
+    lost = structs.replace(lost, attempts=(structs.replace(first, detail=LOST), second))
+    write(files, 1, b"one\n")
+    write(files, 2, b"two\n")
+    line = b"[remuda: try 1: part of the output was not kept: No space left on device]\n"
+    assert b"".join(written(files, lost, None)) == b"one\n" + line + b"two\n"
+    assert b"".join(written(files, lost, "2")) == b"two\n"
+
+
+@virtually
+async def test_whoever_follows_a_job_is_told_that_its_output_could_not_be_kept(tmp_path: Path) -> None:
+    ended = job("failed", True)
+    ended = structs.replace(ended, attempts=(structs.replace(ended.attempts[0], detail=LOST),))
+    reader = Following(JobFiles(tmp_path), ended)
+    await reader.task
+    assert reader.got.startswith(b"[remuda: try 1: part of the output was not kept")

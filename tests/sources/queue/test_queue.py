@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
+import msgspec
 import pytest
 from tests.loop.toy import virtually
 
@@ -344,6 +345,45 @@ async def test_a_dead_machines_job_without_a_result_is_lost_and_retried_or_faile
     assert await desk.need() == (0, 0)
 
 
+@pytest.mark.parametrize(
+    ("told", "status", "detail"),
+    [
+        pytest.param(
+            True,
+            "killed",
+            "shell-1 is removed at once by an ordered rollout, and its job 1 with it",
+            id="it heard of its end",
+        ),
+        pytest.param(
+            False,
+            "lost",
+            "machine shell-1 died; shell-1 is removed at once by an ordered rollout, and its job 1 with it",
+            id="it did not",
+        ),
+    ],
+)
+@virtually
+async def test_a_job_that_ended_with_its_machine_says_why_remuda_removed_it(
+    told: bool, status: str, detail: str
+) -> None:
+    desk = Desk()
+    number = await desk.submit()
+    work = await desk.run_job()
+    reason = {"code": "machine.rollout-now", "subject": "machine/shell-1", "terms": {"job": str(number)}}
+    action = msgspec.msgpack.encode({"type": "delete", "target": "shell-1", "reason": reason})
+    await desk.store.write(
+        lambda db: db.execute(
+            "INSERT INTO operations (loop, target, cycle, started_at, action) VALUES ('pools', 'shell-1', 1, 1, ?)",
+            (action,),
+        )
+    )
+    if told:
+        await desk.next(finished=Finished(work.id, work.attempt, "killed", 143), leaving=True)
+    await desk.queue.forget("shell-1")
+    (attempt,) = desk.job(number).attempts
+    assert (attempt.status, attempt.detail) == (status, detail)
+
+
 @virtually
 async def test_forgetting_twice_or_a_stranger_changes_nothing() -> None:
     desk = Desk()
@@ -486,6 +526,16 @@ async def test_a_secret_that_cannot_be_had_fails_its_job_with_the_reason_and_the
     assert [(item.status, item.exit_code) for item in job.attempts] == [("unstartable", 126)] * 2
     assert str(job.attempts[0].detail).startswith(told.format(path))
     assert await desk.need() == (0, 1)
+
+
+@virtually
+async def test_a_job_that_is_damaged_in_the_store_fails_and_the_next_one_runs() -> None:
+    desk = Desk()
+    bad, good = await desk.submit(), await desk.submit()
+    await desk.store.write(lambda db: db.execute("UPDATE jobs SET spec = x'c1' WHERE id = ?", (bad,)))
+    assert (await desk.run_job()).id == good
+    job = desk.job(bad)
+    assert (job.state, job.attempts[0].detail) == (JobState.FAILED, "what to run is damaged in the store")
 
 
 @virtually

@@ -334,3 +334,12 @@ def test_ended_jobs_are_forgotten_a_slice_at_a_time_and_no_others(db: sqlite3.Co
     assert rows.forget_ended(db, 40) == []
     assert [job.id for job in rows.jobs(db)] == [waiting, running, 4]
     assert db.execute("SELECT DISTINCT job FROM attempts ORDER BY job").fetchall() == [(4,), (running,)]
+
+
+def test_a_job_whose_words_are_damaged_is_listed_and_given_as_such(db: sqlite3.Connection) -> None:
+    submit(db)
+    submit(db)
+    db.execute("UPDATE jobs SET spec = x'c1' WHERE id = 1")
+    assert [job.spec for job in rows.jobs(db)] == [JobSpec(("true",)), rows.DAMAGED]
+    assert claim(db).spec == rows.DAMAGED
+    assert claim(db).again

@@ -232,6 +232,7 @@ class ProcessMachines:
             cgroup=group,
             rlimits=(self.cgroups if group else Cgroups()).rlimits(spec.limits),
         )
+        self._root.mkdir(parents=True, exist_ok=True, mode=0o700)  # someone may have deleted it
         new = self._root / f"{_NEW}{spec.name}"
         if new.exists():
             remove_tree(str(new))

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import re
 
+from remuda.machines.process.records import make_place
+
 TYPE_CHECKING = False  # importing typing would cost every start of a shim some milliseconds
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -121,9 +123,17 @@ class Output:
             return
         try:
             if self.file < 0:
-                self.file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
+                self.file = self._open()
             while data:
                 data = data[os.write(self.file, data) :]
         except OSError as problem:
             part = "part of " if self.file >= 0 else ""
             self.trouble = f"{part}the output was not kept: {problem}"
+
+    def _open(self) -> int:
+        how = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+        try:
+            return os.open(self.path, how, 0o600)
+        except FileNotFoundError:
+            make_place(self.path)
+            return os.open(self.path, how, 0o600)

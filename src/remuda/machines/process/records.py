@@ -49,6 +49,11 @@ def write_json(path: str, data: dict[str, Any], *, sync: bool = False) -> None:
     os.rename(part, path)  # noqa: PTH104
 
 
+def make_place(path: str) -> None:
+    """Make the directory of a file anew, which someone deleted."""
+    os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)  # noqa: PTH103, PTH120
+
+
 def write_text(path: str, text: str) -> None:
     """Write to a file of the kernel's: in one go, and only if it is there."""
     file = os.open(path, os.O_WRONLY)

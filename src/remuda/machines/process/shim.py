@@ -32,7 +32,15 @@ from remuda.machines.process.launch import (
 )
 from remuda.machines.process.link import CHUNK, Link
 from remuda.machines.process.output import Mask, Output
-from remuda.machines.process.records import identity, is_at, read_json, take_lock, wall_ms, write_json
+from remuda.machines.process.records import (
+    identity,
+    is_at,
+    make_place,
+    read_json,
+    take_lock,
+    wall_ms,
+    write_json,
+)
 
 TYPE_CHECKING = False  # importing typing would cost every start some milliseconds
 if TYPE_CHECKING:
@@ -382,6 +390,7 @@ class Shim:
         """
         path, self.result_file = self.result_file, ""
         try:
+            make_place(path)
             write_json(path, self.finished or {})
         except OSError as problem:
             say(f"the result was not written down: {problem}")

@@ -28,3 +28,5 @@ class Case(Struct, gc=False):
     #: what the other members of the ceiling take up
     others: int = 0
     grant: int | None = None
+    #: busy machines of all members of the ceiling
+    busy_under_ceiling: int = 0

@@ -25,9 +25,10 @@ def share_ceilings(cases: list[Case], policy: Policy) -> None:
 
 
 def _share_one(name: str, limit: int, group: list[Case]) -> None:
-    used = wanted = 0
+    used = wanted = busy = 0
     for case in group:
         used += case.census.taking_room
+        busy += len(case.census.busy)
         wanted += max(case.asks, len(case.census.busy))
     grants: Sequence[int]
     if wanted <= limit:
@@ -41,6 +42,7 @@ def _share_one(name: str, limit: int, group: list[Case]) -> None:
             case.may_create = 0
     for case, grant in zip(group, grants, strict=True):
         case.ceiling, case.limit, case.others, case.grant = name, limit, used - case.census.taking_room, grant
+        case.busy_under_ceiling = busy
         case.target = min(case.target, grant)
         if case.may_create:
             case.may_create = max(0, min(case.may_create, grant - case.census.live))

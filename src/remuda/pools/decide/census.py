@@ -12,6 +12,8 @@ from remuda.pools.decide.world import Create, PoolAction, PoolMemory, PoolPolicy
 #: endings of a machine that did what it was for; any other ending before its first job is a failure
 PROPER_ENDS = frozenset({"finished", "idle", "closed", "orphaned"})
 
+#: characters of a failure's detail that are kept
+_LONGEST = 300
 _NOBODY: tuple[Machine, ...] = ()
 _NOTHING: frozenset[str] = frozenset()
 _IDLE, _CONFIGURED, _CONFIGURING = State.IDLE, State.CONFIGURED, State.CONFIGURING
@@ -46,6 +48,8 @@ class Census(Struct, gc=False):
     failures: int = 0
     #: machines still to be seen whose failure was counted, now or before; each name with its moment of creation
     failed: tuple[str, ...] = ()
+    #: what is known of the last of these failures
+    failure: str = ""
 
     @property
     def booting(self) -> int:
@@ -120,7 +124,9 @@ def _add_others(
         elif has_failed:
             failed.append(identity)
             # What ends while we end it did not fail.
-            census.failures += name not in targets
+            if name not in targets:
+                census.failures += 1
+                census.failure = _told(machine)
     census.creating, census.draining, census.dead = creating, draining, dead
     census.overdue, census.moving, census.failed = overdue, moving, tuple(failed)
     census.ready = len(census.idle) + len(census.busy)
@@ -144,7 +150,9 @@ def _note_operations(
         elif outcome.status == "failed":
             # Not again in this very cycle: the next one retries.
             targets.add(action.target)
-            census.failures += isinstance(action, Create)
+            if isinstance(action, Create):
+                census.failures += 1
+                census.failure = _shortened(outcome.detail)
     census.pending = len(unsettled - orders)
     census.occupied = frozenset(targets | unsettled)
     return frozenset(targets)
@@ -152,3 +160,16 @@ def _note_operations(
 
 def _is_failure(machine: Machine) -> bool:
     return machine.uses == 0 and (machine.ended is None or machine.ended.code not in PROPER_ENDS)
+
+
+def _told(machine: Machine) -> str:
+    """How a machine failed, in its provider's words as far as it has some."""
+    if machine.ended is not None:
+        return _shortened(machine.ended.detail or machine.ended.code)
+    return _shortened(machine.trouble) or ("" if machine.state is State.FAILED else "not ready in time")
+
+
+def _shortened(detail: str) -> str:
+    """On one line, and short enough to be remembered."""
+    line = " ".join(detail.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"

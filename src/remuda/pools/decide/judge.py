@@ -22,7 +22,7 @@ from remuda.pools.decide.ceiling import share_ceilings
 from remuda.pools.decide.census import Census, take_census
 from remuda.pools.decide.moves import moves_of
 from remuda.pools.decide.plan import beyond_plans
-from remuda.pools.decide.target import Wish, wish
+from remuda.pools.decide.target import Wish, falling_steps, wish
 from remuda.pools.decide.telling import tell
 from remuda.pools.decide.world import (
     Bounds,
@@ -56,8 +56,11 @@ def decide(seen: Snapshot, memory: Memory, policy: Policy, now: Instant) -> tupl
         moves = moves_of(case, now)
         actions += moves.actions
         reasons.append(tell(case, moves))
-        if case.memory != _NOTHING:
-            remembered[case.seen.name] = case.memory
+        after, had = case.memory, case.census.live + moves.created
+        if after.wanted and had < after.wanted[-1][1]:
+            after = _held(case, memory.pools.get(case.seen.name, _NOTHING), had, now)
+        if after != _NOTHING:
+            remembered[case.seen.name] = after
     return Plan(tuple(actions), tuple(reasons)), Memory(remembered)
 
 
@@ -117,7 +120,15 @@ def _remember(
     if before.failures or census.failures:
         failures, failed_at, retry_at = remember_failures(before, census, now)
     idle_since = _idle_readings(before, census, now) if policy.idle_window else {}
-    return PoolMemory(wanted.steps, idle_since, failures, failed_at, retry_at, census.failed)
+    failure = (census.failure if census.failures else before.failure) if failures else ""
+    return PoolMemory(wanted.steps, idle_since, failures, failed_at, retry_at, census.failed, failure)
+
+
+def _held(case: Case, before: PoolMemory, had: int, now: Instant) -> PoolMemory:
+    """What the delay holds is what the pool had or makes: not what it was never let have, which would be growth."""
+    there = case.census.live - case.census.pending
+    steps = falling_steps(before.wanted, had, there, now, case.policy.scale_down_delay)
+    return structs.replace(case.memory, wanted=steps)
 
 
 def _idle_readings(before: PoolMemory, census: Census, now: Instant) -> dict[str, Instant]:

@@ -31,10 +31,12 @@ def moves_of(case: Case, now: Instant) -> Moves:
     if census.dead or census.overdue or census.draining:
         _clean_up(moves, case.policy, census)
     ordered = census.old and override.finish_rollout == case.policy.template
-    if ordered and _finish_rollout(moves, case.policy, census):
+    if ordered and _finish_rollout(moves, case):
         pass  # what is left is judged once these are on their way
     elif census.idle and (moves.surplus or census.old) and _may_close(case):
         _let_go(moves, case, now)
+    elif moves.surplus and case.seen.need is not None and case.seen.need.unsure_since is not None:
+        moves.unconfirmed = len(census.idle)
     if case.may_create > 0:
         _make(moves, case)
     return moves
@@ -65,15 +67,16 @@ def _clean_up(moves: Moves, policy: PoolPolicy, census: Census) -> None:
             _delete(moves, policy, machine, "machine.boot-timeout", timeout=policy.boot_timeout)
 
 
-def _finish_rollout(moves: Moves, policy: PoolPolicy, census: Census) -> bool:
-    """Let all old machines go, busy or not; False when there is none left to be told."""
+def _finish_rollout(moves: Moves, case: Case) -> bool:
+    """Let all machines go that the order was about, busy or not; False when there is none left to be told."""
+    census, override = case.census, case.seen.override
     old = [
         machine
         for machine in (*census.creating, *census.idle, *census.busy)
-        if machine.template != policy.template and machine.name not in census.occupied
+        if override.removes(machine) and machine.name not in census.occupied
     ]
     for machine in old:
-        _delete(moves, policy, machine, "machine.rollout-now", even_busy=True, job=machine.job)
+        _delete(moves, case.policy, machine, "machine.rollout-now", even_busy=True, job=machine.job)
     return bool(old)
 
 

@@ -5,7 +5,6 @@ from remuda.pools.decide.backoff import FAILING
 from remuda.pools.decide.case import Case
 from remuda.pools.decide.census import Census
 from remuda.pools.decide.moves import Moves
-from remuda.pools.decide.world import PoolPolicy
 
 _HELD = frozenset({"max", "surge", "delay", "stale", "plan"})
 
@@ -46,6 +45,7 @@ def tell(case: Case, moves: Moves) -> Reason:
             "deleted": moves.deleted,
             "unconfirmed": moves.unconfirmed,
             "failures": memory.failures,
+            "failure": memory.failure or None,
             "retry_at": memory.retry_at or None,
             "blind": case.seen.blind or None,
             "trouble": _trouble(census),
@@ -83,6 +83,8 @@ def _code(case: Case, moves: Moves) -> str:
         return "pool.failing"
     if failures and wish.wanted > census.live + moves.created:
         return "pool.backing-off"
+    if case.limit is not None and case.busy_under_ceiling > case.limit and census.busy:
+        return "pool.over-ceiling"
     if case.grant is not None and case.grant < wish.wanted:
         return "pool.held-by-ceiling"
     if case.target > census.live + moves.created:
@@ -90,7 +92,7 @@ def _code(case: Case, moves: Moves) -> str:
     if moves.created:
         return "pool.growing"
     if moves.surplus:
-        return _surplus_code(policy, moves)
+        return _surplus_code(case, moves)
     if wish.held_by in _HELD:
         return f"pool.held-by-{wish.held_by}"
     if census.old:
@@ -98,11 +100,13 @@ def _code(case: Case, moves: Moves) -> str:
     return "pool.steady"
 
 
-def _surplus_code(policy: PoolPolicy, moves: Moves) -> str:
+def _surplus_code(case: Case, moves: Moves) -> str:
     if moves.closed:
         return "pool.shrinking"
-    if policy.natural:
+    if case.policy.natural:
         return "pool.surplus-natural"
     if moves.unconfirmed:
         return "pool.surplus-unconfirmed"
+    if len(case.census.busy) <= case.target and case.census.booting:
+        return "pool.surplus-booting"
     return "pool.surplus-busy"

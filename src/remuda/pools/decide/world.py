@@ -15,8 +15,8 @@ class Override(Struct, frozen=True, gc=False):
     """
     What an operator set by hand; it holds until cleared and beats the pool's own words, but no ceiling.
 
-    `finish_rollout` is the template whose rollout was ordered at once: machines of any other template go now, busy
-    or not, for as long as it is the pool's template.
+    `finish_rollout` is the template whose rollout was ordered at once: while it is the pool's template, machines of
+    any other one that were made by `finish_rollout_at` go now, busy or not. Later ones were never meant.
     """
 
     min: int | None = None
@@ -24,6 +24,16 @@ class Override(Struct, frozen=True, gc=False):
     paused: bool = False
     draining: bool = False
     finish_rollout: str | None = None
+    finish_rollout_at: Instant = 0
+
+    def removes(self, machine: Machine) -> bool:
+        """True for a machine that the ordered rollout is to remove."""
+        return (
+            self.finish_rollout is not None
+            and machine.ended is None
+            and machine.template != self.finish_rollout
+            and machine.created_at <= self.finish_rollout_at
+        )
 
 
 class PoolSeen(Struct, frozen=True, gc=False):
@@ -89,6 +99,8 @@ class PoolMemory(Struct, frozen=True, gc=False):
     retry_at: Instant = 0
     #: machines that failed, were counted and are still to be seen; each name with its moment of creation
     failed: tuple[str, ...] = ()
+    #: what is known of the last failure
+    failure: str = ""
 
 
 class Memory(Struct, frozen=True):

@@ -13,7 +13,7 @@ import click
 
 from remuda.control.client import path_of
 from remuda.control.command import Command, Group, Session, pass_session
-from remuda.errors import BadInput, Unavailable
+from remuda.errors import BadInput, RemudaError, Unavailable
 from remuda.model.jobs import Changed, Job, JobList, JobState, Submit, Submitted
 from remuda.model.times import Duration
 from remuda.output.moments import age, clock_time
@@ -221,7 +221,7 @@ def list_jobs(session: Session, state: str | None, job_class: str | None, most: 
             job.attempts[-1].machine if job.attempts else "-",
             age(now - job.submitted_at),
             _outcome(job),
-            _shortened(shlex.join(job.spec.command), 60),
+            _shortened(_command(job), 60),
         )
         for job in found.jobs
     )
@@ -236,19 +236,18 @@ def show(session: Session, number: int) -> None:
     """Everything about one job."""
     job = session.remuda.get(path_of("v1", "jobs", number), Job)
     now = session.now()
-    lines = [
-        f"job        {job.id}",
-        f"class      {job.job_class}",
-        f"state      {job.state}" + (" (to be cancelled)" if job.cancelled and not job.state.is_end else ""),
-        f"command    {one_line(shlex.join(job.spec.command))}",
-        f"submitted  {clock_time(job.submitted_at, now)} ({age(now - job.submitted_at)} ago)",
-        f"priority   {job.priority}",
-        f"tries      {len(job.attempts)} of at most {job.retries + 1}",
-    ]
+    facts = {
+        "job": str(job.id),
+        "class": job.job_class,
+        "state": job.state + (" (to be cancelled)" if job.cancelled and not job.state.is_end else ""),
+        "command": one_line(_command(job)),
+        "submitted": f"{clock_time(job.submitted_at, now)} ({age(now - job.submitted_at)} ago)",
+        "priority": str(job.priority),
+        "tries": f"{len(job.attempts)} of at most {job.retries + 1}",
+    }
     if job.spec.secret_files:
-        lines.append(
-            f"secrets    {', '.join(f'{name} from {path}' for name, path in job.spec.secret_files.items())}"
-        )
+        files = job.spec.secret_files.items()
+        facts["secrets"] = ", ".join(f"{name} from {path}" for name, path in files)
     rows = tuple(
         (
             str(attempt.number),
@@ -264,7 +263,10 @@ def show(session: Session, number: int) -> None:
     table = Table(
         ("TRY", "MACHINE", "FROM", "FOR", "STATUS", "EXIT", "DETAIL"), rows, title="tries", note="none yet"
     )
-    session.show(Report(job, (table,), tuple(lines)))
+    if session.form == "markdown":
+        session.show(Report(job, (Table(("FACT", "VALUE"), tuple(facts.items())), table)))
+        return
+    session.show(Report(job, (table,), tuple(f"{name:<10} {value}" for name, value in facts.items())))
 
 
 @jobs.command()
@@ -295,7 +297,8 @@ def cancel(session: Session, numbers: tuple[int, ...]) -> None:
     """
     End jobs, waiting or running.
 
-    One that waits ends at once; one that runs is sent TERM, and KILL five seconds later.
+    One that waits ends at once; one that runs is sent TERM, and KILL five seconds later. Of several jobs each that
+    exists is ended; exits 1 when there were others.
     """
     _change(
         session,
@@ -314,7 +317,7 @@ def retry(session: Session, numbers: tuple[int, ...]) -> None:
 
 
 def _change(session: Session, numbers: tuple[int, ...], verb: str, tell: Callable[[Changed], str]) -> None:
-    """Change each job that can be, show what happened, and then complain about the others."""
+    """Change each job that can be, show what happened, and then complain about the others; exit code 1 if there are both."""
     answers, problems = [], []
     for number in numbers:
         try:
@@ -324,7 +327,7 @@ def _change(session: Session, numbers: tuple[int, ...], verb: str, tell: Callabl
     if answers or not problems:
         session.show(Report(answers, lines=tuple(f"job {answer.job} {tell(answer)}" for answer in answers)))
     if problems:
-        raise BadInput("; ".join(problems))
+        raise (RemudaError if answers else BadInput)("; ".join(problems))
 
 
 def _outcome(job: Job) -> str:
@@ -341,6 +344,10 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+def _command(job: Job) -> str:
+    return shlex.join(job.spec.command) if job.spec.command else "(damaged in the store)"
 
 
 def _shortened(text: str, most: int) -> str:

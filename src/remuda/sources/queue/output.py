@@ -10,11 +10,13 @@ from pathlib import Path
 import msgspec
 
 from remuda.errors import BadInput, NotFound
-from remuda.model.jobs import Finished, Job
+from remuda.model.jobs import Attempt, Finished, Job
 
 #: of each attempt's output so much is kept from the start; the shim keeps a tail beyond it
 OUTPUT_LIMIT = 16 * 1024 * 1024
 _CHUNK = 256 * 1024
+#: in the detail of an attempt, the shim's word for output that it could not write
+NOT_KEPT = "output was not kept"
 
 
 class JobFiles:
@@ -61,17 +63,26 @@ class JobFiles:
 
 def written(files: JobFiles, job: Job, attempt: str | None) -> Iterator[bytes]:
     """The output of all attempts so far, or of one; `NotFound` at once when there is no such attempt."""
-    there = [known.number for known in job.attempts if attempt in (None, str(known.number))]
+    there = [known for known in job.attempts if attempt in (None, str(known.number))]
     if attempt is not None and not there:
         raise NotFound(f"job {job.id} has no try {attempt}: it has had {len(job.attempts)}")
-    return (piece for number in there for piece in _pieces(files, job.id, number))
+    return (piece for known in there for piece in _pieces(files, job.id, known))
 
 
-def _pieces(files: JobFiles, job: int, attempt: int) -> Iterator[bytes]:
+def _pieces(files: JobFiles, job: int, attempt: Attempt) -> Iterator[bytes]:
     offset = 0
-    while piece := files.read(job, attempt, offset):
+    while piece := files.read(job, attempt.number, offset):
         offset += len(piece)
         yield piece
+    if loss := _loss(attempt):
+        yield loss
+
+
+def _loss(attempt: Attempt) -> bytes:
+    """A line for output that the shim could not keep; nothing when it kept all of it."""
+    notes = (attempt.detail or "").split("; ")
+    lost = [note for note in notes if NOT_KEPT in note]
+    return f"[remuda: try {attempt.number}: {'; '.join(lost)}]\n".encode() if lost else b""
 
 
 async def follow(
@@ -95,6 +106,8 @@ async def follow(
             if piece:
                 yield piece
             elif ended:
+                if loss := _loss(known[number]):
+                    yield loss
                 number, offset = number + 1, 0
             else:
                 break

@@ -19,12 +19,14 @@ from weakref import WeakValueDictionary
 from msgspec import Struct, structs
 
 from remuda.errors import BadInput
+from remuda.ledger.history import operations_on
 from remuda.ledger.store import Store
 from remuda.loop.clock import Clock
 from remuda.loop.steps import Reach, pass_by
 from remuda.model.jobs import Finished, Job, JobState
 from remuda.model.machines import pool_of
 from remuda.model.needs import Need, Reading, Worker
+from remuda.output.words import sentence
 from remuda.sources.queue import rows
 from remuda.sources.queue.output import OUTPUT_LIMIT, JobFiles
 
@@ -32,6 +34,8 @@ from remuda.sources.queue.output import OUTPUT_LIMIT, JobFiles
 POLL = 25.0
 _LARGEST_SECRET = 64 * 1024
 _GLANCE = 0.005
+#: ends of an attempt that are its machine's
+_WITH_ITS_MACHINE = frozenset({"killed", "lost"})
 T = TypeVar("T")
 
 
@@ -268,6 +272,8 @@ class Queue:
 
     async def _prepare(self, claim: rows.Claim, terms: Terms | None) -> Work:
         spec = claim.spec
+        if spec == rows.DAMAGED:
+            raise BadInput("what to run is damaged in the store")
         secrets = await asyncio.to_thread(_read_secrets, spec.secret_files) if spec.secret_files else {}
         return Work(
             id=claim.job,
@@ -356,7 +362,9 @@ def _settle_and_claim(
     leaving: bool,  # noqa: FBT001 - called by lambda alone
     now: int,
 ) -> tuple[rows.Settled | None, rows.WorkerRow, rows.Claim | None]:
-    settled = rows.finish(db, machine, finished, now) if finished is not None else None
+    settled = None
+    if finished is not None:
+        settled = rows.finish(db, machine, _explained(db, machine, finished, now), now)
     row = rows.greet(db, machine, now)
     if rows.running_on(db, machine) is None:
         used_up = terms is None or (terms.max_uses is not None and row.uses >= terms.max_uses)
@@ -377,9 +385,18 @@ def _settle(db: sqlite3.Connection, machine: str, files: JobFiles, now: int) -> 
         ended = files.result(*held) or Finished(
             job=held[0], attempt=held[1], status="lost", exit_code=-1, detail=f"machine {machine} died"
         )
-        settled = rows.finish(db, machine, ended, now)
+        settled = rows.finish(db, machine, _explained(db, machine, ended, now), now)
     rows.forget(db, machine)
     return settled
+
+
+def _explained(db: sqlite3.Connection, machine: str, ended: Finished, now: int) -> Finished:
+    """The end of an attempt; if it came with the end of its machine, then with the reason that Remuda had for that."""
+    if ended.status not in _WITH_ITS_MACHINE:
+        return ended
+    removal = [item.reason for item in operations_on(db, machine, now) if item.kind == "delete"][-1:]
+    told = [ended.detail, *map(sentence, removal)]
+    return structs.replace(ended, detail="; ".join(filter(None, told)))
 
 
 def _rouse(line: deque[asyncio.Future[None]], count: int) -> None:

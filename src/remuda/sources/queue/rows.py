@@ -16,7 +16,17 @@ from remuda.model.jobs import Attempt, Finished, Job, JobSpec, JobState
 from remuda.model.times import Instant
 
 _encode = msgspec.msgpack.Encoder().encode
-_spec = msgspec.msgpack.Decoder(JobSpec).decode
+_read = msgspec.msgpack.Decoder(JobSpec).decode
+#: in the place of one that cannot be read; no job that was handed in has an empty command
+DAMAGED = JobSpec(())
+
+
+def _spec(data: bytes) -> JobSpec:
+    """What to run; `DAMAGED` when the row is, because one job must not hide or hold up the others."""
+    try:
+        return _read(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return DAMAGED
 
 
 class Submission(Struct, frozen=True):
