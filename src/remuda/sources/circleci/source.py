@@ -157,9 +157,11 @@ class CircleCI:
         if known is None:
             return
         closed_at = self._closed.pop(machine, None)
-        # Who was not closed may be another machine that has the name by now.
-        if closed_at is not None and known.connected_at is not None and known.connected_at != closed_at:
-            self._gone[machine] = known.connected_at
+        for one in self._classes.values():
+            agent = one.listing.workers.get(machine) if one.listing is not None else None
+            # Who was not closed, or called later, may be another machine that has the name by now.
+            if closed_at is not None and agent is not None and (agent.connected_at or 0) <= closed_at:
+                self._gone[machine] = agent.connected_at or closed_at
         self._join()
         self._wake()
 
