@@ -129,7 +129,7 @@ def test_a_job_that_waits_is_cancelled_at_once_and_one_that_runs_is_ended(shared
     shared.wait_running(runs)
     waits = shared.submit("sleep", "601", job_class="test/one")
     ran = shared.cli("jobs", "cancel", str(waits), "99999", str(runs))
-    assert ran.code == 2
+    assert ran.code == 1
     assert "there is no job 99999" in ran.err
     assert ran.out == f"job {waits} is cancelled\njob {runs} is cancelled\n"
     assert shared.job(waits).attempts == ()

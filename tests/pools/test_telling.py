@@ -196,8 +196,6 @@ def test_a_reason_names_every_term_with_its_number() -> None:
     assert reason_of(plan).terms == {
         "unclaimed": 4,
         "running": 2,
-        "beyond": 0,
-        "plan": None,
         "headroom": 1,
         "min": 1,
         "max": 10,
@@ -225,8 +223,6 @@ def test_a_reason_names_every_term_with_its_number() -> None:
         "failures": 1,
         "failure": "crashed",
         "retry_at": NOW + 1_000,
-        "blind": None,
-        "trouble": None,
         "stale_since": None,
     }
 

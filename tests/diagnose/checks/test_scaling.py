@@ -169,7 +169,7 @@ def test_old_vms_are_named_with_both_ways_to_roll(world: World) -> None:
 #: reasons that hold no pool back, or for a moment only
 FINE = {
     "Steady", "Growing", "Shrinking", "Rolling", "HeldBySurge", "HeldByDelay", "SurplusBusy", "SurplusNatural",
-    "SurplusUnconfirmed", "Removed", "WaitingForRoom",
+    "SurplusUnconfirmed", "SurplusBooting", "OverCeiling", "Removed", "WaitingForRoom",
 }  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """One reason per pool and cycle: a code for what holds it, and every number that led there."""
 
-from remuda.model.plans import Reason
+from remuda.model.plans import Reason, Term
 from remuda.pools.decide.backoff import FAILING
 from remuda.pools.decide.case import Case
 from remuda.pools.decide.census import Census
@@ -10,48 +10,48 @@ _HELD = frozenset({"max", "surge", "delay", "stale", "plan"})
 
 
 def tell(case: Case, moves: Moves) -> Reason:
-    """The pool's reason for what it does, or for doing nothing."""
-    census, wish, memory, need = case.census, case.wish, case.memory, case.seen.need
-    return Reason(
-        _code(case, moves),
-        f"pool/{case.seen.name}",
-        {
-            "unclaimed": wish.unclaimed,
-            "running": wish.running,
-            "beyond": wish.beyond,
-            "plan": case.plan,
-            "headroom": wish.headroom,
-            "min": wish.min,
-            "max": wish.max,
-            "bounds_from": wish.bounds_from,
-            "bounded": wish.bounded,
-            "wanted": wish.wanted,
-            "held_by": wish.held_by,
-            "max_surge": case.policy.max_surge,
-            "ceiling": case.ceiling,
-            "limit": case.limit,
-            "others": case.others,
-            "grant": case.grant,
-            "target": case.target,
-            "live": census.live,
-            "creating": census.booting,
-            "idle": len(census.idle),
-            "busy": len(census.busy),
-            "draining": len(census.draining) + len(census.moving),
-            "dead": len(census.dead) + len(census.overdue),
-            "old": census.old,
-            "created": moves.created,
-            "closed": moves.closed,
-            "deleted": moves.deleted,
-            "unconfirmed": moves.unconfirmed,
-            "failures": memory.failures,
-            "failure": memory.failure or None,
-            "retry_at": memory.retry_at or None,
-            "blind": case.seen.blind or None,
-            "trouble": _trouble(census),
-            "stale_since": need.stale_since if need is not None else None,
-        },
-    )
+    """The pool's reason for what it does, or for doing nothing. What is rarely so is told only then."""
+    census, wish, memory, seen = case.census, case.wish, case.memory, case.seen
+    terms: dict[str, Term] = {
+        "unclaimed": wish.unclaimed,
+        "running": wish.running,
+        "headroom": wish.headroom,
+        "min": wish.min,
+        "max": wish.max,
+        "bounds_from": wish.bounds_from,
+        "bounded": wish.bounded,
+        "wanted": wish.wanted,
+        "held_by": wish.held_by,
+        "max_surge": case.policy.max_surge,
+        "ceiling": case.ceiling,
+        "limit": case.limit,
+        "others": case.others,
+        "grant": case.grant,
+        "target": case.target,
+        "live": census.live,
+        "creating": len(census.creating) + census.pending,
+        "idle": len(census.idle),
+        "busy": len(census.busy),
+        "draining": len(census.draining) + len(census.moving),
+        "dead": len(census.dead) + len(census.overdue),
+        "old": census.old,
+        "created": moves.created,
+        "closed": moves.closed,
+        "deleted": moves.deleted,
+        "unconfirmed": moves.unconfirmed,
+        "failures": memory.failures,
+        "retry_at": memory.retry_at or None,
+        "stale_since": seen.need.stale_since if seen.need is not None else None,
+    }
+    if case.plan is not None:
+        terms["plan"], terms["beyond"] = case.plan, wish.beyond
+    if memory.failure:
+        terms["failure"] = memory.failure
+    if seen.blind:
+        terms["blind"] = seen.blind
+    if (census.creating or census.overdue) and (trouble := _trouble(census)) is not None:
+        terms["trouble"] = trouble
+    return Reason(_code(case, moves), f"pool/{seen.name}", terms)
 
 
 def _trouble(census: Census) -> str | None:
