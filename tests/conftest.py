@@ -10,7 +10,7 @@ pytest_plugins = ["tests.servers.fixtures", "tests.kubevirt.fixtures"]
 settings.register_profile(
     "ci", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("quick", settings.get_profile("ci"), max_examples=10)
+settings.register_profile("quick", settings.get_profile("ci"), max_examples=5)
 settings.register_profile("soak", deadline=None, max_examples=2_000, database=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 

@@ -12,6 +12,8 @@ import yaml
 from tests.charts.rendering import DEADLINE_S, ROOT, Chart
 from tests.servers.fixtures import Programs
 
+pytestmark = pytest.mark.slow
+
 DASHBOARD = ROOT / "deploy" / "dashboard.json"
 ALERTS = ROOT / "deploy" / "alerts.yaml"
 CASES = Path(__file__).with_name("alert-cases.yaml")

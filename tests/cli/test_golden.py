@@ -28,6 +28,8 @@ from remuda.pools.decide.world import Memory, Override, Policy, PoolAction, Pool
 from remuda.pools.kinds import POOL_KINDS
 from remuda.sources.queue import rows
 
+pytestmark = pytest.mark.slow
+
 #: 2020-01-31 14:00:00 UTC
 NOON = 1_580_479_200_000
 

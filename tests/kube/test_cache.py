@@ -26,6 +26,8 @@ from remuda.loop.clock import SystemClock
 from remuda.sim.clock import SimClock
 from remuda.sim.loop import run
 
+pytestmark = pytest.mark.slow
+
 
 class ConfigMap(Thing, frozen=True, gc=False):
     data: dict[str, str] = msgspec.field(default_factory=dict)

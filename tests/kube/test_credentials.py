@@ -17,6 +17,8 @@ from remuda.kube.credentials import Exec, ExecPlugin, TokenFile, Variable, beare
 from remuda.kube.trust import Trust
 from remuda.model.times import write_instant
 
+pytestmark = pytest.mark.slow
+
 V1 = "client.authentication.k8s.io/v1"
 SECRET = "hunter2"
 

@@ -33,6 +33,8 @@ from remuda.kube.resources import CONFIG_MAPS, NODES, Thing
 from remuda.kube.trust import Pair, Trust
 from remuda.loop.clock import SystemClock
 
+pytestmark = pytest.mark.slow
+
 NODE = {"metadata": {"name": "n", "uid": "u"}}
 
 

@@ -157,6 +157,7 @@ def test_kubectl_shows_the_numbers_of_a_pool(defined: Cluster, namespace: str) -
     assert row.split()[:6] == ["shell", "7", "6", "5", "4", "roof"]
 
 
+@pytest.mark.slow
 def test_the_class_of_circleci_runners_stays(defined: Cluster, namespace: str) -> None:
     token = {"secret": "s", "key": "k"}
     runners = pool(source={"circleci": {}}, provider={"kubevirt": {"spec": {"domain": {}}, "token": token}})

@@ -86,7 +86,7 @@ class RunnerWatch(Watch):
     def _check_demand(self, pool: PoolPolicy, reason: Reason, now: Instant) -> None:
         """What it makes is what was wanted within the delay at most, as CircleCI told it."""
         terms = {name: term if isinstance(term, int) else 0 for name, term in reason.terms.items()}
-        tasks = terms["unclaimed"] + terms["running"] - terms["beyond"]
+        tasks = terms["unclaimed"] + terms["running"] - terms.get("beyond", 0)
         wanted = max(terms["min"], min(terms["max"], tasks + terms["headroom"]))
         if pool.name not in self._sure or terms["stale_since"] or reason.code in _HOLDS:
             # What there is counts as wanted where nobody knows better.
@@ -105,7 +105,9 @@ class RunnerWatch(Watch):
 
     def _check_plans(self, seen: Snapshot, policy: Policy, plan: Plan[PoolAction]) -> None:
         """All pools of an organisation together want machines for the tasks that its plan lets run, and no more."""
-        beyond = {reason.subject.removeprefix("pool/"): reason.terms["beyond"] for reason in plan.reasons}
+        beyond = {
+            reason.subject.removeprefix("pool/"): reason.terms.get("beyond", 0) for reason in plan.reasons
+        }
         for name, most in policy.plans.items():
             needs = {
                 pool.name: pool.need

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterable
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.providers.kubevirt.builders import vm, vm_pool, vmi
@@ -118,6 +119,7 @@ steps = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(steps)
 def test_safety_step_by_step_or_all_anew_tells_the_same(taken: list[tuple[str, int, str]]) -> None:
     caches = Caches()
