@@ -6,6 +6,8 @@ BIN := .venv/bin
 READY := .venv/.ready
 JOBS ?= 2
 SEED ?= 1
+# Compiled files are kept: compiling the tests anew takes longer than running the quick ones.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: run test quick lint types bench sim soak chart servers lock clean help
 

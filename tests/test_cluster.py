@@ -339,3 +339,18 @@ def test_a_server_without_our_kinds_is_refused_and_one_that_loses_them_is_waited
         )
     finally:
         one.end()
+
+
+def test_with_nothing_valid_to_run_it_says_what_is_wrong_and_exits(
+    defined: Cluster, namespace: str, replica: Callable[[str], Replica]
+) -> None:
+    path = f"{API}/{namespace}/runnerpools"
+    assert defined.request("POST", path, pool("lost", ceiling="nowhere")).status == 201
+    one = replica("one")
+    assert one.process.wait(DEADLINE_S) == 2
+    told = one.log.read_text()
+    assert f"no pool in namespace {namespace} can be run" in told
+    assert "there is no Ceiling nowhere" in told
+    assert defined.request("POST", path, pool("good")).status == 201
+    two = replica("two")
+    until(lambda: '"ok":true' in two.page("ready").replace(" ", ""), "one good pool is enough")
