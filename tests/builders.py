@@ -100,7 +100,7 @@ def settings(
     guaranteed: int = 0,
     priority: int = 0,
     weight: int = 1,
-    plan: str | None = None,
+    organisation: str | None = None,
 ) -> PoolPolicy:
     """A pool's settings; bounds are 0 to 10."""
     return PoolPolicy(
@@ -118,7 +118,7 @@ def settings(
         guaranteed=guaranteed,
         priority=priority,
         weight=weight,
-        plan=plan,
+        organisation=organisation,
     )
 
 

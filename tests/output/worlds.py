@@ -31,12 +31,12 @@ def world(seed: int) -> tuple[Snapshot, Memory, Policy]:
     policy = Policy(
         {name: _policy(dice, name) for name in names},
         {"laptop": dice.randint(0, 12)},
-        plans={"org": dice.randint(1, 20)},
+        concurrency={"org": dice.randint(1, 20)},
     )
     if dice.random() < 0.1:
         policy.pools.pop(names[0])
         if dice.random() < 0.5:
-            policy = Policy(policy.pools, policy.ceilings, (names[0],), policy.plans)
+            policy = Policy(policy.pools, policy.ceilings, (names[0],), policy.concurrency)
     seen = tuple(_seen(dice, name) for name in names)
     operations = tuple(_operation(dice, number, name) for number, name in enumerate(names * 2, 900))
     memory = Memory({name: _memory(dice) for name in names if dice.random() < 0.7})
@@ -56,7 +56,7 @@ def _policy(dice: Random, name: str) -> PoolPolicy:
         idle_window=dice.choice([0, 0, MINUTE]),
         ceiling=dice.choice([None, "laptop"]),
         priority=dice.choice([0, 10]),
-        plan=dice.choice([None, None, "org"]),
+        organisation=dice.choice([None, None, "org"]),
     )
 
 

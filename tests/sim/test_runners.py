@@ -153,9 +153,10 @@ def test_a_plan_bounds_the_vms_of_all_its_pools() -> None:
     async def history() -> int:
         rules = policy(*(settings(name, max=9, idle_window=20 * SECOND) for name in "ab"))
         pools = {
-            name: replace(pool, job_class=f"org/{name}", plan="org") for name, pool in rules.pools.items()
+            name: replace(pool, job_class=f"org/{name}", organisation="org")
+            for name, pool in rules.pools.items()
         }
-        rules = replace(rules, pools=pools, plans={"org": 3})
+        rules = replace(rules, pools=pools, concurrency={"org": 3})
         events = [*tasks(6, "org/a"), *tasks(6, "org/b")]
         world = RunnerWorld(small(*events, rules=rules), 1)
         try:

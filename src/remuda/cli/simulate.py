@@ -14,6 +14,17 @@ if TYPE_CHECKING:
     from remuda.sim.history import Summary
 
 
+def _seeds(command: Callable[..., None]) -> Callable[..., None]:
+    """Which histories to live through."""
+    most = click.IntRange(1, 1_000_000)
+    command = click.option(
+        "--seeds", type=most, default=1, show_default=True, help="How many seeds, one after another."
+    )(command)
+    return click.option(
+        "--seed", type=click.IntRange(0), default=1, show_default=True, help="The first seed."
+    )(command)
+
+
 @click.group(cls=Group)
 def simulate() -> None:
     """
@@ -24,14 +35,7 @@ def simulate() -> None:
 
 
 @simulate.command()
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="The first seed.")
-@click.option(
-    "--seeds",
-    type=click.IntRange(1, 1_000_000),
-    default=1,
-    show_default=True,
-    help="How many seeds, one after another.",
-)
+@_seeds
 @click.option(
     "--world",
     type=click.Choice(["hostile", "day"]),
@@ -68,14 +72,7 @@ def pools(session: Session, seed: int, seeds: int, world: str, pool_count: int, 
 
 
 @simulate.command()
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="The first seed.")
-@click.option(
-    "--seeds",
-    type=click.IntRange(1, 1_000_000),
-    default=1,
-    show_default=True,
-    help="How many seeds, one after another.",
-)
+@_seeds
 @pass_session
 def runners(session: Session, seed: int, seeds: int) -> None:
     """

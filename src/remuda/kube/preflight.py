@@ -28,7 +28,7 @@ _REVIEWS = Resource(
 _LOCAL_REVIEWS = Resource(
     "authorization.k8s.io", "v1", "localsubjectaccessreviews", "LocalSubjectAccessReview"
 )
-_TODO: dict[type[KubeError], str] = {
+_REMEDIES: dict[type[KubeError], str] = {
     Unauthorized: "mend or renew the credentials",
     Untrusted: "give the certificate-authority that the server's certificate is of",
     Unreachable: "check the address in the kubeconfig, and that the server is up",
@@ -70,8 +70,10 @@ async def check(
             await asyncio.sleep(moment)
             problems = await _problems(client, command, needs, crds, namespace)
     except KubeError as error:
-        todo = next((told for kind, told in _TODO.items() if isinstance(error, kind)), "is it an API server?")
-        raise BadInput(f"{client.access.server} cannot be used: {error}; {todo}") from error
+        remedy = next(
+            (told for kind, told in _REMEDIES.items() if isinstance(error, kind)), "is it an API server?"
+        )
+        raise BadInput(f"{client.access.server} cannot be used: {error}; {remedy}") from error
     if problems:
         raise BadInput("\n".join(problems))
 

@@ -35,9 +35,9 @@ CODES: Mapping[str, tuple[str, str]] = {
         "Demand fell, and the scale-down delay is not over.",
         "wants {bounded:machine} and keeps {target}: held by the scale-down delay",
     ),
-    "pool.held-by-plan": (
+    "pool.held-by-concurrency": (
         "More tasks wait than the organisation's plan lets run at once.",
-        "has the {target:machine} it wants: {beyond:more task waits|more tasks wait} for the plan, which runs {plan} at once",
+        "has the {target:machine} it wants: {beyond:more task waits|more tasks wait} for the plan, which runs {concurrency} at once",
     ),
     "pool.held-by-stale": (
         "The source does not answer; the pool never shrinks on old numbers.",
@@ -246,7 +246,11 @@ def _demand_line(terms: Mapping[str, Term]) -> tuple[str, str, str]:
     beyond = number(terms, "beyond")
     if not beyond:
         return "demand", f"{demand(terms)} = {parts}", ""
-    return "demand", f"{demand(terms)} = {parts} − {beyond} beyond the plan's {number(terms, 'plan')}", ""
+    return (
+        "demand",
+        f"{demand(terms)} = {parts} − {beyond} beyond the plan's {number(terms, 'concurrency')}",
+        "",
+    )
 
 
 def _bounds_line(terms: Mapping[str, Term]) -> tuple[str, str, str]:

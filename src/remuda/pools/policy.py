@@ -67,7 +67,9 @@ def compile_objects(
                 for name, spec in sorted(pools.items())
             },
             {name: spec.machines for name, spec in sorted(ceilings.items())},
-            plans=dict(sorted(plan for spec in pools.values() if (plan := _plan(spec)) is not None)),
+            concurrency=dict(
+                sorted(bound for spec in pools.values() if (bound := _concurrency(spec)) is not None)
+            ),
         ),
         setups,
     )
@@ -100,7 +102,7 @@ def change(recorded: Policy, objects: Iterable[Object[Any]], exact_sources: froz
         pools,
         {**recorded.ceilings, **changed.ceilings},
         recorded.broken,
-        {**recorded.plans, **changed.plans},
+        {**recorded.concurrency, **changed.concurrency},
     )
 
 
@@ -118,24 +120,24 @@ def check_objects(objects: Objects) -> Iterator[Blame]:
         if ceiling is not UNSET and not objects.may_hold("Ceiling", ceiling):
             known = ", ".join(sorted(ceilings)) or "none"
             yield pool, "spec.ceiling", f"there is no Ceiling {ceiling}; there is: {known}"
-    yield from _check_plans(pools)
+    yield from _check_concurrency(pools)
     for ceiling in ceilings.values():
         yield from _check_ceiling(ceiling, pools, objects)
 
 
-def _check_plans(pools: list[Object[Any]]) -> Iterator[Blame]:
+def _check_concurrency(pools: list[Object[Any]]) -> Iterator[Blame]:
     first: dict[str, Object[Any]] = {}
     for pool in pools:
-        plan = _plan(pool.spec)
-        if plan is None:
+        bound = _concurrency(pool.spec)
+        if bound is None:
             continue
-        other = first.setdefault(plan[0], pool)
-        if _plan(other.spec) != plan:
+        other = first.setdefault(bound[0], pool)
+        if _concurrency(other.spec) != bound:
             said = f"pool {other.name} of the same organisation says {other.spec.source.circleci.plan_concurrency}"
             rest_on: list[tuple[Object[Any], str]] = [
                 (each, path) for each in (pool, other) for path in ("spec.class", "spec.source.circleci")
             ]
-            yield pool, "spec.source.circleci.planConcurrency", f"is {plan[1]} here, but {said}", *rest_on
+            yield pool, "spec.source.circleci.planConcurrency", f"is {bound[1]} here, but {said}", *rest_on
 
 
 def _check_ceiling(ceiling: Object[Any], pools: list[Object[Any]], objects: Objects) -> Iterator[Blame]:
@@ -239,7 +241,7 @@ def _organisation(spec: RunnerPoolSpec) -> str | None:
     return f"{spec.class_.partition('/')[0]} at {spec.source.circleci.url}"
 
 
-def _plan(spec: RunnerPoolSpec) -> tuple[str, int] | None:
+def _concurrency(spec: RunnerPoolSpec) -> tuple[str, int] | None:
     """The organisation and what its plan runs at once, if the pool says so."""
     source, whose = spec.source.circleci, _organisation(spec)
     if isinstance(source, UnsetType) or isinstance(source.plan_concurrency, UnsetType) or whose is None:
@@ -301,7 +303,7 @@ def _policy(
         priority=member.priority,
         weight=member.weight,
         source=setup.source,
-        plan=_organisation(spec),
+        organisation=_organisation(spec),
     )
 
 

@@ -18,7 +18,7 @@ _OUTAGES = (("unclaimed", "running", "agents"), ("unclaimed",), ("running",), ("
 
 
 def hostile_runners(seed: int, *, seconds: float = 600.0) -> RunnerScenario:
-    """Pools of one or two organisations, with plans, ceilings and windows, and trouble everywhere."""
+    """Pools of one or two organisations, with bounds, ceilings and windows, and trouble everywhere."""
     dice = random.Random(f"runners {seed}")
     setup = _setup(dice)
     events: list[RunnerEvent] = [*_tasks(dice, setup, seconds), *_meddling(dice, setup, seconds)]
@@ -38,7 +38,7 @@ def hostile_runners(seed: int, *, seconds: float = 600.0) -> RunnerScenario:
 def _setup(dice: random.Random) -> Setup:
     ceilings = {"roof": dice.randint(3, 8)} if dice.random() < 0.6 else {}
     left = {name: limit - 1 for name, limit in ceilings.items()}
-    plans = {f"org{number}": dice.randint(2, 8) for number in range(2) if dice.random() < 0.5}
+    concurrency = {f"org{number}": dice.randint(2, 8) for number in range(2) if dice.random() < 0.5}
     pools, setups = {}, {}
     for number in range(dice.randint(1, 3)):
         name, organisation = f"pool{number}", f"org{dice.randrange(2)}"
@@ -52,11 +52,11 @@ def _setup(dice: random.Random) -> Setup:
             natural=natural,
             idle_window=dice.choice((20, 60)) * SECOND,
             boot_timeout=dice.choice((3, 5)) * MINUTE,
-            plan=organisation,
+            organisation=organisation,
         )
         pools[name] = policy
         setups[name] = structs.replace(pool_setup(policy, max_uses=1), source="circleci", provider="kubevirt")
-    return Setup(Policy(pools, ceilings, plans=plans), setups)
+    return Setup(Policy(pools, ceilings, concurrency=concurrency), setups)
 
 
 def _guests(dice: random.Random) -> Guests:

@@ -68,7 +68,7 @@ class RunnerWatch(Watch):
             pool = policy.pools.get(reason.subject.removeprefix("pool/"))
             if pool is not None:
                 self._check_demand(pool, reason, now)
-        self._check_plans(seen, policy, plan)
+        self._check_concurrency(seen, policy, plan)
 
     def _check_known(self, job_class: str, action: Close) -> None:
         for call in _CALLS:
@@ -103,25 +103,27 @@ class RunnerWatch(Watch):
                 "nothing is made that nobody asked for", f"{reason} while {most} were wanted at most"
             )
 
-    def _check_plans(self, seen: Snapshot, policy: Policy, plan: Plan[PoolAction]) -> None:
+    def _check_concurrency(self, seen: Snapshot, policy: Policy, plan: Plan[PoolAction]) -> None:
         """All pools of an organisation together want machines for the tasks that its plan lets run, and no more."""
         beyond = {
             reason.subject.removeprefix("pool/"): reason.terms.get("beyond", 0) for reason in plan.reasons
         }
-        for name, most in policy.plans.items():
+        for name, most in policy.concurrency.items():
             needs = {
                 pool.name: pool.need
                 for pool in seen.pools
                 if pool.need is not None
                 and pool.name in policy.pools
-                and policy.pools[pool.name].plan == name
+                and policy.pools[pool.name].organisation == name
             }
             running = sum(need.running for need in needs.values())
             counted = sum(
                 need.unclaimed + need.running - int(beyond[pool] or 0) for pool, need in needs.items()
             )
             if counted > max(most, running):
-                raise self.broken("plan", f"{counted} tasks count of {needs} under a plan of {most}")
+                raise self.broken(
+                    "concurrency", f"{counted} tasks count of {needs} under a concurrency of {most}"
+                )
 
     def made(self, machine: SimMachine) -> None:
         """Bounds and ceilings hold for every machine that is made."""

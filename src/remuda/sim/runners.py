@@ -152,7 +152,7 @@ class RunnerWorld(History[RunnerEvent, RunnerWatch]):
         self._loses_ledger = False
         classes = {name: pool.job_class for name, pool in self.setup.pools.items()}
         self.circle = SimCircle(
-            self.clock, random.Random(f"tasks {seed}"), self.setup.policy.plans, self._came
+            self.clock, random.Random(f"tasks {seed}"), self.setup.policy.concurrency, self._came
         )
         self.api = self.watch.api = SimApi(
             self.circle, self.clock, random.Random(f"api {seed}"), scenario.mood, self.faults

@@ -92,7 +92,7 @@ def test_no_demand_and_no_minimum_is_no_problem_but_told() -> None:
     [
         ("HeldByMax", "raise max of pool linux, if the cluster has room"),
         ("HeldByCeiling", "raise the Ceiling all, or what it guarantees pool linux"),
-        ("HeldByPlan", "raise planConcurrency, if the organisation's plan allows more"),
+        ("HeldByConcurrency", "raise planConcurrency, if the organisation's plan allows more"),
         ("Paused", "remuda pools resume linux"),
         ("BackingOff", "see what the machines die of: the checks placement, images and guests"),
     ],

@@ -13,7 +13,7 @@ _SET_WRONG = frozenset({"unauthorized", "missing", "token", "redirect", "nonsens
 _HELD = {
     "HeldByMax": "raise max of pool {pool}, if the cluster has room",
     "HeldByCeiling": "raise the Ceiling {ceiling}, or what it guarantees pool {pool}",
-    "HeldByPlan": "raise planConcurrency, if the organisation's plan allows more",
+    "HeldByConcurrency": "raise planConcurrency, if the organisation's plan allows more",
     "HeldByStale": "bring the source back (see above); until then the pool keeps its size",
     "SourceSilent": "check source.circleci of pool {pool}: url, token and class",
     "BackingOff": "see what the machines die of: the checks placement, images and guests",

@@ -21,8 +21,8 @@ class Case(Struct, gc=False):
     target: int
     #: how many machines it may make now
     may_create: int
-    #: tasks that its organisation's plan lets run at once
-    plan: int | None = None
+    #: tasks that its organisation may run at once
+    concurrency: int | None = None
     ceiling: str | None = None
     limit: int | None = None
     #: what the other members of the ceiling take up

@@ -2,7 +2,7 @@
 The whole decision, in four steps.
 
 1. census    who is where, and what is already under way
-2. wish      what each pool wants by itself, of the tasks that its organisation's plan lets run
+2. wish      what each pool wants by itself, of the tasks that its organisation may run
 3. ceiling   what pools that share a ceiling get of it, and how many they may make now
 4. moves     which machines are made, closed and deleted
 
@@ -20,8 +20,8 @@ from remuda.pools.decide.backoff import FAILING, may_create, remember_failures
 from remuda.pools.decide.case import Case
 from remuda.pools.decide.ceiling import share_ceilings
 from remuda.pools.decide.census import Census, take_census
+from remuda.pools.decide.concurrency import beyond_concurrency
 from remuda.pools.decide.moves import moves_of
-from remuda.pools.decide.plan import beyond_plans
 from remuda.pools.decide.target import Wish, falling_steps, wish
 from remuda.pools.decide.telling import tell
 from remuda.pools.decide.world import (
@@ -42,7 +42,7 @@ _NOTHING = PoolMemory()
 def decide(seen: Snapshot, memory: Memory, policy: Policy, now: Instant) -> tuple[Plan[PoolAction], Memory]:
     """Judge all pools together, because ceilings need them together."""
     under_way = _by_pool(seen.operations)
-    beyond = beyond_plans(seen, policy)
+    beyond = beyond_concurrency(seen, policy)
     cases = [
         _open_case(pool, memory, policy, under_way.get(pool.name), beyond.get(pool.name, 0), now)
         for pool in seen.pools
@@ -109,8 +109,8 @@ def _open_case(
             # What it cannot make it does not keep from the others, except what it was promised.
             asks = min(asks, max(census.live + makes, wanted.promised))
         makes = max(0, min(makes, wanted.max - census.taking_room))
-    plan = policy.plans.get(mine.plan) if mine.plan else None
-    return Case(seen, mine, census, wanted, after, asks, wanted.wanted, makes, plan)
+    bound = policy.concurrency.get(mine.organisation) if mine.organisation else None
+    return Case(seen, mine, census, wanted, after, asks, wanted.wanted, makes, bound)
 
 
 def _remember(

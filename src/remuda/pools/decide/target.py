@@ -30,7 +30,7 @@ class Wish(Struct, frozen=True, gc=False):
     #: the stable word for what changed the number last
     held_by: str
     steps: Steps
-    #: unclaimed tasks that the organisation's plan does not let run now
+    #: unclaimed tasks that the organisation may not run now
     beyond: int = 0
 
 
@@ -88,7 +88,7 @@ def wish(
     if tasks:
         spare = bounds.headroom or -(-tasks * bounds.headroom_percent // 100)
     load = tasks + spare
-    bounded, held_by = load, "plan" if beyond else "demand"
+    bounded, held_by = load, "concurrency" if beyond else "demand"
     if load > bounds.max:
         bounded, held_by = bounds.max, "max"
     elif load < bounds.min:

@@ -6,7 +6,7 @@ from remuda.pools.decide.case import Case
 from remuda.pools.decide.census import Census
 from remuda.pools.decide.moves import Moves
 
-_HELD = frozenset({"max", "surge", "delay", "stale", "plan"})
+_HELD = frozenset({"max", "surge", "delay", "stale", "concurrency"})
 
 
 def tell(case: Case, moves: Moves) -> Reason:
@@ -43,8 +43,8 @@ def tell(case: Case, moves: Moves) -> Reason:
         "retry_at": memory.retry_at or None,
         "stale_since": seen.need.stale_since if seen.need is not None else None,
     }
-    if case.plan is not None:
-        terms["plan"], terms["beyond"] = case.plan, wish.beyond
+    if case.concurrency is not None:
+        terms["concurrency"], terms["beyond"] = case.concurrency, wish.beyond
     if memory.failure:
         terms["failure"] = memory.failure
     if seen.blind:

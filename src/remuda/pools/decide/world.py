@@ -145,16 +145,16 @@ class PoolPolicy(Struct, frozen=True, gc=False):
     weight: int = 1
     #: where its needs come from; for telling alone
     source: str = ""
-    #: the organisation's plan that bounds how many of its tasks run at once
-    plan: str | None = None
+    #: whose concurrency bounds how many of its tasks run at once
+    organisation: str | None = None
 
 
 class Policy(Struct, frozen=True):
-    """All pools, by name, and the ceilings and plans they share."""
+    """All pools, by name, and the ceilings and the concurrency they share."""
 
     pools: dict[str, PoolPolicy] = field(default_factory=dict)
     ceilings: dict[str, int] = field(default_factory=dict)
     #: pools that are there but have a problem: until it is mended, nothing is made or taken away
     broken: tuple[str, ...] = ()
     #: tasks that an organisation may run at once
-    plans: dict[str, int] = field(default_factory=dict)
+    concurrency: dict[str, int] = field(default_factory=dict)

@@ -6,14 +6,14 @@ from hypothesis import strategies as st
 from tests.builders import NOW, pool, settings, snapshot
 
 from remuda.pools.decide import decide
-from remuda.pools.decide.plan import beyond_plans
+from remuda.pools.decide.concurrency import beyond_concurrency
 from remuda.pools.decide.world import Memory, Policy
 
 
 def rules(plan: int, **pools: int) -> Policy:
     """Pools of one organisation with their priorities, and one of nobody."""
-    mine = {name: settings(name, plan="org", priority=priority) for name, priority in pools.items()}
-    return Policy({**mine, "other": settings("other")}, plans={"org": plan})
+    mine = {name: settings(name, organisation="org", priority=priority) for name, priority in pools.items()}
+    return Policy({**mine, "other": settings("other")}, concurrency={"org": plan})
 
 
 @pytest.mark.parametrize(
@@ -34,12 +34,12 @@ def test_tasks_beyond_the_plan_are_told(
         *(pool(name, waiting=waiting, running=running) for name, (waiting, running) in needs.items()),
         pool("other", waiting=99),
     )
-    assert beyond_plans(seen, rules(plan, a=0, b=0)) == beyond
+    assert beyond_concurrency(seen, rules(plan, a=0, b=0)) == beyond
 
 
 def test_a_higher_priority_is_served_first() -> None:
     seen = snapshot(pool("a", waiting=4), pool("b", waiting=4))
-    assert beyond_plans(seen, rules(5, a=0, b=10)) == {"a": 3, "b": 0}
+    assert beyond_concurrency(seen, rules(5, a=0, b=10)) == {"a": 3, "b": 0}
 
 
 def test_no_machine_is_made_for_a_task_that_cannot_run() -> None:
@@ -50,7 +50,7 @@ def test_no_machine_is_made_for_a_task_that_cannot_run() -> None:
 
 def test_a_source_that_never_answered_takes_nothing_of_the_plan() -> None:
     seen = snapshot(pool("a", waiting=4), pool("b", silent=True))
-    assert beyond_plans(seen, rules(4, a=0, b=0)) == {"a": 0}
+    assert beyond_concurrency(seen, rules(4, a=0, b=0)) == {"a": 0}
 
 
 @given(
@@ -63,7 +63,7 @@ def test_what_runs_and_may_run_never_exceeds_the_plan_and_leaves_nothing_of_it(
     seen = snapshot(
         *(pool(name, waiting=waiting, running=running) for name, (waiting, running) in needs.items())
     )
-    beyond = beyond_plans(seen, rules(plan, a=0, b=1, c=0))
+    beyond = beyond_concurrency(seen, rules(plan, a=0, b=1, c=0))
     running = sum(running for _, running in needs.values())
     waiting = sum(waiting for waiting, _ in needs.values())
     assert all(0 <= count <= needs[name][0] for name, count in beyond.items())
