@@ -11,7 +11,9 @@ from remuda.model.times import (
     MINUTE,
     SECOND,
     Duration,
+    is_go_duration,
     parse_instant,
+    read_instant,
     write_duration,
     write_instant,
 )
@@ -107,3 +109,29 @@ def test_what_is_no_instant_is_refused_with_the_right_forms(text: str) -> None:
 @given(st.integers(0, 4_000_000_000))
 def test_a_written_instant_reads_back_to_the_second(seconds: int) -> None:
     assert parse_instant(write_instant(seconds * SECOND), NOW) == seconds * SECOND
+
+
+@pytest.mark.parametrize(
+    ("text", "instant"),
+    [
+        pytest.param("1970-01-01T00:00:01Z", 1_000, id="in UTC"),
+        pytest.param("1970-01-01T01:00:01.500+01:00", 1_500, id="in a zone, with a fraction"),
+        pytest.param("1970-01-01T00:00:01", 1_000, id="without a zone it is UTC"),
+    ],
+)
+def test_a_time_of_another_program_is_read(text: str, instant: int) -> None:
+    assert read_instant(text) == instant
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "14:05", "2026-13-01T00:00:00Z"])
+def test_what_is_no_time_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        read_instant(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [("5m", True), ("1.5h30s", True), ("", False), ("1d", False), ("5 m", False), ("5", False)],
+)
+def test_a_duration_of_go_is_known(text: str, is_one: bool) -> None:
+    assert is_go_duration(text) is is_one

@@ -6,13 +6,12 @@ arguments, annotations, user data, what is in a Secret) is never in it.
 """
 
 from collections.abc import Iterator
-from datetime import datetime
 
 from msgspec import Struct, field
 
 from remuda.diagnose.amounts import Amounts
 from remuda.diagnose.pods import Condition, Meta, Pod, PodSpec, Taint, Toleration
-from remuda.model.times import SECOND, Instant
+from remuda.model.times import Instant, read_instant
 
 POOL, TEMPLATE, BESIDE = "remuda.dev/pool", "remuda.dev/template", "remuda.dev/beside"
 SCHEDULABLE = "kubevirt.io/schedulable"
@@ -378,6 +377,6 @@ class World(Struct, frozen=True, rename="camel"):
 def instant(text: str) -> Instant | None:
     """A time as Kubernetes writes it; None when it is none."""
     try:
-        return int(datetime.fromisoformat(text).timestamp() * SECOND)
+        return read_instant(text)
     except ValueError:
         return None

@@ -10,7 +10,6 @@ import json
 import os
 import signal
 import ssl
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,6 +19,7 @@ from msgspec import Struct
 from remuda.errors import BadInput, Unavailable
 from remuda.kube.trust import Pair, Trust
 from remuda.loop.clock import Clock
+from remuda.model.times import read_instant
 
 #: a plug-in that takes longer has failed
 EXEC_TIMEOUT_S = 60.0
@@ -255,7 +255,6 @@ class Exec:
 
 def _instant(text: str) -> int:
     try:
-        read = datetime.fromisoformat(text)
+        return read_instant(text)
     except ValueError:
         raise Unavailable("a credential plug-in gave something that is no time as its expiry") from None
-    return int((read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp() * 1_000)

@@ -21,7 +21,19 @@ _UNITS = {"ms": 1, "s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY}
 _SHAPE = re.compile(r"(?:\d{1,9}(?:ms|d|h|m|s))+")
 _PART = re.compile(r"(\d+)(ms|d|h|m|s)")
 _LONGEST = 3_660 * DAY
+_GO = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?(?:ns|us|ms|s|m|h))+")
 _TIME_OF_DAY = re.compile(r"\d{1,2}:\d{2}(:\d{2})?")
+
+
+def read_instant(text: str) -> Instant:
+    """A time as other programs write it, by RFC 3339, in UTC if it names no zone. `ValueError` when it is none."""
+    read = datetime.fromisoformat(text)
+    return int((read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp() * SECOND)
+
+
+def is_go_duration(text: str) -> bool:
+    """Whether a program in Go would read it as a duration: it knows no days, but parts like `1.5h`."""
+    return _GO.fullmatch(text) is not None
 
 
 class Duration(int):

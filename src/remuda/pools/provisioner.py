@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, Final, Self
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
-from remuda.model.times import HOUR, MINUTE, SECOND, write_duration
+from remuda.model.times import HOUR, MINUTE, SECOND, is_go_duration, write_duration
 from remuda.objects.convert import BROKEN, convert, plain
 from remuda.objects.kinds import API_VERSION
 from remuda.objects.load import Loaded
@@ -50,7 +50,6 @@ _GO_UNITS: Final[dict[str, Fraction]] = {
     "m": Fraction(MINUTE),
     "h": Fraction(HOUR),
 }
-_GO_DURATION = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?(?:ns|us|ms|s|m|h))*")
 _GO_PART = re.compile(r"([0-9.]+)(ns|us|ms|s|m|h)")
 #: what a pool says → what the values call it
 _THEIRS: Final = {"min": "minReplicas", "max": "maxReplicas"}
@@ -76,7 +75,7 @@ class GoDuration(int):
     @classmethod
     def parse(cls, text: object) -> Self:
         """Read the written form."""
-        if not isinstance(text, str) or not _GO_DURATION.fullmatch(text):
+        if not isinstance(text, str) or not (text == "" or is_go_duration(text)):
             raise ValueError(f"{text!r} is not a duration: write it like {cls.example}")
         return cls(sum(Fraction(number) * _GO_UNITS[unit] for number, unit in _GO_PART.findall(text)))
 

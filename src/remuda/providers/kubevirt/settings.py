@@ -5,7 +5,6 @@ The Secret may be in the layout of Runner Provisioner 0.1.0. Every problem is to
 ever part of what is told.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -16,14 +15,13 @@ from msgspec import Struct
 
 from remuda.errors import BadInput, RemudaError
 from remuda.kube.secrets import Secrets, digest
-from remuda.model.times import HOUR, SECOND, Duration
+from remuda.model.times import HOUR, SECOND, Duration, is_go_duration
 from remuda.objects.problems import child_path, did_you_mean, quoted
 from remuda.providers.kubevirt.guest.userdata import GuestConfig
 from remuda.rules.instances import BUNDLE_VOLUME, check_spec
 
 _TOP = ("resourceClass",)
 _OF_A_CLASS = ("token", "idleTimeout", "spec")
-_GO_DURATION = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?(?:ns|us|ms|s|m|h))+")
 
 
 class Setup(Protocol):
@@ -181,7 +179,7 @@ def _problems(read: object, job_class: str) -> Iterator[tuple[str, str]]:
     if not isinstance(mine.get("token"), str) or not mine["token"]:
         yield f"{path}.token", "is missing: the resource class token, as text"
     idle = mine.get("idleTimeout") or ""
-    if not isinstance(idle, str) or (idle and not _GO_DURATION.fullmatch(idle)):
+    if not isinstance(idle, str) or (idle and not is_go_duration(idle)):
         yield f"{path}.idleTimeout", 'wants a duration such as "10m", or "" for never'
     spec = mine.get("spec")
     if not isinstance(spec, dict):

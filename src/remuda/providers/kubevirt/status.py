@@ -5,10 +5,8 @@ A guest that could not start yet is in trouble and not over: a node or an image 
 timeout decides. One that KubeVirt starts again and again has ended.
 """
 
-from datetime import datetime
-
 from remuda.model.machines import Ended, Supplied
-from remuda.model.times import SECOND, Instant
+from remuda.model.times import Instant, read_instant
 from remuda.providers.kubevirt.resources import (
     CLASS,
     MEMBER,
@@ -131,6 +129,6 @@ def _rank(condition: Condition) -> int:
 
 def _instant(text: str) -> Instant:
     try:
-        return int(datetime.fromisoformat(text).timestamp() * SECOND)
+        return read_instant(text)
     except ValueError:
         return 0

@@ -15,11 +15,10 @@ from typing import Any
 import yaml
 
 from remuda.errors import BadInput
-from remuda.model.times import SECOND, Duration
+from remuda.model.times import SECOND, Duration, is_go_duration
 
 _HOME = "/var/lib/remuda"
 _SCRIPT = files(__package__).joinpath("guest.sh").read_text(encoding="ascii")
-_GO_DURATION = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?(?:ns|us|ms|s|m|h))+")
 #: virtio passes at most 20 bytes of a serial to the guest
 _SERIAL = re.compile(r"[A-Za-z0-9_-]{1,20}")
 _SIGNALLED_S = 120  # after max_run_time the agent sends its task TERM, then KILL, and reports
@@ -105,7 +104,7 @@ def _check(guest: GuestConfig) -> None:
         raise BadInput(
             f"a maximal run time of {guest.max_run_time} lets no task run: give at least 1s, like 5h"
         )
-    if guest.idle_timeout and not _GO_DURATION.fullmatch(guest.idle_timeout):
+    if guest.idle_timeout and not is_go_duration(guest.idle_timeout):
         raise BadInput(
             f"{guest.idle_timeout!r} is not an idle timeout: write a number and a unit, like 5m or 1h30m"
         )
