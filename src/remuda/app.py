@@ -48,9 +48,9 @@ from remuda.pools.policy import EXACT_SOURCES, PARTNERS, Setup, compile_objects
 from remuda.pools.ports import Provider, Source
 from remuda.pools.routes import PoolRoutes
 from remuda.providers.process import ProcessProvider
-from remuda.sources.queue import rows
 from remuda.sources.queue.output import JobFiles
 from remuda.sources.queue.queue import Queue, Terms
+from remuda.sources.queue.retention import forget_jobs
 from remuda.sources.queue.routes import QueueRoutes
 
 if TYPE_CHECKING:
@@ -380,9 +380,7 @@ class App:
         gone = 1
         while gone:
             gone = await self.store.write(lambda db: forget(db, keep, now), durable=False)
-        while jobs := await self.store.write(lambda db: rows.forget_ended(db, now - keep.age)):
-            for job, attempts in jobs:
-                await asyncio.to_thread(self.files.forget, job, attempts)
+        await forget_jobs(self.store, self.files, keep, now)
 
 
 def _stamps(files: tuple[str, ...]) -> tuple[tuple[str, int, int], ...]:

@@ -242,6 +242,35 @@ def test_what_is_left_out_is_told_with_what_to_do(text: str, note: str) -> None:
             id="what a pool refuses",
         ),
         pytest.param(
+            "provisioner:\n  resourceClass:\n    name: runner\n    minReplicas: 11\n  resourceClasses:\n"
+            "    nix: {minReplicas: 5, maxReplicas: 4}\n    mac: {maxReplicas: many}",
+            [
+                "3: provisioner.resourceClass.name: is no class of CircleCI: write one like my-org/my-runner",
+                "4: provisioner.resourceClass.minReplicas: min 11 is more than max 10",
+                "6: provisioner.resourceClasses.nix: is no class of CircleCI: write one like my-org/my-runner",
+                "6: provisioner.resourceClasses.nix.minReplicas: min 5 is more than max 4",
+                "7: provisioner.resourceClasses.mac: is no class of CircleCI: write one like my-org/my-runner",
+                "7: provisioner.resourceClasses.mac.maxReplicas: wants a whole number",
+            ],
+            id="bad names and bad bounds",
+        ),
+        pytest.param(
+            "provisioner: {resourceClass: {name: a/b/c, minReplicas: many}}",
+            [
+                '1: provisioner.resourceClass: "a/b/c" is no class: write one or two parts of letters, digits, ',
+                "1: provisioner.resourceClass.minReplicas: wants a whole number",
+            ],
+            id="a bad name of a class that is not whole",
+        ),
+        pytest.param(
+            "provisioner:\n  resourceClassDefaults: {token: t}\n  resourceClasses:\n    nix: {}\n    a/b: {}",
+            [
+                "2: provisioner.resourceClassDefaults.token: is not a known key",
+                "4: provisioner.resourceClasses.nix: is no class of CircleCI: write one like my-org/my-runner",
+            ],
+            id="bad defaults and a bad name",
+        ),
+        pytest.param(
             "provisioner: {resourceClasses: {a/b: {idleTimeout: 1m, scaleDownDelay: 90s}}}",
             [
                 '1: provisioner.resourceClasses["a/b"].idleTimeout: must be at least scaleDownDelay',

@@ -5,6 +5,7 @@ from tests.builders import NOW, settings
 
 from remuda.model.needs import Need
 from remuda.model.times import HOUR, MINUTE
+from remuda.pools.decide.census import Census
 from remuda.pools.decide.target import Wish, bounds_in_force, falling_steps, wish
 from remuda.pools.decide.world import Bounds, Hours, Override, PoolMemory, PoolPolicy
 from remuda.rules.windows import Window
@@ -26,16 +27,8 @@ def wished(
     now: int = NOW,
 ) -> Wish:
     ready = live if ready is None else ready
-    return wish(
-        pool,
-        need,
-        override or Override(),
-        memory or PoolMemory(),
-        now,
-        live=live,
-        ready=ready,
-        pending=pending,
-    )
+    census = Census([], [], old=0, ready=ready, live=live, taking_room=live, pending=pending)
+    return wish(pool, need, override or Override(), memory or PoolMemory(), census, 0, now)
 
 
 def test_what_may_have_been_counted_twice_is_never_held_as_wanted() -> None:

@@ -289,3 +289,25 @@ def test_a_pool_with_more_at_work_than_its_ceiling_says_that_it_shrinks_as_they_
     assert reason_of(plan).code == f"pool.{code}"
     assert reason_of(plan, "b").code == "pool.steady"
     assert not plan.actions
+
+
+RARE = {"concurrency", "beyond", "failure", "blind", "trouble"}
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        pytest.param(pool("a", *machines(idle=2)), id="it shrinks"),
+        pytest.param(pool("a", *machines(idle=1, busy=1, creating=1), CRASHED, waiting=9), id="it grows"),
+        pytest.param(
+            structs.replace(pool("a", *machines(idle=1)), need=None, blind="dark"), id="it is blind"
+        ),
+    ],
+)
+def test_what_happens_changes_neither_which_terms_are_told_nor_their_order(seen: PoolSeen) -> None:
+    rules = policy(settings(max_surge=2, ceiling="roof"), roof=5)
+    quiet, _ = decide(snapshot(pool()), Memory(), policy(settings()), NOW)
+    told, _ = decide(snapshot(seen), Memory(pools={"a": MANY}), rules, NOW)
+    assert [name for name in reason_of(told).terms if name not in RARE] == list(reason_of(quiet).terms)
+    again, _ = decide(snapshot(pool()), Memory(), policy(settings()), NOW)
+    assert again == quiet

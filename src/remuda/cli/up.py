@@ -63,6 +63,13 @@ _LONGEST_LOG = 16 * 1024 * 1024
 @click.option(
     "--keep-size", default="256Mi", show_default=True, metavar="SIZE", help="The most history that is kept."
 )
+@click.option(
+    "--keep-output",
+    default="2Gi",
+    show_default=True,
+    metavar="SIZE",
+    help="The most output of ended jobs that is kept; beyond it the oldest jobs are forgotten.",
+)
 @click.option("--dry-run", is_flag=True, help="Observe and decide, but change nothing.")
 @pass_session
 def up(
@@ -77,6 +84,7 @@ def up(
     interval: float,
     keep: str,
     keep_size: str,
+    keep_output: str,
     dry_run: bool,
 ) -> None:
     """
@@ -99,7 +107,9 @@ def up(
     from remuda.model.times import Duration
 
     try:
-        retention = Retention(Duration.parse(keep), Quantity.parse(keep_size).bytes)
+        retention = Retention(
+            Duration.parse(keep), Quantity.parse(keep_size).bytes, Quantity.parse(keep_output).bytes
+        )
     except ValueError as error:
         raise BadInput(str(error)) from None
     if bool(files) == cluster:

@@ -16,10 +16,11 @@ _FOREVER = 2**62
 
 
 class Retention(Struct, frozen=True):
-    """How much history is kept."""
+    """How much is kept: for how long, and how many bytes of history and of ended jobs' output."""
 
     age: int = 7 * DAY
     most_bytes: int = 256 * 1024 * 1024
+    output_bytes: int = 2 * 1024 * 1024 * 1024
 
 
 def forget(db: sqlite3.Connection, keep: Retention, now: Instant) -> int:

@@ -42,6 +42,8 @@ DEFAULTS: Final[dict[str, Any]] = {
     },
 }
 _LONGEST_NAME: Final = 50
+#: for a name that is no class, so that the rest of what is said of it can be judged
+_STAND_IN: Final = "my-org/my-runner"
 _GO_UNITS: Final[dict[str, Fraction]] = {
     "ns": Fraction(1, 1_000_000),
     "us": Fraction(1, 1_000),
@@ -225,21 +227,24 @@ class _Reading:
     def _classes(self, root: Node, node: MapNode, values: _Provisioner) -> None:
         """Turn each class into a pool, as far as it is whole."""
         found = dict[str, str]()  # pool → class
-        for path, job_class, settings in self._settings(node, values):
+        for path, said, settings in self._settings(node, values):
+            is_class = "/" in said and bool(pool_name(said))
+            job_class = said if is_class else _STAND_IN
             name = pool_name(job_class)
-            if "/" not in job_class or not name:
+            if not is_class:
                 self._blame(root, path, "is no class of CircleCI: write one like my-org/my-runner")
-                continue
-            if name in found:
+            elif name in found:
                 clash = f"becomes the pool {name}, and so does {found[name]}"
                 self._blame(
                     root, path, f"{job_class} {'is here twice' if found[name] == job_class else clash}"
                 )
-            found.setdefault(name, job_class)
-            made = _pool(name, job_class, settings, values)
+            else:
+                found[name] = job_class
+            made = _pool(name, job_class, DEFAULTS if settings is None else settings, values)
             below = path.removesuffix(".name")
-            problems = self.load(msgspec.json.encode(made).decode()).problems
-            for problem in problems:
+            for problem in self.load(msgspec.json.encode(made).decode()).problems:
+                if settings is None and problem.path != "spec.class":
+                    continue  # all but the name is a default's
                 self._blame(root, f"{below}{_path_in_values(problem.path)}", problem.message)
             self.objects.append(made)
         if not found and not self.problems:
@@ -247,15 +252,20 @@ class _Reading:
             self._blame(root, "provisioner.resourceClass.name", f"is required: no class is named{unseen}")
         self.notes += _notes(self.objects, values)
 
-    def _settings(self, node: MapNode, values: _Provisioner) -> Iterator[tuple[str, str, dict[str, Any]]]:
-        """Where each class stands, its name, and all its settings; classes that are not whole are left out."""
+    def _settings(
+        self, node: MapNode, values: _Provisioner
+    ) -> Iterator[tuple[str, str, dict[str, Any] | None]]:
+        """Where each class stands, its name, and all its settings; None for one that is not whole."""
         entries = node.entries
         if "resourceClass" in entries:
             path = "provisioner.resourceClass"
             inner = self._without(path, entries["resourceClass"].node)
             one: _OneClass = self._converted(inner, _OneClass, path)
-            if one is not BROKEN and one.name:
-                own = plain(inner)
+            own = plain(inner)
+            name = own.get("name") if isinstance(own, dict) else None
+            if one is BROKEN and isinstance(name, str) and name:
+                yield f"{path}.name", name, None
+            elif one is not BROKEN and one.name:
                 self._tell_defaults(one.name, own, values)
                 yield f"{path}.name", one.name, merged(DEFAULTS, own)
         defaults: dict[str, Any] | None = DEFAULTS
@@ -268,11 +278,13 @@ class _Reading:
         for name, entry in classes.entries.items() if isinstance(classes, MapNode) else ():
             path = child_path("provisioner.resourceClasses", name)
             inner = self._without(path, entry.node)
-            if self._converted(inner, _Class, path) is not BROKEN and defaults is not None:
-                own = plain(inner)
-                if defaults is DEFAULTS:
-                    self._tell_defaults(name, own, values)
-                yield path, name, merged(defaults, own)
+            if self._converted(inner, _Class, path) is BROKEN or defaults is None:
+                yield path, name, None
+                continue
+            own = plain(inner)
+            if defaults is DEFAULTS:
+                self._tell_defaults(name, own, values)
+            yield path, name, merged(defaults, own)
 
     def _tell_defaults(self, job_class: str, own: Mapping[str, Any], values: _Provisioner) -> None:
         bounds = [f"{key} {DEFAULTS[key]}" for key in ("minReplicas", "maxReplicas") if key not in own]

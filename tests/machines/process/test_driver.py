@@ -385,6 +385,21 @@ async def test_a_machine_whose_directory_was_deleted_is_lost_and_can_be_deleted(
     assert await machines.list() == ()
 
 
+async def test_machines_whose_place_became_a_file_are_lost_and_can_be_deleted(
+    drive: Drive, tmp_path: Path
+) -> None:
+    machines, place = await drive(), tmp_path / "machines"
+    await machines.create(spec())
+    machine = await ready(machines)
+    shutil.rmtree(place)
+    place.touch()
+    assert await machines.delete("m", machine.created_at)
+    assert await machines.list() == ()
+    with pytest.raises(Unavailable, match="making machine m"):
+        await machines.create(spec())
+    place.unlink()
+
+
 async def test_the_place_of_all_machines_is_made_again_when_it_was_deleted(
     drive: Drive, tmp_path: Path
 ) -> None:

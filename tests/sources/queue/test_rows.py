@@ -336,6 +336,42 @@ def test_ended_jobs_are_forgotten_a_slice_at_a_time_and_no_others(db: sqlite3.Co
     assert db.execute("SELECT DISTINCT job FROM attempts ORDER BY job").fetchall() == [(4,), (running,)]
 
 
+@pytest.mark.parametrize(
+    ("excess", "gone"),
+    [
+        pytest.param(0, [], id="nothing is too much"),
+        pytest.param(1, [(3, 1)], id="the one that ended first"),
+        pytest.param(50, [(3, 1)], id="it is enough"),
+        pytest.param(51, [(3, 1), (2, 1), (1, 1)], id="one without output goes in its turn"),
+        pytest.param(1_000, [(3, 1), (2, 1), (1, 1)], id="no more than there are"),
+    ],
+)
+def test_the_jobs_that_ended_first_make_room(
+    db: sqlite3.Connection, excess: int, gone: list[tuple[int, int]]
+) -> None:
+    for number in range(1, 4):
+        submit(db)
+        claim(db, f"shell-{number}")
+        rows.finish(db, f"shell-{number}", exited(number), 100 - number)
+    running, waiting = submit(db), submit(db)
+    claim(db, "shell-9")
+    sizes = {1: 50, 3: 50, running: 50, waiting: 50}
+    assert rows.forget_oldest(db, sizes, excess) == gone
+    left = {running, waiting, 1, 2, 3} - {number for number, _ in gone}
+    assert {job.id for job in rows.jobs(db)} == left
+    assert set(rows.ended(db)) == left - {running, waiting}
+
+
+def test_room_is_made_a_slice_at_a_time(db: sqlite3.Connection) -> None:
+    for number in range(1, 4):
+        submit(db)
+        claim(db, f"shell-{number}")
+        rows.finish(db, f"shell-{number}", exited(number), number)
+    assert rows.forget_oldest(db, {}, 1, most=2) == [(1, 1), (2, 1)]
+    assert rows.forget_oldest(db, {}, 1, most=2) == [(3, 1)]
+    assert rows.forget_oldest(db, {}, 1, most=2) == []
+
+
 def test_a_job_whose_words_are_damaged_is_listed_and_given_as_such(db: sqlite3.Connection) -> None:
     submit(db)
     submit(db)

@@ -365,7 +365,8 @@ class ProcessMachines:
                 alive = kill_leftovers(machine.file.id, machine.directory)
                 if alive:
                     raise TimeoutError(f"{alive} processes that its shim left behind cannot be killed")
-            with contextlib.suppress(FileNotFoundError):
+            # Also gone when something else is in the place of all machines.
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
                 machine.directory.rename(gone)
         finally:
             if lock is not None:

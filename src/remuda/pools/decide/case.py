@@ -7,6 +7,17 @@ from remuda.pools.decide.target import Wish
 from remuda.pools.decide.world import PoolMemory, PoolPolicy, PoolSeen
 
 
+class Room(Struct, frozen=True, gc=False):
+    """A ceiling, and what all pools under it take of it."""
+
+    ceiling: str
+    limit: int
+    #: machines that take up room
+    taken: int
+    #: machines with a job
+    busy: int
+
+
 class Case(Struct, gc=False):
     """What was seen of a pool, its settings, and what each step made of them. `memory` is the one after."""
 
@@ -15,7 +26,7 @@ class Case(Struct, gc=False):
     census: Census
     wish: Wish
     memory: PoolMemory
-    #: what it asks its ceiling for: what it wants, or less when it could not make it anyway
+    #: what it asks its ceiling for: what it wants, or less when it could not make it anyway, and all that are busy
     asks: int
     #: what it aims for, after its ceiling had its say
     target: int
@@ -23,10 +34,7 @@ class Case(Struct, gc=False):
     may_create: int
     #: tasks that its organisation may run at once
     concurrency: int | None = None
-    ceiling: str | None = None
-    limit: int | None = None
-    #: what the other members of the ceiling take up
-    others: int = 0
-    grant: int | None = None
-    #: busy machines of all members of the ceiling
-    busy_under_ceiling: int = 0
+    #: the ceiling it is under, if it is under one
+    room: Room | None = None
+    #: what it gets of that
+    grant: int = 0

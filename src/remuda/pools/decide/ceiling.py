@@ -8,7 +8,7 @@ takes its place until it is gone.
 from collections import defaultdict
 from collections.abc import Sequence
 
-from remuda.pools.decide.case import Case
+from remuda.pools.decide.case import Case, Room
 from remuda.pools.decide.world import Policy
 from remuda.rules.ceilings import Member, share
 
@@ -25,29 +25,27 @@ def share_ceilings(cases: list[Case], policy: Policy) -> None:
 
 
 def _share_one(name: str, limit: int, group: list[Case]) -> None:
-    used = wanted = busy = 0
+    taken = busy = 0
     for case in group:
-        used += case.census.taking_room
+        taken += case.census.taking_room
         busy += len(case.census.busy)
-        wanted += max(case.asks, len(case.census.busy))
-    grants: Sequence[int]
-    if wanted <= limit:
-        grants = [max(case.asks, len(case.census.busy)) for case in group]
-    else:
+    grants: Sequence[int] = [case.asks for case in group]
+    if sum(grants) > limit:
         grants = share(limit, [_member(case, case.asks, len(case.census.busy)) for case in group])
+    room = Room(name, limit, taken, busy)
     makeable = 0
-    if any(case.seen.unseen for case in group):
-        # Nobody knows how much room is left.
-        for case in group:
-            case.may_create = 0
     for case, grant in zip(group, grants, strict=True):
-        case.ceiling, case.limit, case.others, case.grant = name, limit, used - case.census.taking_room, grant
-        case.busy_under_ceiling = busy
-        case.target = min(case.target, grant)
+        case.room, case.grant = room, grant
+        if grant != case.target:
+            case.target = min(case.target, grant)
         if case.may_create:
             case.may_create = max(0, min(case.may_create, grant - case.census.live))
             makeable += case.may_create
-    if makeable and used + makeable > limit:
+    if makeable and any(case.seen.unseen for case in group):
+        # Nobody knows how much room is left.
+        for case in group:
+            case.may_create = 0
+    elif makeable and taken + makeable > limit:
         _share_free_places(limit, group)
 
 

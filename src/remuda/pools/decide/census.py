@@ -33,6 +33,8 @@ class Census(Struct, gc=False):
     live: int
     #: what counts against a maximum or a ceiling: all that may still use the host, also on its way out
     taking_room: int
+    #: everyone is idle or busy and nothing is under way, so that all below is empty
+    settled: bool = True
     creating: Sequence[Machine] = _NOBODY
     draining: Sequence[Machine] = _NOBODY
     #: over by themselves or failed: only to be cleaned up
@@ -75,11 +77,10 @@ def take_census(
             continue
         if machine.template != template:
             old += 1
-        state = machine.state
-        if machine.job is not None or state is _CONFIGURED or state is _CONFIGURING:
-            busy.append(machine)
-        elif state is _IDLE:
+        if machine.state is _IDLE and machine.job is None:
             idle.append(machine)
+        elif machine.job is not None or machine.state is _CONFIGURED or machine.state is _CONFIGURING:
+            busy.append(machine)
         else:
             others.append(machine)
     count = len(idle) + len(busy)
@@ -98,6 +99,7 @@ def _add_others(
     counted: tuple[str, ...],
 ) -> None:
     """Sort those that are neither idle nor busy, and set apart whoever has an operation under way."""
+    census.settled = False
     targets = _note_operations(census, operations, seen)
     moving = [machine for machine in census.idle if machine.name in targets]
     if moving:

@@ -89,18 +89,11 @@ def _open_case(
         seen = structs.replace(seen, override=structs.replace(seen.override, paused=True))
     before = memory.pools.get(seen.name, _NOTHING)
     census = take_census(seen, mine, before, under_way, now)
-    wanted = wish(
-        mine,
-        seen.need,
-        seen.override,
-        before,
-        now,
-        live=census.live,
-        ready=census.ready,
-        pending=census.pending,
-        beyond=beyond,
-    )
-    after = _remember(mine, before, census, wanted, now)
+    wanted = wish(mine, seen.need, seen.override, before, census, beyond, now)
+    quiet = census.settled and not (mine.idle_window or before.idle_since or before.failures or before.failed)
+    after = before  # what a quiet pool remembers does not change
+    if not quiet or wanted.steps is not before.wanted:
+        after = _remember(mine, before, census, wanted, now)
     asks = wanted.wanted
     makes = 0
     if asks > census.live:
@@ -109,6 +102,8 @@ def _open_case(
             # What it cannot make it does not keep from the others, except what it was promised.
             asks = min(asks, max(census.live + makes, wanted.promised))
         makes = max(0, min(makes, wanted.max - census.taking_room))
+    elif asks < census.live:
+        asks = max(asks, len(census.busy))  # these never give way
     bound = policy.concurrency.get(mine.organisation) if mine.organisation else None
     return Case(seen, mine, census, wanted, after, asks, wanted.wanted, makes, bound)
 

@@ -22,24 +22,38 @@ class Moves(Struct, gc=False):
     unconfirmed: int = 0
 
 
+#: nothing to do; shared, so never written to
+_STILL = Moves(0)
+
+
 def moves_of(case: Case, now: Instant) -> Moves:
     """Clean up what is over, then let surplus go, roll old templates, and make what is lacking."""
-    census, override = case.census, case.seen.override
-    moves = Moves(max(0, census.live - case.target))
-    if override.paused:
+    census = case.census
+    surplus = census.live - case.target if census.live > case.target else 0
+    if census.settled and not (surplus or census.old or case.may_create):
+        return _STILL
+    moves = Moves(surplus)
+    if case.seen.override.paused:
         return moves
-    if census.dead or census.overdue or census.draining:
+    if not census.settled:
         _clean_up(moves, case.policy, census)
-    ordered = census.old and override.finish_rollout == case.policy.template
-    if ordered and _finish_rollout(moves, case):
-        pass  # what is left is judged once these are on their way
-    elif census.idle and (moves.surplus or census.old) and _may_close(case):
-        _let_go(moves, case, now)
-    elif moves.surplus and case.seen.need is not None and case.seen.need.unsure_since is not None:
-        moves.unconfirmed = len(census.idle)
+    if moves.surplus or census.old:
+        _shed(moves, case, now)
     if case.may_create > 0:
         _make(moves, case)
     return moves
+
+
+def _shed(moves: Moves, case: Case, now: Instant) -> None:
+    """Let go what is surplus or of an old template, as far as it is known to be idle or was ordered to go."""
+    census, need = case.census, case.seen.need
+    ordered = census.old and case.seen.override.finish_rollout == case.policy.template
+    if ordered and _finish_rollout(moves, case):
+        pass  # what is left is judged once these are on their way
+    elif census.idle and _may_close(case):
+        _let_go(moves, case, now)
+    elif moves.surplus and need is not None and need.unsure_since is not None:
+        moves.unconfirmed = len(census.idle)
 
 
 def _may_close(case: Case) -> bool:
@@ -92,10 +106,11 @@ def _let_go(moves: Moves, case: Case, now: Instant) -> None:
     moves.unconfirmed = len(census.idle) - len(sure)
     # Old templates first, then whoever has waited longest; names settle the rest.
     sure.sort(key=lambda machine: (machine.template == policy.template, machine.since, machine.name))
-    gives_way = case.grant is not None and case.grant < case.wish.wanted
+    gives_way = case.room is not None and case.grant < case.wish.wanted
     code = "machine.gives-way" if gives_way else "machine.surplus"
+    ceiling = case.room.ceiling if case.room is not None else None
     for machine in sure[: moves.surplus]:
-        _close(moves, policy, machine, code, target=case.target, live=census.live, ceiling=case.ceiling)
+        _close(moves, policy, machine, code, target=case.target, live=census.live, ceiling=ceiling)
     if census.old and census.live >= case.target:
         _roll(moves, case, sure[moves.surplus :])
 

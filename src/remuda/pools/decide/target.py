@@ -4,6 +4,7 @@ from msgspec import Struct
 
 from remuda.model.needs import Need
 from remuda.model.times import Instant
+from remuda.pools.decide.census import Census
 from remuda.pools.decide.world import Bounds, Override, PoolMemory, PoolPolicy
 from remuda.rules.windows import first_open
 
@@ -63,30 +64,28 @@ def wish(
     need: Need | None,
     override: Override,
     memory: PoolMemory,
+    census: Census,
+    beyond: int,
     now: Instant,
-    *,
-    live: int,
-    ready: int,
-    pending: int = 0,
-    beyond: int = 0,
 ) -> Wish:
     """
-    Judge one pool by itself. `live` machines serve or will serve; `ready` of them can take work now.
+    Judge one pool by itself. `beyond` of its unclaimed tasks cannot run yet and count for nothing.
 
-    `pending` of the live ones have not been seen yet, or were seen under another name than their order's. `beyond` of
-    its unclaimed tasks cannot run yet and count for nothing. Never wants fewer than it has while its source is silent
-    or stale, and wants what it has while it is paused.
+    Never wants fewer than it has while its source is silent or stale, and wants what it has while it is paused. Those
+    pending are not among what it has: they may have been seen already, under another name than their order's.
     """
-    bounds, origin = scheduled_bounds(policy, now)
+    bounds, origin = scheduled_bounds(policy, now) if policy.hours else (policy.bounds, "pool")
     promised = bounds.min
-    if override is not _NO_OVERRIDE and override != _NO_OVERRIDE:
+    if override != _NO_OVERRIDE:
         bounds, origin = bounds_in_force(policy, override, now)
         promised = min(promised, bounds.min)
     unclaimed, running = (need.unclaimed, need.running) if need is not None else (0, 0)
     tasks = unclaimed + running - beyond
     spare = 0
     if tasks:
-        spare = bounds.headroom or -(-tasks * bounds.headroom_percent // 100)
+        spare = bounds.headroom
+        if not spare and bounds.headroom_percent:
+            spare = -(-tasks * bounds.headroom_percent // 100)
     load = tasks + spare
     bounded, held_by = load, "concurrency" if beyond else "demand"
     if load > bounds.max:
@@ -95,7 +94,8 @@ def wish(
         bounded, held_by = bounds.min, "min"
     wanted = bounded
 
-    there = live - pending
+    live = census.live
+    there = live - census.pending
     if override.paused:
         wanted, held_by = there, "paused"
     elif wanted < there and (need is None or need.stale_since is not None) and not override.draining:
@@ -110,22 +110,14 @@ def wish(
                 wanted, held_by = held, "delay"
 
     if policy.max_surge is not None and wanted > live:
-        most = max(ready + policy.max_surge, live)
+        most = max(census.ready + policy.max_surge, live)
         if wanted > most:
             wanted, held_by = most, "surge"
+    if policy.guaranteed:
+        promised = max(promised, policy.guaranteed)
+    low, high = bounds.min, bounds.max
     return Wish(
-        unclaimed=unclaimed,
-        running=running,
-        headroom=spare,
-        min=bounds.min,
-        max=bounds.max,
-        bounds_from=origin,
-        promised=max(policy.guaranteed, promised),
-        bounded=bounded,
-        wanted=wanted,
-        held_by=held_by,
-        steps=steps,
-        beyond=beyond,
+        unclaimed, running, spare, low, high, origin, promised, bounded, wanted, held_by, steps, beyond
     )
 
 
@@ -137,9 +129,10 @@ def falling_steps(before: Steps, wanted: int, live: int, now: Instant, delay: in
     until now, so that a lost memory waits the whole delay. Steps change only when something changed, so a quiet
     pool remembers the same bytes.
     """
-    is_quiet = bool(before) and before[-1][1] == wanted and before[-1][0] <= now
-    if is_quiet and (len(before) == 1 or before[1][0] + delay > now):
-        return before
+    if before:
+        since, count = before[-1]
+        if count == wanted and since <= now and (len(before) == 1 or before[1][0] + delay > now):
+            return before
     steps = [(min(since, now), count) for since, count in before] or [(now, live)]
     if steps[-1][1] != wanted:
         since = now

@@ -6,51 +6,90 @@ from remuda.pools.decide.case import Case
 from remuda.pools.decide.census import Census
 from remuda.pools.decide.moves import Moves
 
+#: every term that is always told, in the order it is told in; a copy of it is filled in faster than a new one grows
+_QUIET: dict[str, Term] = {
+    "unclaimed": 0,
+    "running": 0,
+    "headroom": 0,
+    "min": 0,
+    "max": 0,
+    "bounds_from": "pool",
+    "bounded": 0,
+    "wanted": 0,
+    "held_by": "demand",
+    "max_surge": None,
+    "ceiling": None,
+    "limit": None,
+    "others": 0,
+    "grant": None,
+    "target": 0,
+    "live": 0,
+    "creating": 0,
+    "idle": 0,
+    "busy": 0,
+    "draining": 0,
+    "dead": 0,
+    "old": 0,
+    "created": 0,
+    "closed": 0,
+    "deleted": 0,
+    "unconfirmed": 0,
+    "failures": 0,
+    "retry_at": None,
+    "stale_since": None,
+}
 _HELD = frozenset({"max", "surge", "delay", "stale", "concurrency"})
 
 
 def tell(case: Case, moves: Moves) -> Reason:
     """The pool's reason for what it does, or for doing nothing. What is rarely so is told only then."""
     census, wish, memory, seen = case.census, case.wish, case.memory, case.seen
-    terms: dict[str, Term] = {
-        "unclaimed": wish.unclaimed,
-        "running": wish.running,
-        "headroom": wish.headroom,
-        "min": wish.min,
-        "max": wish.max,
-        "bounds_from": wish.bounds_from,
-        "bounded": wish.bounded,
-        "wanted": wish.wanted,
-        "held_by": wish.held_by,
-        "max_surge": case.policy.max_surge,
-        "ceiling": case.ceiling,
-        "limit": case.limit,
-        "others": case.others,
-        "grant": case.grant,
-        "target": case.target,
-        "live": census.live,
-        "creating": len(census.creating) + census.pending,
-        "idle": len(census.idle),
-        "busy": len(census.busy),
-        "draining": len(census.draining) + len(census.moving),
-        "dead": len(census.dead) + len(census.overdue),
-        "old": census.old,
-        "created": moves.created,
-        "closed": moves.closed,
-        "deleted": moves.deleted,
-        "unconfirmed": moves.unconfirmed,
-        "failures": memory.failures,
-        "retry_at": memory.retry_at or None,
-        "stale_since": seen.need.stale_since if seen.need is not None else None,
-    }
+    terms = _QUIET.copy()
+    terms["unclaimed"] = wish.unclaimed
+    terms["running"] = wish.running
+    if wish.headroom:
+        terms["headroom"] = wish.headroom
+    terms["min"] = wish.min
+    terms["max"] = wish.max
+    terms["bounds_from"] = wish.bounds_from
+    terms["bounded"] = wish.bounded
+    terms["wanted"] = wish.wanted
+    terms["held_by"] = wish.held_by
+    if case.policy.max_surge is not None:
+        terms["max_surge"] = case.policy.max_surge
+    if (room := case.room) is not None:
+        terms["ceiling"] = room.ceiling
+        terms["limit"] = room.limit
+        terms["others"] = room.taken - census.taking_room
+        terms["grant"] = case.grant
+    terms["target"] = case.target
+    terms["live"] = census.live
+    terms["idle"] = len(census.idle)
+    terms["busy"] = len(census.busy)
+    if census.old:
+        terms["old"] = census.old
+    if moves.actions:
+        terms["created"] = moves.created
+        terms["closed"] = moves.closed
+        terms["deleted"] = moves.deleted
+    if moves.unconfirmed:
+        terms["unconfirmed"] = moves.unconfirmed
+    if seen.need is not None and seen.need.stale_since is not None:
+        terms["stale_since"] = seen.need.stale_since
     if case.concurrency is not None:
         terms["concurrency"], terms["beyond"] = case.concurrency, wish.beyond
-    if memory.failure:
-        terms["failure"] = memory.failure
+    if memory.failures:
+        terms["failures"], terms["retry_at"] = memory.failures, memory.retry_at or None
+        if memory.failure:
+            terms["failure"] = memory.failure
     if seen.blind:
         terms["blind"] = seen.blind
-    if (census.creating or census.overdue) and (trouble := _trouble(census)) is not None:
-        terms["trouble"] = trouble
+    if not census.settled:
+        terms["creating"] = census.booting
+        terms["draining"] = len(census.draining) + len(census.moving)
+        terms["dead"] = len(census.dead) + len(census.overdue)
+        if (trouble := _trouble(census)) is not None:
+            terms["trouble"] = trouble
     return Reason(_code(case, moves), f"pool/{seen.name}", terms)
 
 
@@ -67,26 +106,27 @@ def _trouble(census: Census) -> str | None:
 
 
 def _code(case: Case, moves: Moves) -> str:
-    seen, policy, census, wish = case.seen, case.policy, case.census, case.wish
+    seen, census, wish = case.seen, case.census, case.wish
     if seen.blind:
         return "pool.provider-silent"
     if seen.override.paused:
-        return "pool.paused" if policy.template else "pool.broken"
+        return "pool.paused" if case.policy.template else "pool.broken"
     if seen.override.draining:
         return "pool.draining" if census.taking_room else "pool.drained"
-    if policy.template == "":
+    if not case.policy.template:
         return "pool.removed"
     if seen.need is None:
         return "pool.source-silent"
-    failures = case.memory.failures
-    if failures >= FAILING and wish.wanted > census.ready:
-        return "pool.failing"
-    if failures and wish.wanted > census.live + moves.created:
-        return "pool.backing-off"
-    if case.limit is not None and case.busy_under_ceiling > case.limit and census.busy:
-        return "pool.over-ceiling"
-    if case.grant is not None and case.grant < wish.wanted:
-        return "pool.held-by-ceiling"
+    if failures := case.memory.failures:
+        if failures >= FAILING and wish.wanted > census.ready:
+            return "pool.failing"
+        if wish.wanted > census.live + moves.created:
+            return "pool.backing-off"
+    if (room := case.room) is not None:
+        if room.busy > room.limit and census.busy:
+            return "pool.over-ceiling"
+        if case.grant < wish.wanted:
+            return "pool.held-by-ceiling"
     if case.target > census.live + moves.created:
         return "pool.waiting-for-room"
     if moves.created:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import click
+from msgspec import Struct
 
 from remuda.control.client import path_of
 from remuda.control.command import Command, Group, Session, pass_session
@@ -37,8 +38,33 @@ class _SubmitCommand(Command):
             raise click.UsageError(f"{error.format_message()} {hint}", ctx) from None
 
 
+class _Served(Struct, frozen=True):
+    job_class: str
+
+
+class _Pools(Struct, frozen=True):
+    """Of the view of all pools, what a shell completes from."""
+
+    pools: tuple[_Served, ...]
+
+
+def _complete_classes(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    """The classes that pools serve and that begin so; none when they cannot be asked for."""
+    del parameter
+    session = context.find_object(Session)
+    if session is None:
+        return []
+    try:
+        found = session.remuda.get("/v1/pools", _Pools)
+    except RemudaError:
+        return []
+    # A pool that is only there until its last machine is gone has no class.
+    classes = {pool.job_class for pool in found.pools if pool.job_class}
+    return sorted(name for name in classes if name.startswith(begun))
+
+
 @click.command(cls=_SubmitCommand)
-@click.argument("job_class", metavar="CLASS")
+@click.argument("job_class", metavar="CLASS", shell_complete=_complete_classes)
 @click.argument("command", nargs=-1, required=True, metavar="-- COMMAND…")
 @click.option("--wait", is_flag=True, help="Stream the job's output and exit with its exit code.")
 @click.option(
@@ -236,10 +262,11 @@ def show(session: Session, number: int) -> None:
     """Everything about one job."""
     job = session.remuda.get(path_of("v1", "jobs", number), Job)
     now = session.now()
+    to_be = " (to be cancelled)" if job.cancelled and not job.state.is_end else ""
     facts = {
         "job": str(job.id),
         "class": job.job_class,
-        "state": job.state + (" (to be cancelled)" if job.cancelled and not job.state.is_end else ""),
+        "state": f"{job.state}{to_be} since {clock_time(job.changed_at, now)} ({age(now - job.changed_at)})",
         "command": one_line(_command(job)),
         "submitted": f"{clock_time(job.submitted_at, now)} ({age(now - job.submitted_at)} ago)",
         "priority": str(job.priority),

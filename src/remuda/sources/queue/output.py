@@ -4,6 +4,8 @@ The files a job leaves behind: of each attempt its output and its result.
 The shim writes them, so they outlive both the machine and this process.
 """
 
+import contextlib
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
@@ -50,6 +52,22 @@ class JobFiles:
         for attempt in range(1, attempts + 1):
             for ending in (".log", ".json", ".json.part"):
                 Path(self.stem(job, attempt) + ending).unlink(missing_ok=True)
+
+    def sizes(self) -> dict[int, int]:
+        """By job, the bytes of everything that is there of it; other files are left out."""
+        found: dict[int, int] = {}
+        try:
+            with os.scandir(self.root) as entries:
+                for entry in entries:
+                    number = entry.name.partition("-")[0]
+                    if number.isdecimal():
+                        # It may be gone by now.
+                        with contextlib.suppress(OSError):
+                            size = entry.stat(follow_symlinks=False).st_size
+                            found[int(number)] = found.get(int(number), 0) + size
+        except OSError:
+            return {}  # someone deleted the place: it is made again for the next output
+        return found
 
     def read(self, job: int, attempt: int, offset: int = 0, most: int = _CHUNK) -> bytes:
         """A piece of an attempt's output; nothing when there is none (yet)."""

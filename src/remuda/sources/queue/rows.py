@@ -6,7 +6,7 @@ can finish a job, so a finish that arrives twice, late or from a stranger change
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -289,12 +289,38 @@ def workers(db: sqlite3.Connection) -> list[WorkerRow]:
     return [WorkerRow(machine, uses, bool(closed), since) for machine, uses, closed, since in rows]
 
 
+def ended(db: sqlite3.Connection) -> list[int]:
+    """The ids of all jobs that ended."""
+    return [row[0] for row in db.execute("SELECT id FROM jobs WHERE state NOT IN ('waiting', 'running')")]
+
+
 def forget_ended(db: sqlite3.Connection, before: Instant, most: int = 500) -> list[tuple[int, int]]:
     """Forget a slice of the jobs that ended before an instant; return ids and attempts, for their files."""
-    rows = db.execute(
+    found = db.execute(
         "SELECT id, attempt FROM jobs WHERE state NOT IN ('waiting', 'running') AND changed_at < ? ORDER BY id LIMIT ?",
         (before, most),
     ).fetchall()
-    db.executemany("DELETE FROM attempts WHERE job = ?", [(number,) for number, _ in rows])
-    db.executemany("DELETE FROM jobs WHERE id = ?", [(number,) for number, _ in rows])
-    return rows
+    _forget(db, found)
+    return found
+
+
+def forget_oldest(
+    db: sqlite3.Connection, sizes: Mapping[int, int], excess: int, most: int = 500
+) -> list[tuple[int, int]]:
+    """Forget a slice of the jobs that ended first, until their `sizes` add up to `excess`; return as `forget_ended`."""
+    found = []
+    for number, attempts in db.execute(
+        "SELECT id, attempt FROM jobs WHERE state NOT IN ('waiting', 'running') ORDER BY changed_at, id LIMIT ?",
+        (most,),
+    ):
+        if excess <= 0:
+            break
+        excess -= sizes.get(number, 0)
+        found.append((number, attempts))
+    _forget(db, found)
+    return found
+
+
+def _forget(db: sqlite3.Connection, found: list[tuple[int, int]]) -> None:
+    db.executemany("DELETE FROM attempts WHERE job = ?", [(number,) for number, _ in found])
+    db.executemany("DELETE FROM jobs WHERE id = ?", [(number,) for number, _ in found])
