@@ -30,6 +30,7 @@ from remuda.providers.kubevirt.provider import KubevirtProvider
 from remuda.providers.kubevirt.resources import MEMBER, POOL, TEMPLATE, VMIS
 from remuda.sources.circleci.agents import Listing
 from remuda.sources.circleci.meters import CircleMeters
+from remuda.sources.circleci.pace import Host
 from remuda.sources.circleci.source import CircleCI
 
 NAMESPACE, BUSY = "bench", 60
@@ -142,7 +143,9 @@ async def changes() -> Measured:
         # What the server would have is not ours to carry.
         known.clear()
         answers.clear()
-        source = CircleCI(Quiet(), clock, rng, log, lambda: None, CircleMeters(registry), rate=float("inf"))
+        source = CircleCI(
+            Quiet(), clock, rng, log, lambda: None, CircleMeters(registry), host=Host(float("inf"))
+        )
         source.serve(pools)
         job = PoolsJob({"circleci": source}, {"kubevirt": provider}, dict, clock, PoolMeters(registry))
         job.setups = {

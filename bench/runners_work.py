@@ -64,6 +64,7 @@ async def cycles(url: str) -> Measured:
     from remuda.sources.circleci.agents import Listing
     from remuda.sources.circleci.client import Client
     from remuda.sources.circleci.meters import CircleMeters
+    from remuda.sources.circleci.pace import Host
     from remuda.sources.circleci.source import CircleCI
 
     imported = resident_mb()
@@ -89,7 +90,7 @@ async def cycles(url: str) -> Measured:
         Log(clock, print),
         lambda: None,
         CircleMeters(registry),
-        rate=float("inf"),
+        host=Host(float("inf")),
     )
     source.serve(pools)
     provider: Any = Listed(tuple(machines))

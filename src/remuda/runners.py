@@ -22,6 +22,7 @@ from remuda.providers.kubevirt.settings import read_settings, resolve
 from remuda.sources.circleci.accounts import Account, Accounts
 from remuda.sources.circleci.client import Client as CircleClient
 from remuda.sources.circleci.meters import CircleMeters
+from remuda.sources.circleci.pace import Host
 from remuda.sources.circleci.source import CircleCI
 
 TOKEN = "CIRCLE_TOKEN"  # noqa: S105 - the name of a variable
@@ -134,10 +135,10 @@ class Runners:
             group.create_task(self.vms.run(), name="vms")
             group.create_task(self.tasks.run(), name="circleci")
 
-    def _open(self, account: Account) -> CircleCI:
+    def _open(self, account: Account, host: Host) -> CircleCI:
         proxy = proxy_around(os.environ, account.url)
         api = CircleClient(account.url, lambda: self._token(account), self._clock, proxy=proxy)
-        return CircleCI(api, self._clock, self._rng, self._log, self._wake, self._meters)
+        return CircleCI(api, self._clock, self._rng, self._log, self._wake, self._meters, host)
 
     def _token(self, account: Account) -> str:
         if account.secret:

@@ -51,7 +51,8 @@ def test_every_problem_is_told_and_nothing_else(run: Run, tmp_path: Path) -> Non
     assert (ran.code, ran.out) == (2, "")
     assert f"{file}:1:15: provisioner.circletoken: is not a known key; did you mean circleToken?" in ran.err
     assert "provisioner.resourceClass.minReplicas: wants a whole number" in ran.err
-    assert "2 problems" in ran.err
+    assert "provisioner.resourceClass.name: is no class of CircleCI" in ran.err
+    assert "3 problems" in ran.err
     assert "t0ken" not in ran.err
 
 

@@ -27,6 +27,11 @@ def test_what_goes_beyond_a_namespace_comes_with_a_cluster_role(run: Run) -> Non
     assert printed["items"] == [role("diagnose", "remuda"), cluster_role("diagnose", "remuda")]
 
 
+def test_what_a_command_can_do_without_is_printed_on_request(run: Run) -> None:
+    printed = yaml.safe_load(run("rbac", "diagnose", "--optional").out)
+    assert printed["items"][1] == cluster_role("diagnose", "remuda", optional=True)
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -5,9 +5,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remuda.diagnose.amounts import KVM
 from remuda.diagnose.world import Ref
 from remuda.diagnose.written import pool_words
+from remuda.model.amounts import KVM
 
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),

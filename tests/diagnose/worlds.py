@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 
-from remuda.diagnose.pods import Pod
 from remuda.diagnose.world import (
     Event,
     KubeVirt,
@@ -22,6 +21,7 @@ from remuda.diagnose.world import (
     World,
 )
 from remuda.diagnose.written import pool_words
+from remuda.model.pods import Pod
 
 #: 2026-01-31 14:00:00 UTC
 NOON = 1_769_868_000_000

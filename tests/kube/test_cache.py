@@ -117,6 +117,52 @@ async def test_events_are_followed_from_the_list_on_with_bookmarks(new_client: N
         assert 290 <= int(watch["timeoutSeconds"][0]) <= 580
 
 
+def thing(name: str, uid: str, version: int) -> Thing:
+    return msgspec.convert(node(name, uid, version), Thing)
+
+
+async def test_an_answer_that_comes_after_the_end_of_its_object_does_not_bring_it_back(
+    new_client: NewClient,
+) -> None:
+    lines = [event("DELETED", node("a", "1", 11)), event("DELETED", node("b", "2", 12))]
+    again = [event("ADDED", node("b", "2", 13))]
+    async with (
+        Script(
+            [listed(10, node("a", "1", 5), node("b", "2", 6))],
+            [streamed(*lines, then=KEEP), streamed(*again)],
+        ) as server,
+        following(new_client(server.url)) as cache,
+    ):
+        # The second watch tells that one of them matches the selectors again.
+        await eventually(lambda: uids(cache) == {"b": "2"} and len(server.versions()) == 2, "both watches")
+        cache.put(thing("a", "1", 9))
+        assert uids(cache) == {"b": "2"}
+        cache.put(thing("a", "3", 20))  # a namesake is another one
+        cache.put(thing("b", "2", 21))
+        assert uids(cache) == {"a": "3", "b": "2"}
+        assert cache.objects["", "b"].metadata.resource_version == "21"
+        cache.drop("a")
+        cache.put(thing("a", "3", 22))
+        assert uids(cache) == {"b": "2"}
+
+
+async def test_the_end_of_an_object_does_not_take_its_namesake_away(new_client: NewClient) -> None:
+    begun = asyncio.Event()
+
+    async def serve(asked: Asked) -> Reply:
+        if "watch" not in asked.query:
+            return listed(10, node("a", "1", 5))
+        await begun.wait()
+        return streamed(event("DELETED", node("a", "1", 11)), event("ADDED", node("b", "9", 13)))
+
+    async with Loopback(serve) as server, following(new_client(server.url)) as cache:
+        await cache.wait_synced(DEADLINE_S)
+        cache.put(thing("a", "2", 12))  # made after the first one went, and known before that was told
+        begun.set()
+        await eventually(lambda: "b" in uids(cache), "the events")
+        assert uids(cache) == {"a": "2", "b": "9"}
+
+
 GONE = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version"}
 
 

@@ -18,8 +18,18 @@ def test_what_is_beyond_a_namespace_is_in_a_cluster_role() -> None:
     made, wide = role("diagnose", "looks", "ci"), cluster_role("diagnose", "looks")
     assert wide is not None
     assert (made["kind"], wide["kind"], wide["metadata"]) == ("Role", "ClusterRole", {"name": "looks"})
-    assert made["rules"] + wide["rules"] == [rule.written() for rule in NEEDS["diagnose"]]
+    needed = [rule.written() for rule in NEEDS["diagnose"] if not rule.is_optional]
+    assert made["rules"] + wide["rules"] == needed
     assert cluster_role("up", "remuda") is None
+
+
+def test_commands_in_pods_are_granted_only_when_they_are_asked_for() -> None:
+    rule = {"apiGroups": [""], "resources": ["pods/exec"], "verbs": ["get", "create"]}
+    needed, whole = cluster_role("diagnose", "looks"), cluster_role("diagnose", "looks", optional=True)
+    assert needed is not None
+    assert whole is not None
+    assert rule not in needed["rules"]
+    assert whole["rules"] == [*needed["rules"], rule]
 
 
 def test_names_are_written_only_where_there_are_any() -> None:

@@ -9,6 +9,7 @@ import contextlib
 import threading
 import time
 from datetime import UTC, datetime
+from http.client import HTTPException
 from types import TracebackType
 from typing import Any, Self
 
@@ -75,7 +76,8 @@ class Agents:
 
     def _run(self) -> None:
         while not self._end.wait(0.05):
-            with contextlib.suppress(OSError, ValueError, KeyError):  # the API server may be restarted
+            # The API server may be restarted, also while it answers.
+            with contextlib.suppress(OSError, ValueError, KeyError, HTTPException):
                 self._step()
 
     def _step(self) -> None:

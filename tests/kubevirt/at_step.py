@@ -1,4 +1,8 @@
-"""`remuda up --cluster` that sends itself a signal when it reaches a step for the n-th time, with any term of a lease."""
+"""
+`remuda up --cluster` that sends itself a signal when it reaches a step for the n-th time, with any term of a lease.
+
+Operations may be begun late: what another left under way is then taken up when all is read, and really done again.
+"""
 
 import argparse
 import asyncio
@@ -22,6 +26,7 @@ async def main() -> None:
     parser.add_argument("--nth", type=int)
     parser.add_argument("--signal")
     parser.add_argument("--term", type=float)
+    parser.add_argument("--acting-after", type=float)
     parser.add_argument("--data-dir", type=Path)
     parser.add_argument("--health-port", type=int)
     parser.add_argument("--live-port", type=int)
@@ -30,6 +35,8 @@ async def main() -> None:
 
     async def reach(step: str) -> None:
         nonlocal reached
+        if step == "loop.acting" and given.acting_after:
+            await asyncio.sleep(given.acting_after)
         if step == given.step:
             reached += 1
             if reached == given.nth:

@@ -27,14 +27,21 @@ AT_STEP = Path(__file__).with_name("at_step.py")
 CLI_S = 120.0
 
 
-def steps(step: str = "", *, nth: int = 1, sends: str = "KILL", term_s: float = 15.0) -> tuple[str, ...]:
-    """A program for `Rig.up` that signals itself when it reaches a step, and whose lease has such a term."""
+def steps(
+    step: str = "", *, nth: int = 1, sends: str = "KILL", term_s: float = 15.0, acting_after_s: float = 0.0
+) -> tuple[str, ...]:
+    """
+    A program for `Rig.up` that signals itself when it reaches a step, and whose lease has such a term.
+
+    It begins operations so many seconds late.
+    """
     return (
         str(AT_STEP),
         f"--step={step}",
         f"--nth={nth}",
         f"--signal={sends}",
         f"--term={term_s}",
+        f"--acting-after={acting_after_s}",
     )
 
 
@@ -131,6 +138,18 @@ class Rig:
         path = f"/apis/kubevirt.io/v1/namespaces/{self.namespace}/virtualmachines"
         found: list[dict[str, Any]] = self.cluster.request("GET", path).json()["items"]
         return found
+
+    def made(self) -> list[str]:
+        """The name of every VM that was ever made here, by whomever, as the API server logged it."""
+        return [
+            line["objectRef"]["name"]
+            for line in self.cluster.audit()
+            if line["verb"] == "create"
+            and line.get("objectRef", {}).get("namespace") == self.namespace
+            and (line["objectRef"]["resource"], line["objectRef"].get("subresource"))
+            == ("virtualmachines", None)
+            and line.get("responseStatus", {}).get("code") == 201
+        ]
 
     def templates(self) -> dict[str, str]:
         """The configuration of every VM by name."""

@@ -12,8 +12,9 @@ from remuda.output.show import Report
 @click.argument("command")
 @click.option("--namespace", metavar="NAME", help="Where the Role belongs. Default: where it is applied.")
 @click.option("--name", default="remuda", show_default=True, help="What the Role is called.")
+@click.option("--optional", is_flag=True, help="Also what it can do without, and knows less.")
 @pass_session
-def rbac(session: Session, command: str, namespace: str | None, name: str) -> None:
+def rbac(session: Session, command: str, namespace: str | None, name: str, *, optional: bool) -> None:
     """
     The permissions a command needs, for kubectl apply.
 
@@ -27,6 +28,6 @@ def rbac(session: Session, command: str, namespace: str | None, name: str) -> No
         if command in COMMANDS:
             raise BadInput(f"{command} asks nothing of the Kubernetes API; commands that do: {known}")
         raise BadInput(f"there is no command {command}; commands that need permissions: {known}")
-    made, wide = role(command, name, namespace), cluster_role(command, name)
+    made, wide = role(command, name, namespace), cluster_role(command, name, optional=optional)
     session.form = "json" if session.form == "json" else "yaml"
     session.show(Report({"apiVersion": "v1", "kind": "List", "items": [made, wide]} if wide else made))

@@ -13,9 +13,8 @@ import msgspec
 from msgspec import Struct
 
 from remuda import __version__
-from remuda.diagnose.amounts import Amounts, asks_of
+from remuda.diagnose.devices import look_for_kvm
 from remuda.diagnose.masking import everywhere, log_masker, masker, values_in
-from remuda.diagnose.pods import Meta, Pod
 from remuda.diagnose.world import (
     COMPONENT,
     CONSOLE,
@@ -52,6 +51,8 @@ from remuda.kube.resources import (
     SECRETS,
     Resource,
 )
+from remuda.model.amounts import Amounts, asks_of
+from remuda.model.pods import Meta, Pod
 from remuda.model.times import Instant
 
 T = TypeVar("T")
@@ -128,6 +129,7 @@ class Collector:
         world = await self._read_objects(world)
         world = await self._read_machines(world)
         world = await self._read_cluster(world)
+        world = await self._read_devices(world)
         world = await self._read_secrets(world)
         world = await self._read_words(world)
         return self._masked(_with(world, unread=self._unread))
@@ -227,6 +229,10 @@ class Collector:
             kubevirts=_lean(kubevirts),
             taken=None if "all pods" in self._unread else _taken(living),
         )
+
+    async def _read_devices(self, world: World) -> World:
+        self._tell("/dev/kvm")
+        return _with(world, devices=await look_for_kvm(self._client, world))
 
     async def _read_secrets(self, world: World) -> World:
         self._tell("names of keys in Secrets")

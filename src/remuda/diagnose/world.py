@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct, field
 
-from remuda.diagnose.amounts import Amounts
-from remuda.diagnose.pods import Condition, Meta, Pod, PodSpec, Taint, Toleration
+from remuda.model.amounts import KVM, Amounts, amounts
+from remuda.model.pods import Condition, Meta, Pod, PodSpec, Taint, Toleration
 from remuda.model.times import Instant, read_instant
 
 POOL, TEMPLATE, BESIDE = "remuda.dev/pool", "remuda.dev/template", "remuda.dev/beside"
@@ -316,6 +316,15 @@ class Asked(Struct, frozen=True):
     agents: dict[str, Instant] = {}
 
 
+class Device(Struct, frozen=True):
+    """Whether a node has /dev/kvm, by what its virt-handler sees: there, missing or unsure, in its words."""
+
+    outcome: str
+    told: str = ""
+    #: namespace and name of the pod that was asked
+    pod: str = ""
+
+
 class World(Struct, frozen=True, rename="camel"):
     """Everything that was collected; `unread` says what could not be, and why."""
 
@@ -339,6 +348,8 @@ class World(Struct, frozen=True, rename="camel"):
     handlers: tuple[Workload, ...] = ()
     component_pods: tuple[Pod, ...] = ()
     nodes: tuple[Node, ...] = ()
+    #: of nodes that take VMs and do not offer KVM
+    devices: dict[str, Device] = {}
     #: what pods on a node ask for together, by node; None when that is not known
     taken: dict[str, Amounts] | None = None
     events: tuple[Event, ...] = ()
@@ -355,6 +366,13 @@ class World(Struct, frozen=True, rename="camel"):
     def vms_of(self, pool: str) -> Iterator[Vm]:
         """The VMs of a pool."""
         return (vm for vm in self.vms if vm.pool == pool)
+
+    def lacking_kvm(self) -> Iterator[Node]:
+        """Nodes that take VMs and have no /dev/kvm to give."""
+        for node in self.nodes:
+            takes_vms = node.metadata.labels.get(SCHEDULABLE) == "true"
+            if takes_vms and not amounts(node.status.allocatable).get(KVM):
+                yield node
 
     def guests(self) -> dict[str, Vmi]:
         """Guests by the uid of their VM: names are used again."""

@@ -7,9 +7,9 @@ An object that is wrong is just what a diagnosis is for, so nothing here raises:
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from remuda.diagnose.amounts import KVM, Amounts, amounts
-from remuda.diagnose.pods import Toleration
 from remuda.diagnose.world import CircleWords, PoolWords, Ref, VmWords
+from remuda.model.amounts import KVM, Amounts, amounts
+from remuda.model.pods import Toleration
 
 _WARM = 3
 #: KubeVirt asks for a tenth of a processor for each of a guest's, unless told otherwise

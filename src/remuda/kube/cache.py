@@ -23,6 +23,8 @@ T = TypeVar("T", bound=Thing)
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.2, 10.0
 #: a watch that lasted so long was a good one: the next failure begins with a short wait again
 _GOOD_S = 5.0
+#: so many deleted objects are remembered, for answers to writes that come after the news of their end
+_MOST_ENDED = 1_000
 
 
 class _Event(Struct, frozen=True):
@@ -77,6 +79,8 @@ class Cache(Generic[T]):
         self._heard_at = clock.monotonic()
         self._agreed_at: float | None = None
         self._before: dict[Key, T | None] = {}
+        #: uids of what was deleted last, oldest first
+        self._ended: dict[str, None] = {}
         self._version = ""
 
     @property
@@ -107,8 +111,14 @@ class Cache(Generic[T]):
         return changes
 
     def put(self, thing: T) -> None:
-        """Take in an object that the answer to a write brought, so that it is seen before the watch tells it."""
+        """
+        Take in an object that the answer to a write brought, so that it is seen before the watch tells it.
+
+        The watch may have been faster: what it told the end of stays gone, since nobody would tell that again.
+        """
         known = self.objects.get(thing.key)
+        if known is None and thing.metadata.uid in self._ended:
+            return
         if known is None or not _is_newer(known, thing):
             self._before.setdefault(thing.key, known)
             self.objects[thing.key] = thing
@@ -118,8 +128,15 @@ class Cache(Generic[T]):
         """Forget an object that a write found gone."""
         known = self.objects.pop((namespace, name), None)
         if known is not None:
+            self._note_end(known)
             self._before.setdefault(known.key, known)
             self._wake()
+
+    def _note_end(self, thing: T) -> None:
+        if thing.metadata.uid:
+            self._ended[thing.metadata.uid] = None
+            if len(self._ended) > _MOST_ENDED:
+                del self._ended[next(iter(self._ended))]
 
     async def run(self) -> None:
         """List and watch until cancelled; errors are waited out, and told in `trouble`."""
@@ -193,11 +210,14 @@ class Cache(Generic[T]):
                     return thing.metadata.resource_version  # an answer overtook the watch
                 self._before.setdefault(thing.key, known)
                 self.objects[thing.key] = thing
+                self._ended.pop(thing.metadata.uid, None)  # it matches the selectors again
             case "DELETED":
                 thing = self._decode(event.object)
-                known = self.objects.pop(thing.key, None)
-                if known is not None:
+                self._note_end(thing)
+                known = self.objects.get(thing.key)
+                if known is not None and not _is_newer(known, thing):  # else a namesake was made since
                     self._before.setdefault(thing.key, known)
+                    del self.objects[thing.key]
             case "BOOKMARK":
                 return _versioned(event.object).metadata.resource_version
             case "ERROR":

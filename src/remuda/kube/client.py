@@ -7,7 +7,7 @@ connection or a 5xx; anything after a 429, which the server sends before it does
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Generic, Self, TypeVar
 
@@ -15,6 +15,7 @@ import aiohttp
 import msgspec
 from msgspec import Struct
 
+from remuda.kube.channels import CHANNELS, Ran, read_channels
 from remuda.kube.config import Access
 from remuda.kube.errors import Gone, KubeError, Missing, Status, Unreachable, broken
 from remuda.kube.limits import RateLimit
@@ -306,6 +307,21 @@ class Client:
         doing = f"reading the log of {PODS.told(namespace, name)}, container {container}"
         path = PODS.path(namespace, name, "log")
         return (await self.request("GET", path, query=query, doing=doing, safe=True))[-most:]
+
+    async def exec(
+        self, name: str, namespace: str, container: str, command: Sequence[str], *, within: float, most: int
+    ) -> Ran:
+        """
+        Run a command in a container, once, and see how it ends: at most so many bytes of what it prints.
+
+        It needs `get` on `pods/exec` because a WebSocket begins as a GET, and from Kubernetes 1.35 on `create`, too.
+        """
+        doing = f"running {command[0]} in {PODS.told(namespace, name)}, container {container}"
+        query = {"container": container, "command": tuple(command), "stdout": "true", "stderr": "true"}
+        asked = Request("GET", PODS.path(namespace, name, "exec"), doing, query)
+        await self._pass()
+        async with self._transport.open_socket(asked, CHANNELS, within) as socket:
+            return await read_channels(socket, doing, most)
 
     # Requests
 

@@ -25,13 +25,18 @@ LEASE = "remuda"
 
 
 class Rule(Struct, frozen=True):
-    """Verbs on resources of one API group; with `names`, on the objects of these names alone; of a namespace or of all."""
+    """
+    Verbs on resources of one API group; with `names`, on the objects of these names alone; of a namespace or of all.
+
+    Without an optional one a command knows less, and works.
+    """
 
     group: str
     resources: tuple[str, ...]
     verbs: tuple[str, ...]
     names: tuple[str, ...] = ()
     is_cluster_wide: bool = False
+    is_optional: bool = False
 
     def written(self) -> dict[str, Any]:
         """As a Role holds it."""
@@ -83,6 +88,8 @@ NEEDS: dict[str, tuple[Rule, ...]] = {
         Rule("kubevirt.io", ("kubevirts",), ("list",), is_cluster_wide=True),
         Rule(NODES.group, (NODES.plural, PODS.plural), ("list",), is_cluster_wide=True),
         Rule(DEPLOYMENTS.group, (DEPLOYMENTS.plural, DAEMON_SETS.plural), ("list",), is_cluster_wide=True),
+        # looks for /dev/kvm in virt-handler: `get` is what opens a WebSocket, to which Kubernetes 1.35 adds `create`
+        Rule(PODS.group, (f"{PODS.plural}/exec",), ("get", "create"), is_cluster_wide=True, is_optional=True),
     ),
 }
 
@@ -94,10 +101,10 @@ def role(command: str, name: str, namespace: str | None = None) -> dict[str, Any
     return _role("Role", {"name": name} | where, rules)
 
 
-def cluster_role(command: str, name: str) -> dict[str, Any] | None:
-    """What `command` needs beyond a namespace as a ClusterRole; None when that is nothing."""
-    rules = [rule.written() for rule in NEEDS[command] if rule.is_cluster_wide]
-    return _role("ClusterRole", {"name": name}, rules) if rules else None
+def cluster_role(command: str, name: str, *, optional: bool = False) -> dict[str, Any] | None:
+    """What `command` needs beyond a namespace as a ClusterRole, or also what it can use; None when that is nothing."""
+    wanted = [rule for rule in NEEDS[command] if rule.is_cluster_wide and (optional or not rule.is_optional)]
+    return _role("ClusterRole", {"name": name}, [rule.written() for rule in wanted]) if wanted else None
 
 
 def _role(kind: str, metadata: dict[str, Any], rules: list[dict[str, Any]]) -> dict[str, Any]:

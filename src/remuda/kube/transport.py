@@ -7,7 +7,7 @@ Nothing here is repeated but a request that the server refused with 401, which i
 import asyncio
 import os
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -36,6 +36,8 @@ from remuda.kube.errors import (
 JSON = "application/json"
 #: more of an error is not read
 _MOST_OF_AN_ERROR = 2**20
+#: so long the other end of a WebSocket may take to agree that it is closed
+_CLOSE_S = 1.0
 _status = msgspec.json.Decoder(Status).decode
 
 
@@ -45,7 +47,7 @@ class Request(Struct, frozen=True):
     method: str
     path: str
     doing: str
-    query: Mapping[str, str] = {}
+    query: Mapping[str, str | Sequence[str]] = {}
     body: bytes | None = None
     content: str = JSON
 
@@ -75,13 +77,25 @@ class _LostError(aiohttp.ClientError):
     """A connection that broke, under a name that aiohttp does not repeat a PUT or DELETE for."""
 
 
+class _NoSocketError(Exception):
+    """The server answered instead of opening a WebSocket; aiohttp would keep what it said to itself."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__()
+        self.status = status
+
+
 async def _once(request: ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
     try:
-        return await send(request)
+        answer = await send(request)
     except aiohttp.ClientConnectorError:
         raise
     except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
         raise _LostError(_lost(error)) from error
+    if "Sec-WebSocket-Key" in request.headers and answer.status != 101:
+        async with answer:
+            raise _NoSocketError(await _read_status(answer))
+    return answer
 
 
 class Transport:
@@ -110,8 +124,7 @@ class Transport:
                     raise error_for(request.doing, await _read_status(answer))
                 yield answer
         except _ShutError:
-            told = "this replica may not act any more, nothing was sent"
-            raise Fenced(request.doing, Status(message=told)) from None
+            raise _fenced(request.doing) from None
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise _failed(request.doing, error, timeout) from error
 
@@ -148,6 +161,43 @@ class Transport:
             server_hostname=self._access.server_name,
             allow_redirects=False,
         )
+
+    @asynccontextmanager
+    async def open_socket(
+        self, request: Request, protocol: str, within: float
+    ) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
+        """A WebSocket for so many seconds; what the server says instead of opening one is a `KubeError`."""
+        if not self._fence():
+            raise _fenced(request.doing)
+        try:
+            async with asyncio.timeout(within):
+                async with await self._open_socket(request, protocol, within, renews=True) as socket:
+                    yield socket
+        except _NoSocketError as error:
+            raise error_for(request.doing, error.status) from None
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise _failed(request.doing, error, aiohttp.ClientTimeout(total=within)) from error
+
+    async def _open_socket(
+        self, request: Request, protocol: str, within: float, *, renews: bool
+    ) -> aiohttp.ClientWebSocketResponse:
+        proof = await self._proof(request.doing, within)
+        try:
+            return await self._session().ws_connect(
+                self._access.server + request.path,
+                params=request.query,
+                protocols=(protocol,),
+                headers={"Authorization": f"Bearer {proof.token}"} if proof.token else {},
+                timeout=aiohttp.ClientWSTimeout(ws_close=_CLOSE_S),
+                proxy=self._access.proxy,
+                ssl=proof.tls,
+                server_hostname=self._access.server_name,
+            )
+        except _NoSocketError as error:
+            if error.status.code != 401 or not renews:
+                raise
+        self._access.credentials.renew(proof)
+        return await self._open_socket(request, protocol, within, renews=False)
 
     async def _proof(self, doing: str, within: float | None) -> Proof:
         try:
@@ -200,6 +250,10 @@ async def _read_status(answer: aiohttp.ClientResponse) -> Status:
     if after > details.retry_after_seconds:
         details = msgspec.structs.replace(details, retry_after_seconds=after)
     return Status(code, read.reason or reason, read.message, details)
+
+
+def _fenced(doing: str) -> Fenced:
+    return Fenced(doing, Status(message="this replica may not act any more, nothing was sent"))
 
 
 def _failed(doing: str, error: BaseException, timeout: aiohttp.ClientTimeout) -> KubeError:

@@ -17,8 +17,8 @@ from tests.diagnose.worlds import (
 )
 
 from remuda.diagnose.checks.controller import controller, permissions, secret_keys
-from remuda.diagnose.pods import Condition, Pod
 from remuda.diagnose.world import Lead, Permissions, SecretKeys, Workload, World
+from remuda.model.pods import Condition, Pod
 
 REGCRED = {"imagePullSecrets": [{"name": "regcred"}]}
 CRASHED = {"terminated": {"exitCode": 2, "reason": "Error"}}

@@ -17,7 +17,7 @@ from tests.diagnose.worlds import (
 
 from remuda.diagnose.checks.nodes import images, kvm, nodes, placement, virt_handler
 from remuda.diagnose.checks.placing import obstacles, wish_of
-from remuda.diagnose.world import Node, World
+from remuda.diagnose.world import Device, Node, World
 
 TAINT = {"key": "kubevirt", "value": "true", "effect": "NoSchedule"}
 TOLERATION = {"key": "kubevirt", "operator": "Equal", "value": "true", "effect": "NoSchedule"}
@@ -45,6 +45,73 @@ def test_a_node_without_kvm_is_a_problem_when_no_other_has_it() -> None:
     assert found.evidence == ("devices.kubevirt.io/kvm is not allocatable on: node-1",)
     assert "never patched on" in found.fix[0]
     assert kvm(healthy(nodes=(node(room=NO_KVM), node("node-2")))).verdict == "ok"
+
+
+GONE = "ls: cannot access '/dev/kvm': No such file or directory"
+THERE = "crw-rw-rw- 1 root kvm 10, 232 Nov 16 10:00 /dev/kvm"
+REFUSED = 'running ls in pods kubevirt/h-1: 403 Forbidden: user "x" cannot create resource "pods/exec"'
+OFFER = "kubectl delete pod -n kubevirt h-1: its successor offers the device"
+
+
+@pytest.mark.parametrize(
+    ("device", "told", "fixes"),
+    [
+        pytest.param(
+            Device("missing", GONE, "kubevirt/h-1"),
+            "no node has /dev/kvm",
+            ["make a node pool"],
+            id="missing",
+        ),
+        pytest.param(
+            Device("there", THERE, "kubevirt/h-1"),
+            "nodes have /dev/kvm and do not offer it",
+            [OFFER],
+            id="there",
+        ),
+        pytest.param(
+            Device("unsure", "no answer within 10 s", "kubevirt/h-1"),
+            "no node has /dev/kvm",
+            ["make a node pool"],
+            id="no answer",
+        ),
+        pytest.param(
+            Device("unsure", REFUSED, "kubevirt/h-1"),
+            "no node has /dev/kvm",
+            ["make a node pool", "to know more: remuda rbac diagnose --optional"],
+            id="a missing verb",
+        ),
+    ],
+)
+def test_what_virt_handler_sees_counts_where_kvm_is_not_offered(
+    device: Device, told: str, fixes: list[str]
+) -> None:
+    found = kvm(healthy(nodes=(node(room=NO_KVM),), devices={"node-1": device}))
+    assert (found.verdict, found.told) == ("problem", told)
+    assert found.evidence == (
+        "devices.kubevirt.io/kvm is not allocatable on: node-1",
+        f"virt-handler on node node-1: {device.told}",
+    )
+    assert len(found.fix) == len(fixes)
+    assert all(fix.startswith(begins) for fix, begins in zip(found.fix, fixes, strict=True))
+
+
+def test_of_several_nodes_each_gets_its_own_remedy() -> None:
+    world = healthy(
+        nodes=(node(room=NO_KVM), node("node-2", room=NO_KVM)),
+        devices={
+            "node-1": Device("there", THERE, "kubevirt/h-1"),
+            "node-2": Device("missing", GONE, "k/h-2"),
+        },
+    )
+    assert [fix[:20] for fix in kvm(world).fix] == [OFFER[:20], "make a node pool who"]
+
+
+def test_a_node_that_does_not_offer_its_device_is_told_also_when_another_does() -> None:
+    world = healthy(
+        nodes=(node(room=NO_KVM), node("node-2")), devices={"node-1": Device("there", THERE, "kubevirt/h-1")}
+    )
+    assert kvm(world).verdict == "ok"
+    assert f"virt-handler on node node-1: {THERE}" in kvm(world).evidence
 
 
 def test_emulation_needs_no_kvm() -> None:

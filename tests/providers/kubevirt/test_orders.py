@@ -14,6 +14,7 @@ from remuda.providers.kubevirt.orders import (
     Notes,
     Wish,
     changed,
+    fulfilled,
     missing,
     order_of,
     placeholder,
@@ -100,6 +101,26 @@ def test_notes_that_a_person_broke_are_no_notes(text: str) -> None:
     pool = vm_pool(1)
     pool.metadata.annotations[ORDERS] = text
     assert read_notes(pool) == Notes()
+
+
+@pytest.mark.parametrize(
+    ("replicas", "notes", "owned", "made"),
+    [
+        pytest.param(2, Notes((asked(1), asked(2))), "", (), id="none is made yet"),
+        pytest.param(2, Notes((asked(1), asked(2))), "a", ("linux-1",), id="the first one is"),
+        pytest.param(3, Notes((asked(1), asked(2))), "abc", ("linux-1", "linux-2"), id="all are"),
+        pytest.param(1, Notes((asked(1),), ("a",)), "a", (), id="the one that is there leaves"),
+        pytest.param(9, Notes((asked(1),)), "", (), id="more are missing than were ordered"),
+    ],
+)
+def test_orders_are_fulfilled_in_turn(replicas: int, notes: Notes, owned: str, made: tuple[str, ...]) -> None:
+    assert fulfilled(vm_pool(replicas, notes), set(owned)) == made
+
+
+def test_of_orders_that_were_fulfilled_the_last_are_told() -> None:
+    notes = Notes(tuple(asked(number) for number in range(500)))
+    made = fulfilled(vm_pool(1, notes), {"a"})
+    assert (len(made), made[-1]) == (64, "linux-499")
 
 
 def test_names_of_orders_come_back_from_placeholders() -> None:

@@ -20,6 +20,8 @@ from remuda.providers.kubevirt.orders import Asked, Notes
 from remuda.providers.kubevirt.resources import VMIS, VMS, Vm, Vmi, VmPool
 from remuda.providers.kubevirt.view import View
 
+#: of a VM that was taken out of its pool
+OUT = {"remuda.dev/pool": "linux", "remuda.dev/pool-member": "out", "remuda.dev/managed-by": "remuda"}
 POOLS = Resource("pool.kubevirt.io", "v1beta1", "virtualmachinepools", "VirtualMachinePool")
 
 
@@ -40,6 +42,10 @@ class Caches:
 
     def named(self, name: str) -> Supplied:
         return next(machine for machine in self.view.machines() if machine.name == name)
+
+
+def orders(caches: Caches) -> dict[str, str | None]:
+    return {machine.name: machine.order for machine in caches.view.machines()}
 
 
 def put(cache: Cache[Vm], things: Iterable[Vm]) -> None:
@@ -99,6 +105,33 @@ def test_what_a_pool_is_to_make_is_told_until_it_is_there() -> None:
     assert caches.names() == ["linux-1"]
 
 
+def test_an_order_that_was_fulfilled_is_told_with_a_vm() -> None:
+    """Else its operation, while it is under way, would be taken for one more VM to come."""
+    caches = Caches()
+    put(caches.vms, [vm("linux-0", creation_timestamp="2026-01-31T12:00:00Z")])
+    caches.pools.put(vm_pool(3, Notes((Asked("linux-7", 1, "t1"), Asked("linux-8", 2, "t1")))))
+    assert orders(caches) == {"linux-0": "", "linux:7": "linux-7", "linux:8": "linux-8"}
+    caches.vms.put(vm("linux-1", creation_timestamp="2026-01-31T12:00:05Z"))
+    assert orders(caches) == {"linux-0": "", "linux-1": "linux-7", "linux:8": "linux-8"}
+    caches.vms.put(vm("linux-2", creation_timestamp="2026-01-31T12:00:05Z"))
+    assert orders(caches) == {"linux-0": "", "linux-1": "linux-7", "linux-2": "linux-8"}
+    # One that is out of its pool was made for nobody any more; the others stay as they were.
+    two = (Asked("linux-7", 1, "t1"), Asked("linux-8", 2, "t1"))
+    caches.pools.put(vm_pool(2, Notes(two, leaving=("uid-linux-1",)), version="8"))
+    caches.vms.put(
+        vm("linux-1", version="8", owner="", labels=OUT, creation_timestamp="2026-01-31T12:00:05Z")
+    )
+    assert orders(caches)["linux-1"] == ""
+    assert orders(caches)["linux-2"] == "linux-8"
+    # What is not remembered any more is told of nobody.
+    caches.pools.put(vm_pool(2, version="9"))
+    assert orders(caches) == {"linux-0": "", "linux-1": "", "linux-2": ""}
+    caches.pools.put(vm_pool(2, Notes((Asked("linux-9", 1, "t1"),)), version="10"))
+    assert orders(caches)["linux-2"] == "linux-9"
+    caches.pools.drop("linux", "ci")
+    assert set(orders(caches).values()) == {""}
+
+
 def test_vms_count_for_the_pool_that_has_them_now() -> None:
     caches = Caches()
     caches.pools.put(vm_pool(0))
@@ -131,7 +164,7 @@ def test_safety_step_by_step_or_all_anew_tells_the_same(taken: list[tuple[str, i
         elif what == "gone":
             caches.vms.drop(name, "ci")
         elif what == "out":
-            caches.vms.put(vm(name, version=str(version), owner="", labels={"remuda.dev/pool": "linux"}))
+            caches.vms.put(vm(name, version=str(version), owner="", labels=OUT))
         else:
             caches.vmis.put(vmi(phase, name))
         caches.view.refresh()

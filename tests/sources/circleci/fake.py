@@ -15,6 +15,7 @@ from remuda.model.needs import Need, Reading, Worker
 from remuda.sources.circleci.agents import Listing
 from remuda.sources.circleci.errors import CircleError
 from remuda.sources.circleci.meters import CircleMeters
+from remuda.sources.circleci.pace import Host
 from remuda.sources.circleci.source import CircleCI
 
 
@@ -74,7 +75,7 @@ class Rig:
             Log(clock, lambda line: self.lines.append(json.loads(line))),
             self._wake,
             CircleMeters(self.registry),
-            rate,
+            Host(rate),
         )
         self.source.serve(classes)
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from remuda.sources.circleci.pace import LONG_S, SLOW_S, Pace, Turn
+from remuda.sources.circleci.pace import LONG_S, SLOW_S, Host, Pace, Turn
 
 Reply = Callable[[str, float], tuple[int, bool] | None]
 
@@ -56,7 +56,7 @@ def live(
 
 
 def pace_of(count: int, rate: float = 20.0, seed: int = 0) -> Pace:
-    pace = Pace(rate, random.Random(seed))
+    pace = Pace(Host(rate), random.Random(seed))
     pace.serve(names(count), 0.0)
     return pace
 

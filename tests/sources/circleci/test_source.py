@@ -22,6 +22,7 @@ from remuda.sim.loop import run
 from remuda.sources.circleci.client import Client
 from remuda.sources.circleci.errors import CircleError
 from remuda.sources.circleci.meters import CircleMeters
+from remuda.sources.circleci.pace import Host
 from remuda.sources.circleci.source import CircleCI
 
 POOLS = {"a": "org/a"}
@@ -383,6 +384,25 @@ def test_the_agent_of_a_machine_that_is_gone_is_nobodys_and_a_namesake_is_new() 
     history(story)
 
 
+def test_an_agent_that_was_taken_for_its_namesakes_is_not_hidden_for_ever() -> None:
+    """
+    A name can pass on before that is seen: then the next machine's agent is closed and forgotten for the first one's.
+
+    It would boot for ever in the eyes of whoever waits for its agent.
+    """
+
+    async def story(rig: Rig) -> None:
+        rig.api.workers["org/a"] = {"a-1": IDLE}
+        await rig.attend(2)
+        assert await rig.source.close("a-1", IDLE.since - MINUTE)
+        await rig.source.forget("a-1")
+        assert (await rig.attend(30)).workers == {}
+        assert (await rig.attend(45)).workers == {"a-1": IDLE}
+        assert await rig.source.close("a-1", IDLE.since - MINUTE)
+
+    history(story)
+
+
 def test_a_machine_that_vanished_after_it_was_closed_leaves_its_namesake_open() -> None:
     """Nobody forgets a machine that went by itself: its name alone must not close the next one."""
 
@@ -466,7 +486,7 @@ async def live_against(
             Log(clock, lines.append),
             lambda: None,
             CircleMeters(CollectorRegistry()),
-            10_000.0,
+            Host(10_000.0),
         )
         source.serve(POOLS)
         try:

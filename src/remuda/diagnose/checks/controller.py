@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from remuda.diagnose.checks.verdicts import Seen, counted, cut, listed
-from remuda.diagnose.pods import Container, Pod
 from remuda.diagnose.world import Pool, Ref, SecretKeys, World
+from remuda.model.pods import Container, Pod
 from remuda.model.times import MINUTE
 from remuda.output.findings import Finding
 

@@ -7,8 +7,8 @@ from statistics import fmean
 from msgspec import Struct
 
 from remuda.diagnose.checks.verdicts import Seen, counted, cut
-from remuda.diagnose.pods import ContainerStatus, Pod
 from remuda.diagnose.world import Pool, Vm, Vmi, World, instant
+from remuda.model.pods import ContainerStatus, Pod
 from remuda.model.times import MINUTE, SECOND, Instant
 from remuda.output.findings import Finding
 

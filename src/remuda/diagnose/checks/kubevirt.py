@@ -2,8 +2,8 @@
 
 from remuda.diagnose.checks.placing import obstacles, wish_of
 from remuda.diagnose.checks.verdicts import Seen, listed
-from remuda.diagnose.pods import Pod
 from remuda.diagnose.world import COMPONENT, KubeVirt, World
+from remuda.model.pods import Pod
 from remuda.output.findings import Finding
 
 _ROLES = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")

@@ -4,17 +4,21 @@ from collections.abc import Iterator
 
 import msgspec
 
-from remuda.diagnose.amounts import KVM, amounts
 from remuda.diagnose.checks.controller import pull_trouble
 from remuda.diagnose.checks.placing import Obstacle, Wish, obstacles, untolerated, wish_of
 from remuda.diagnose.checks.verdicts import Seen, counted, listed
-from remuda.diagnose.pods import Meta, Taint, Toleration
 from remuda.diagnose.world import COMPONENT, SCHEDULABLE, Node, World
+from remuda.model.amounts import KVM
+from remuda.model.pods import Meta, Taint, Toleration
 from remuda.output.findings import Finding
 
 _NESTED = (
     "make a node pool whose machines have hardware virtualization, nested or bare metal; it is set when nodes are made, "
     "never patched on: docs/kubevirt.md says how"
+)
+_GRANT = (
+    "to know more: remuda rbac diagnose --optional | kubectl apply -f -, and bind yourself to it (it allows commands in "
+    "pods, and virt-handler's is root on its node)"
 )
 #: virt-handler has it by itself, and a patch replaces the list
 _CRITICAL = Toleration("CriticalAddonsOnly", "Exists")
@@ -49,25 +53,39 @@ def nodes(world: World) -> Finding:
 
 
 def kvm(world: World) -> Finding:
-    """Nodes that have /dev/kvm to give, which they tell as allocatable."""
+    """Nodes that have /dev/kvm to give, which they tell as allocatable; of others virt-handler says what it sees."""
     seen = Seen("kvm")
     if trouble := world.trouble("nodes"):
         return seen.unread(world, trouble)
     asked = [node for node in world.nodes if node.metadata.labels.get(SCHEDULABLE) == "true"]
     if not asked:
         return seen.unknown("no node takes VMs", ("see the check nodes",))
-    has = {node.name: amounts(node.status.allocatable).get(KVM, 0) for node in asked}
-    lacking = [name for name, count in has.items() if not count]
+    lacking = [node.name for node in world.lacking_kvm()]
     if lacking and any(item.emulates for item in world.kubevirts):
         return seen.ok(
             "useEmulation is set: VMs run without /dev/kvm, many times slower",
             (f"no KVM: {listed(lacking)}",),
         )
-    if len(lacking) == len(has):
-        seen.add(f"{KVM} is not allocatable on: {listed(lacking)}", _NESTED)
-        return seen.problem("no node has /dev/kvm")
-    some = (f"no {KVM} on: {listed(lacking)}",) if lacking else ()
-    return seen.ok(f"{counted(len(has) - len(lacking), 'node')} with /dev/kvm", some)
+    known = [(name, world.devices[name]) for name in lacking if name in world.devices]
+    told = [f"virt-handler on node {name}: {device.told}" for name, device in known[:_MOST]]
+    if len(lacking) < len(asked):
+        some = (f"no {KVM} on: {listed(lacking)}", *told) if lacking else ()
+        return seen.ok(f"{counted(len(asked) - len(lacking), 'node')} with /dev/kvm", some)
+    seen.add(f"{KVM} is not allocatable on: {listed(lacking)}")
+    for line in told:
+        seen.add(line)
+    unoffered = [device for _, device in known if device.outcome == "there"]
+    for device in unoffered[:_MOST]:
+        namespace, _, pod = device.pod.partition("/")
+        seen.advise(
+            f"kubectl delete pod -n {namespace} {pod}: its successor offers the device to the kubelet again; when it does "
+            "not, its log says why"
+        )
+    if len(unoffered) < len(lacking):
+        seen.advise(_NESTED)
+    if any("403" in device.told for _, device in known if device.outcome == "unsure"):
+        seen.advise(_GRANT)
+    return seen.problem("nodes have /dev/kvm and do not offer it" if unoffered else "no node has /dev/kvm")
 
 
 def virt_handler(world: World) -> Finding:

@@ -4,13 +4,10 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
-from remuda.diagnose.amounts import Amounts, amounts, asks_of, told_amount
-from remuda.diagnose.pods import Match, Pod, Taint, Term, Toleration
 from remuda.diagnose.world import SCHEDULABLE, Node
-from remuda.model.labels import Operator, Requirement
-
-#: taints that keep new pods away; a soft one does not
-_HARD = ("NoSchedule", "NoExecute")
+from remuda.model.amounts import Amounts, amounts, asks_of, told_amount
+from remuda.model.pods import Pod, Taint, Term, Toleration
+from remuda.rules import placing
 
 
 class Wish(Struct, frozen=True):
@@ -51,17 +48,14 @@ def obstacles(wish: Wish, node: Node, taken: Mapping[str, Amounts] | None) -> It
     for key, value in wish.node_selector.items():
         if key != SCHEDULABLE and labels.get(key) != value:
             yield Obstacle("selector", f"has no label {key}={value}")
-    if wish.terms and not any(_holds(term, node) for term in wish.terms):
+    if wish.terms and not any(placing.holds(term, node.name, labels) for term in wish.terms):
         yield Obstacle("affinity", "does not meet the required node affinity")
     yield from _room(wish, node, taken)
 
 
 def untolerated(node: Node, tolerations: tuple[Toleration, ...]) -> Iterator[Taint]:
-    """The hard taints of a node that nothing in the list covers; those of a node that is down are told otherwise."""
-    for taint in node.spec.taints:
-        is_state = taint.key.startswith("node.kubernetes.io/")
-        if taint.effect in _HARD and not is_state and not any(item.covers(taint) for item in tolerations):
-            yield taint
+    """The hard taints of a node that nothing in the list covers."""
+    return placing.untolerated(node.spec.taints, tolerations)
 
 
 def _room(wish: Wish, node: Node, taken: Mapping[str, Amounts] | None) -> Iterator[Obstacle]:
@@ -79,17 +73,3 @@ def _room(wish: Wish, node: Node, taken: Mapping[str, Amounts] | None) -> Iterat
         )
         is_too_small = any(value > whole.get(name, 0) for name, value in wish.asks.items())
         yield Obstacle("room", f"has {told}", short=short, is_too_small=is_too_small)
-
-
-def _holds(term: Term, node: Node) -> bool:
-    fields = {"metadata.name": node.name}
-    return all(_meets(item, node.metadata.labels) for item in term.match_expressions) and all(
-        _meets(item, fields) for item in term.match_fields
-    )
-
-
-def _meets(match: Match, labels: Mapping[str, str]) -> bool:
-    try:
-        return Requirement(match.key, Operator(match.operator), match.values).matches(labels)
-    except ValueError:
-        return False

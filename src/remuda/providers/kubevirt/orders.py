@@ -20,6 +20,8 @@ from remuda.providers.kubevirt.resources import ORDERS, TEMPLATE, VmPool
 #: an order whose VM is there is remembered this long, in case its operation is repeated
 _REMEMBERED = 10 * MINUTE
 _MOST_REMEMBERED = 500
+#: twice what a loop carries out at the same time
+_MOST_UNDER_WAY = 64
 #: of what is still to come; no VM can have it in its name
 MARK = ":"
 _UNASKED = "missing-"
@@ -141,6 +143,17 @@ def placeholders(pool: VmPool, owned: AbstractSet[str], noticed_at: Instant) -> 
         )
         for item in (*orders, *unasked)
     )
+
+
+def fulfilled(pool: VmPool, owned: AbstractSet[str]) -> tuple[str, ...]:
+    """
+    The last orders whose VMs were made, oldest first; which VM is whose nobody can tell.
+
+    They are as many as can have an operation under way.
+    """
+    notes = read_notes(pool)
+    made = notes.orders[: max(0, len(notes.orders) - missing(pool, notes, owned))]
+    return tuple(order.name for order in made[-_MOST_UNDER_WAY:])
 
 
 def placeholder(pool: str, order: str) -> str:

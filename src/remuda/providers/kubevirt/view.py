@@ -8,13 +8,16 @@ not change stays the same object in the list.
 from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from heapq import nlargest
 from operator import attrgetter
+
+from msgspec import structs
 
 from remuda.kube.cache import Cache
 from remuda.kube.resources import Key
 from remuda.model.machines import Supplied
 from remuda.model.times import Instant
-from remuda.providers.kubevirt.orders import placeholders
+from remuda.providers.kubevirt.orders import fulfilled, placeholders
 from remuda.providers.kubevirt.resources import Vm, Vmi, VmPool
 from remuda.providers.kubevirt.status import supplied
 
@@ -37,8 +40,10 @@ class View:
         self._now = now
         self._sorted: list[Supplied] = []
         self._listed: tuple[Supplied, ...] | None = ()
-        #: by uid of a VirtualMachinePool: the uids of its VMs
-        self._owned: dict[str, set[str]] = defaultdict(set)
+        #: by uid of a VirtualMachinePool: its VMs, names by uid
+        self._owned: dict[str, dict[str, str]] = defaultdict(dict)
+        #: by pool: an order for each of its newest VMs, by the VM's name and uid
+        self._order_of: dict[str, dict[tuple[str, str], str]] = {}
         #: the VM as it was taken in, by name: which pool it counted for
         self._seen: dict[str, Vm] = {}
         self._placeholders: dict[str, tuple[Supplied, ...]] = {}
@@ -86,16 +91,21 @@ class View:
         if old is not None and (
             vm is None or (vm.metadata.uid, vm.owner_uid) != (old.metadata.uid, old.owner_uid)
         ):
-            self._owned[old.owner_uid].discard(old.metadata.uid)
+            self._owned[old.owner_uid].pop(old.metadata.uid, None)
             pools.add(old.pool)
         if vm is None:
             self._seen.pop(name, None)
             return self._set(name, None)
         self._seen[name] = vm
         if vm.owner_uid and vm.metadata.uid not in self._owned[vm.owner_uid]:
-            self._owned[vm.owner_uid].add(vm.metadata.uid)
+            self._owned[vm.owner_uid][vm.metadata.uid] = name
             pools.add(vm.pool)
-        return self._set(name, supplied(vm, self.guest_of(vm)))
+        return self._set(name, self._machine(vm))
+
+    def _machine(self, vm: Vm) -> Supplied:
+        machine = supplied(vm, self.guest_of(vm))
+        order = self._order_of.get(vm.pool, {}).get((vm.metadata.name, vm.metadata.uid))
+        return structs.replace(machine, order=order) if order and vm.owner_uid else machine
 
     def _set(self, name: str, machine: Supplied | None) -> bool:
         place = bisect_left(self._sorted, name, key=_name_of)
@@ -112,22 +122,47 @@ class View:
         return known != machine
 
     def _count(self, name: str) -> bool:
-        """What a pool is still to make."""
+        """What a pool is still to make, and for whom it made what it has."""
         pool = None if self._pools is None else self._pools.get(name, self._namespace)
+        owned = {} if pool is None else self._owned.get(pool.metadata.uid, {})
         fresh: tuple[Supplied, ...] = ()
         if pool is not None:
             noticed = self._noticed.setdefault(name, self._now())
-            fresh = placeholders(pool, self._owned.get(pool.metadata.uid, set()), noticed)
+            fresh = placeholders(pool, owned.keys(), noticed)
         if not fresh:
             self._noticed.pop(name, None)
+        changed = self._match(name, owned, () if pool is None else fulfilled(pool, owned.keys()))
         known = self._placeholders.get(name, ())
         if fresh == known:
-            return False
+            return changed
         self._placeholders[name] = fresh
         self._remove(known)
         for machine in fresh:
             insort(self._sorted, machine, key=_name_of)
         return True
+
+    def _match(self, pool: str, owned: dict[str, str], orders: tuple[str, ...]) -> bool:
+        """
+        Give the newest orders to the newest VMs, so that nobody waits for another VM of an order that was fulfilled.
+
+        An operation may be under way long after its VM is there: who counted both would have one VM too many.
+        """
+        vms = (self._seen[name] for name in owned.values())
+        newest = nlargest(len(orders), vms, key=lambda vm: (vm.metadata.creation_timestamp, vm.metadata.name))
+        before = self._order_of.get(pool, {})
+        after = {
+            (vm.metadata.name, vm.metadata.uid): order
+            for vm, order in zip(newest, reversed(orders), strict=False)
+        }
+        if before == after:
+            return False
+        self._order_of[pool] = after
+        changed = False
+        for name, uid in before | after:
+            vm = self._seen.get(name)
+            if vm is not None and vm.metadata.uid == uid:
+                changed |= self._set(name, self._machine(vm))
+        return changed
 
     def _remove(self, machines: Iterable[Supplied]) -> None:
         for machine in machines:

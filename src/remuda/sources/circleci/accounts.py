@@ -1,7 +1,12 @@
-"""Several CircleCIs as one source: every address and token has connections, a pace and troubles of its own."""
+"""
+Several CircleCIs as one source: every address and token has connections and troubles of its own.
+
+What a host is asked for, it is asked for with all tokens together: they share its rate.
+"""
 
 import asyncio
 from collections.abc import Callable, Mapping
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -9,7 +14,10 @@ from remuda.errors import Unavailable
 from remuda.model.machines import pool_of
 from remuda.model.needs import Reading
 from remuda.model.times import Instant
+from remuda.sources.circleci.pace import Host
 from remuda.sources.circleci.source import CircleCI
+
+_PORTS = {"https": 443, "http": 80}
 
 
 class Account(Struct, frozen=True, order=True):
@@ -19,14 +27,21 @@ class Account(Struct, frozen=True, order=True):
     secret: str = ""
     key: str = ""
 
+    @property
+    def host(self) -> tuple[str, int]:
+        """Whom it asks, whatever the address is spelt like."""
+        read = urlsplit(self.url)
+        return read.hostname or "", read.port or _PORTS.get(read.scheme, 0)
+
 
 class Accounts:
     """All CircleCIs that pools name. It satisfies the `Source` port; `run` must run for anything to become known."""
 
     exact = False
 
-    def __init__(self, make: Callable[[Account], CircleCI]) -> None:
+    def __init__(self, make: Callable[[Account, Host], CircleCI]) -> None:
         self._make = make
+        self._hosts: dict[tuple[str, int], Host] = {}
         self._sources: dict[Account, CircleCI] = {}
         self._account_of: dict[str, Account] = {}
         self._changed = asyncio.Event()
@@ -35,8 +50,13 @@ class Accounts:
         """Set each pool's account and class; an account of no pool is no longer asked."""
         self._account_of = {pool: account for pool, (account, _) in pools.items()}
         wanted = {account for account, _ in pools.values()}
+        for account in self._sources.keys() - wanted:
+            self._sources[account].serve({})  # it makes room for the others of its host
+        hosts = {account.host for account in wanted}
+        self._hosts = {name: self._hosts.get(name) or Host() for name in hosts}
         self._sources = {
-            account: self._sources.get(account) or self._make(account) for account in sorted(wanted)
+            account: self._sources.get(account) or self._make(account, self._hosts[account.host])
+            for account in sorted(wanted)
         }
         for account, source in self._sources.items():
             source.serve({pool: name for pool, (whose, name) in pools.items() if whose == account})

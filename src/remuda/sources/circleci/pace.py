@@ -1,8 +1,8 @@
 """
 When which class is asked next. Pure: it is told the time in monotonic seconds.
 
-Every class is asked each second while all calls together stay under the rate, and beyond that all wait longer by the
-same factor. A class that had nothing to do for long, or that only fails, is asked less often. Classes are spread over
+Every class is asked each second while all calls to a host together stay under the rate, and beyond that all wait longer
+by the same factor, whatever token they are asked with. A class that had nothing to do for long, or that only fails, is asked less often. Classes are spread over
 the interval, and calls that could not be made in time are not made up for: no pause ends in a burst.
 """
 
@@ -64,15 +64,39 @@ class _Rhythm:
         return INTERVAL_S
 
 
-class Pace:
-    """The rhythm of all classes that share a host."""
+class Host:
+    """One host, and how many calls a second all who ask it make together."""
 
-    def __init__(self, rate: float, rng: random.Random) -> None:
-        self._gap = 1 / rate
+    def __init__(self, rate: float = RATE) -> None:
         self._rate = rate
+        self._gap = 1 / rate
+        #: by whoever asks, the calls a second that it would like to make
+        self._loads: dict[object, float] = {}
+        #: when the next call may be made
+        self.free_at = -math.inf
+
+    def reserve(self, now: float, calls: int) -> float:
+        """Take a place for calls; the seconds to wait before they are made."""
+        at = max(now, self.free_at)
+        self.free_at = at + calls * self._gap
+        return at - now
+
+    def stretch(self, who: object, load: float) -> float:
+        """By how much all must wait longer for the rate to hold, now that one of them has such a load."""
+        if load:
+            self._loads[who] = load
+        else:
+            self._loads.pop(who, None)
+        return max(1.0, sum(self._loads.values()) / self._rate)
+
+
+class Pace:
+    """The rhythm of the classes that are asked with one token."""
+
+    def __init__(self, host: Host, rng: random.Random) -> None:
+        self._host = host
         self._rng = rng
         self._classes: dict[str, _Rhythm] = {}
-        self._free_at = -math.inf
         self._held_until = -math.inf
         self._refusals = 0
         self._stretched_at = -math.inf
@@ -85,11 +109,12 @@ class Pace:
         self._classes = {name: known for name, known in self._classes.items() if name in wanted}
         self._classes.update((name, _Rhythm(now)) for name in fresh)
         self._stretched_at = -math.inf
+        self._stretch(now)
         self._spread(fresh, now)
 
     def next(self, now: float) -> Turn | float:
         """Who is to be asked now, or the seconds until that may be known."""
-        wait = max(self._free_at, self._held_until) - now
+        wait = max(self._host.free_at, self._held_until) - now
         if wait > _TICK_S:
             return wait
         due, name = min(
@@ -124,9 +149,7 @@ class Pace:
 
     def reserve(self, now: float, calls: int = 1) -> float:
         """Take a place for calls that were not planned; the seconds to wait before they are made."""
-        at = max(now, self._free_at)
-        self._free_at = at + calls * self._gap
-        return at - now
+        return self._host.reserve(now, calls)
 
     def answered(self, job_class: str, now: float, *, is_zero: bool, is_new: bool) -> None:
         """A turn ended well; `is_new` numbers are a reason to look who works."""
@@ -147,7 +170,7 @@ class Pace:
             known.failures += 1
 
     def hold(self, now: float, after: float | None) -> None:
-        """The host wants to be left alone: nobody is asked for `after` seconds, or ever longer if it does not say."""
+        """The host wants this token to rest: nobody is asked for `after` seconds, or ever longer if it does not say."""
         if after is None:
             self._refusals += self.held(now) <= 0
             after = min(2.0 ** min(self._refusals, 10), _LONGEST_HOLD_S) * (0.5 + self._rng.random() / 2)
@@ -173,7 +196,7 @@ class Pace:
             for known in self._classes.values():
                 interval = known.interval(now)
                 load += _COUNTS / interval + 1 / max(interval, LISTING_S)
-            self._stretched_at, self._last_stretch = now, max(1.0, load / self._rate)
+            self._stretched_at, self._last_stretch = now, self._host.stretch(self, load)
         return self._last_stretch
 
     def _spread(self, names: list[str], now: float) -> None:

@@ -23,12 +23,15 @@ from remuda.sources.circleci.agents import Listing, newer
 from remuda.sources.circleci.errors import CircleError
 from remuda.sources.circleci.known import COUNTS, Known, Trouble
 from remuda.sources.circleci.meters import CircleMeters
-from remuda.sources.circleci.pace import RATE, Pace, Turn
+from remuda.sources.circleci.pace import Host, Pace, Turn
 
 #: who has not read for so long does not need to know
 ATTENTION_S = 15.0
 _RETELL_S = 60.0
 _NAP_S = 5.0
+#: An agent is hidden this long after its machine went. By then a namesake has an agent of its own, or was made too late
+#: for the old one; and what was hidden by mistake, because the name had passed on unnoticed, is seen again.
+_HIDDEN_S = 60.0
 _FAILED = {
     "unclaimed": "failed to get unclaimed tasks",
     "running": "failed to get running tasks",
@@ -75,21 +78,22 @@ class CircleCI:
         log: Log,
         wake: Callable[[], None],
         meters: CircleMeters,
-        rate: float = RATE,
+        host: Host | None = None,
     ) -> None:
+        """A `host` that others ask too shares its rate with them."""
         self._api = api
         self._clock = clock
         self._log = log
         self._wake = wake
         self._meters = meters
-        self._pace = Pace(rate, rng)
+        self._pace = Pace(host or Host(), rng)
         self._classes: dict[str, Known] = {}
         self._served: tuple[str, ...] = ()
         #: pool → class, also of pools that are gone: their machines may not be
         self._class_of: dict[str, str] = {}
         self._closed: dict[str, Instant] = {}
-        #: machines that are gone → when their agent had connected: it is listed for hours
-        self._gone: dict[str, Instant] = {}
+        #: machines that are gone → when their agent had connected, which is listed for hours, and until when it is hidden
+        self._gone: dict[str, tuple[Instant, float]] = {}
         self._workers: dict[str, Worker] = {}
         self._read_mono: float | None = None
         self._poke = asyncio.Event()
@@ -114,6 +118,9 @@ class CircleCI:
         if not self._is_attended(now):
             self._poke.set()
         self._read_mono = now
+        if any(until <= now for _, until in self._gone.values()):
+            self._gone = {name: entry for name, entry in self._gone.items() if entry[1] > now}
+            self._join()
         needs, registering = {}, []
         for name in self._served:
             known = self._classes[name]
@@ -161,7 +168,8 @@ class CircleCI:
             agent = one.listing.workers.get(machine) if one.listing is not None else None
             # Who was not closed, or called later, may be another machine that has the name by now.
             if closed_at is not None and agent is not None and (agent.connected_at or 0) <= closed_at:
-                self._gone[machine] = agent.connected_at or closed_at
+                until = self._clock.monotonic() + _HIDDEN_S
+                self._gone[machine] = agent.connected_at or closed_at, until
         self._join()
         self._wake()
 
@@ -357,7 +365,7 @@ class CircleCI:
     def _is_alive(self, machine: str, worker: Worker) -> bool:
         """False for the agent of a machine that is gone: another one may have its name by now."""
         gone = self._gone.get(machine)
-        return gone is None or worker.connected_at is None or worker.connected_at > gone
+        return gone is None or worker.connected_at is None or worker.connected_at > gone[0]
 
     def _join(self) -> None:
         """The workers of all classes; those that did not change stay the same objects."""
@@ -380,7 +388,7 @@ class CircleCI:
             name: same[name] if same.get(name) == worker else worker for name, worker in sorted(found.items())
         }
         if all(known.listing is not None for known in self._classes.values()):
-            self._gone = {name: at for name, at in self._gone.items() if name in listed}
+            self._gone = {name: entry for name, entry in self._gone.items() if name in listed}
 
     def _show(self, known: Known, *, is_stale: bool) -> None:
         if known.shown != (known.good_at, is_stale):

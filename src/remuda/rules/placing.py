@@ -1,0 +1,33 @@
+"""Whether a node lets a pod in, by the rules of the scheduler: taints, selectors and node affinity."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from remuda.model.labels import Operator, Requirement
+from remuda.model.pods import Match, Taint, Term, Toleration
+
+#: taints that keep new pods away; a soft one does not
+_HARD = ("NoSchedule", "NoExecute")
+
+
+def untolerated(taints: Iterable[Taint], tolerations: tuple[Toleration, ...]) -> Iterator[Taint]:
+    """The hard taints that nothing in the list covers; what a node that is down is tainted with is told otherwise."""
+    for taint in taints:
+        is_state = taint.key.startswith("node.kubernetes.io/")
+        if taint.effect in _HARD and not is_state and not any(item.covers(taint) for item in tolerations):
+            yield taint
+
+
+def holds(term: Term, node: str, labels: Mapping[str, str]) -> bool:
+    """Whether a term of a node affinity holds for a node; one that says nothing never does."""
+    fields = {"metadata.name": node}
+    conditions = [(item, labels) for item in term.match_expressions] + [
+        (item, fields) for item in term.match_fields
+    ]
+    return bool(conditions) and all(_meets(item, where) for item, where in conditions)
+
+
+def _meets(match: Match, labels: Mapping[str, str]) -> bool:
+    try:
+        return Requirement(match.key, Operator(match.operator), match.values).matches(labels)
+    except ValueError:
+        return False
