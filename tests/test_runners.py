@@ -152,12 +152,15 @@ def test_an_immediate_rollout_spares_no_old_vm(rig: Rig) -> None:
     rig.wait_busy(1)
     (busy,) = rig.agents.busy()
     before = rig.uids()
+    # KubeVirt named it, so nothing tells which order it was made for.
+    assert "remuda why pool ci" in rig.cli("why", "machine", busy)
     rig.pool(min=2, max=2, grace_s=2)
     rig.wait_old(1)
     rig.cli("pools", "rollout", "ci", "--immediate", "--yes")
     rig.wait_gone(*before.values())
     rig.wait_running(2)
     rig.wait_old(0)
+    assert "(an earlier machine of this name)" in rig.cli("why", "machine", busy)
     assert rig.agents.killed == [busy]
 
 

@@ -73,6 +73,7 @@ def test_a_circleci_that_errs_never_shrinks_a_pool(rig: Rig) -> None:
     assert rig.uids() == before
     assert rig.condition("Stale")["status"] == "True"
     assert "no good answer since" in rig.condition("Stale")["message"]
+    rig.wait(lambda: "429" in rig.condition("Stale")["message"], "what CircleCI said last in the condition")
     assert {line["class"] for line in rig.lines("failed to get unclaimed tasks")} == {CI}
     assert {line["class"] for line in rig.lines("failed to get running tasks")} == {CI}
     rig.circle.fault = None
@@ -88,6 +89,8 @@ def test_a_class_that_circleci_does_not_know_keeps_no_other_from_its_vms(rig: Ri
     one = rig.up()
     rig.wait_ready(1)
     rig.wait_told("waits for the first answer of its source", "nix")
+    rig.wait_condition("Stale", "True", "nix")
+    assert "404" in rig.condition("Stale", "nix")["message"]
     trouble = json.loads(one.page("ready"))["details"]["trouble"]
     assert any(NIX in told and "404" in told for told in trouble), trouble
     assert not any(CI in told for told in trouble)

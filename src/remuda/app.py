@@ -323,7 +323,13 @@ class App:
         """Statuses of objects; and for pools that took over from Runner Provisioner, its log line for each poll."""
         assert self._cluster is not None
         assert self._runners is not None
-        self._cluster.objects.heard(reasons)
+        refusals = self._runners.tasks.refusals()
+        silent = {
+            name: refusals[pool.job_class]
+            for name, pool in self._setup.policy.pools.items()
+            if pool.job_class in refusals
+        }
+        self._cluster.objects.heard(reasons, silent)
         heard_at = self._runners.tasks.heard_at()
         for reason in reasons:
             pool = self._setup.policy.pools.get(reason.subject.removeprefix("pool/"))

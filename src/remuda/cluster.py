@@ -7,13 +7,13 @@ problems, `Ready`, and `Stale` while a source does not answer. One object with a
 
 import asyncio
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from remuda.catalog import CHECKS, KINDS
+from remuda.catalog import CHECKS, FOLLOWED
 from remuda.kube.cache import Cache
 from remuda.kube.client import Client
 from remuda.kube.config import Access
@@ -112,6 +112,8 @@ class ClusterObjects:
         #: by pool, what only shows when its words are followed: a Secret that is not there
         self._complaints: dict[str, str] = {}
         self._reasons: dict[str, Reason] = {}
+        #: by pool, why its source gives no good answer
+        self._silent: Mapping[str, str] = {}
         self._followed = Objects()
         #: by uid, the text of every object that is followed
         self._in_force: dict[str, str] = {}
@@ -121,7 +123,7 @@ class ClusterObjects:
             kind.name: Cache(
                 client, resource_of(kind), Whole, clock, rng, self._changed.set, namespace=namespace
             )
-            for kind in KINDS
+            for kind in FOLLOWED
         }
 
     async def run(self, apply: Callable[[Loaded], None]) -> None:
@@ -199,11 +201,11 @@ class ClusterObjects:
         """Why the objects may be old, if they may."""
         return [cache.trouble for cache in self.caches.values() if cache.trouble is not None]
 
-    def heard(self, reasons: Iterable[Reason]) -> None:
-        """The reasons of a cycle: what the statuses of pools are made of."""
+    def heard(self, reasons: Iterable[Reason], silent: Mapping[str, str]) -> None:
+        """The reasons of a cycle, and by pool why its source is silent: what the statuses of pools are made of."""
         fresh = {reason.subject.removeprefix("pool/"): reason for reason in reasons}
-        if fresh != self._reasons:
-            self._reasons = fresh
+        if fresh != self._reasons or silent != self._silent:
+            self._reasons, self._silent = fresh, silent
             self._changed.set()
 
     def _read(self) -> _Read:
@@ -221,7 +223,7 @@ class ClusterObjects:
         texts, problems = list[_Text](), dict[tuple[str, str], tuple[Problem, ...]]()
         for _, kind, name, thing in sorted(things, key=lambda item: item[:3]):
             text: str | None = _text(kind, thing)
-            alone = load_text(str(text), f"{kind} {name}", KINDS)
+            alone = load_text(str(text), f"{kind} {name}", FOLLOWED)
             if alone.problems:
                 problems[kind, name] = alone.problems
                 text = self._in_force.get(thing.metadata.uid)
@@ -231,7 +233,7 @@ class ClusterObjects:
             together = Loaded(Objects(), ())
             if texts:
                 whole = "\n---\n".join(item.text for item in texts)
-                together = load_text(whole, self._namespace, KINDS, CHECKS)
+                together = load_text(whole, self._namespace, FOLLOWED, CHECKS)
             bad = set[tuple[str, str]]()
             for item in together.objects:
                 found = tuple(p for p in together.problems if _is_in(p, item, together.objects))
@@ -253,7 +255,7 @@ class ClusterObjects:
         return _Text(item.kind, item.name, item.uid, before)
 
     async def _tell_all(self) -> None:
-        for kind in KINDS:
+        for kind in FOLLOWED:
             cache = self.caches[kind.name]
             for key, thing in sorted(cache.objects.items()):
                 try:
@@ -272,7 +274,7 @@ class ClusterObjects:
         generation, uid = thing.metadata.generation, thing.metadata.uid
         reason = self._reasons.get(key[1]) if kind.name == "RunnerPool" and uid in self._in_force else None
         complaint = self._complaints.get(key[1], "") if kind.name == "RunnerPool" else ""
-        facts = [_accepted(problems, complaint), *_pool_facts(reason)]
+        facts = [_accepted(problems, complaint), *_pool_facts(reason, self._silent.get(key[1], ""))]
         numbers = _pool_numbers(reason)
         told = (generation, tuple(facts), tuple(numbers.items()))
         if self._told.get(uid) == told:
@@ -388,7 +390,7 @@ def _told_of(problems: tuple[Problem, ...]) -> str:
     )
 
 
-def _pool_facts(reason: Reason | None) -> list[tuple[str, str, str, str]]:
+def _pool_facts(reason: Reason | None, silent: str) -> list[tuple[str, str, str, str]]:
     if reason is None:
         return []
     code = "".join(part.capitalize() for part in reason.code.removeprefix("pool.").split("-"))
@@ -396,8 +398,10 @@ def _pool_facts(reason: Reason | None) -> list[tuple[str, str, str, str]]:
     ready = has_all and reason.code not in _UNKNOWN
     facts = [("Ready", "True" if ready else "False", code, sentence(reason))]
     stale_since = reason.terms.get("stale_since")
-    if isinstance(stale_since, int):
-        told = f"no good answer since {write_instant(stale_since)}: the pool does not shrink meanwhile"
+    if isinstance(stale_since, int) or silent:
+        since = f" since {write_instant(stale_since)}" if isinstance(stale_since, int) else ""
+        told = f"no good answer{since}: the pool does not shrink meanwhile"
+        told += f"; {silent}" if silent else ""
         return [*facts, ("Stale", "True", "SourceSilent", told)]
     return [*facts, ("Stale", "False", "SourceAnswers", "")]
 

@@ -224,6 +224,22 @@ def test_pools_are_those_configured_and_those_that_still_have_machines() -> None
     live(story)
 
 
+def test_an_ordered_rollout_is_in_force_until_its_machines_are_gone() -> None:
+    async def story(room: Room) -> None:
+        setup = room.job.setups["a"]
+        ordered = Override(min=2, finish_rollout="next", finish_rollout_at=room.clock.now() + 1000)
+        assert room.job.still_in_force(setup, ordered) == ordered  # nothing is known of its machines yet
+        await room.make()
+        await room.job.observe(())
+        assert room.job.still_in_force(setup, ordered) == ordered
+        await room.close()
+        await room.delete()
+        await room.job.observe(())
+        assert room.job.still_in_force(setup, ordered) == Override(min=2)
+
+    live(story)
+
+
 def test_a_machine_is_made_once_and_only_of_the_template_that_was_meant() -> None:
     async def story(room: Room) -> None:
         assert await room.create() == Outcome("done", room.clock.now(), "a-1")

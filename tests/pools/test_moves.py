@@ -317,6 +317,19 @@ def test_a_paused_pool_does_nothing_at_all() -> None:
     assert (told(plan), reason_of(plan).code) == ([], "pool.paused")
 
 
+def test_what_was_deleted_by_hand_goes_from_a_paused_and_from_a_broken_pool_and_is_not_replaced() -> None:
+    members = (machine("a-1", State.DRAINING, ended="closed"), machine("a-2", State.FAILED, ended="crashed"))
+    plan = planned(pool("a", *members, waiting=9, override=Override(paused=True)))
+    assert (told(plan), reason_of(plan).code) == (["delete a-1 machine.closed"], "pool.paused")
+    plan, _ = decide(snapshot(pool("a", *members)), Memory(), Policy(broken=("a",)), NOW)
+    assert (told(plan), reason_of(plan, "a").code) == (["delete a-1 machine.closed"], "pool.broken")
+
+
+def test_nothing_goes_while_its_provider_says_nothing() -> None:
+    gone = machine("a-1", State.DRAINING, ended="closed")
+    assert told(planned(structs.replace(pool("a", gone), blind="no answer"))) == []
+
+
 def test_a_pool_nobody_configures_any_more_drains_away() -> None:
     members = machines("gone", idle=1, busy=1)
     seen = snapshot(pool("gone", *members, running=1, override=Override(min=5, paused=True)))

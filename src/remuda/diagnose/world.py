@@ -53,6 +53,8 @@ class PoolWords(Struct, frozen=True, rename="camel"):
     min: int = 0
     max: int = 10
     ceiling: str = ""
+    #: an idle VM is never removed, not even one of an older configuration
+    natural: bool = False
     circleci: CircleWords | None = None
     vms: VmWords | None = None
 

@@ -14,7 +14,6 @@ from remuda.model.pods import Toleration
 _WARM = 3
 #: KubeVirt asks for a tenth of a processor for each of a guest's, unless told otherwise
 _MILLI_OF_A_CPU = 100
-_TOLERATION = ("key", "operator", "value", "effect")
 
 
 def pool_words(spec: Mapping[str, Any]) -> PoolWords:
@@ -26,6 +25,7 @@ def pool_words(spec: Mapping[str, Any]) -> PoolWords:
         min=_number(spec.get("min"), 0 if ceiling else _WARM),
         max=_number(spec.get("max"), 10),
         ceiling=ceiling,
+        natural=spec.get("scaleIn") == "natural",
         circleci=_circleci(source) if "circleci" in source else None,
         vms=_vms(_map(provider["kubevirt"])) if "kubevirt" in provider else None,
     )
@@ -45,7 +45,12 @@ def _vms(given: Mapping[str, Any]) -> VmWords:
         asks=_asks(_map(spec.get("domain"))) if spec else {},
         node_selector={key: _text(value) for key, value in _map(spec.get("nodeSelector")).items()},
         tolerations=tuple(
-            Toleration(**{name: _text(item.get(name)) for name in _TOLERATION})
+            Toleration(
+                _text(item.get("key")),
+                _text(item.get("operator")),
+                _text(item.get("value")),
+                _text(item.get("effect")),
+            )
             for item in _maps(spec.get("tolerations"))
         ),
         images=tuple(

@@ -101,7 +101,7 @@ def scale(
 
     \b
     remuda pools scale shell 4          exactly 4 machines
-    remuda pools scale shell --min 2    at least 2; its own max stays
+    remuda pools scale shell --min 2    at least 2; its own max stays, unless it is less
     remuda pools scale shell --clear    its own bounds again
     """
     given = sum((count is not None, low is not None or high is not None, clear))

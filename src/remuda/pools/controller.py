@@ -8,7 +8,7 @@ machine means that the machine is gone.
 import asyncio
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
 from types import MappingProxyType
 
@@ -142,6 +142,13 @@ class PoolsJob:
         self._joined = after
         return machines, unsure
 
+    def still_in_force(self, setup: PoolSetup, override: Override) -> Override:
+        """What is set by hand without a rollout that was carried out, as far as the machines are known."""
+        if setup.provider not in self._listed:
+            return override
+        machines = (machine for _, _, _, machine, _ in self._joined.values() if machine.pool == setup.name)
+        return _in_force(override, machines)
+
     async def _look(self, provider: str) -> str:
         """List a provider's machines; why that is not possible, when they must be taken as they were."""
         try:
@@ -172,10 +179,7 @@ class PoolsJob:
         # Of a pool that nobody configures any more, any provider may have the machines.
         told = blind.get(setup.provider, "") if setup else "; ".join(blind.values())
         unseen = setup is not None and setup.provider not in self._listed
-        override = overrides.get(name, _NO_HAND)
-        if override.finish_rollout is not None and not any(map(override.removes, machines)):
-            # The order was carried out.
-            override = structs.replace(override, finish_rollout=None, finish_rollout_at=0)
+        override = _in_force(overrides.get(name, _NO_HAND), machines)
         return PoolSeen(name, need, tuple(machines), override, told, unseen)
 
     def decide(
@@ -272,6 +276,13 @@ class PoolsJob:
 
     def _refused(self, detail: str) -> Outcome:
         return Outcome("refused", self._clock.now(), detail)
+
+
+def _in_force(override: Override, machines: Iterable[Machine]) -> Override:
+    """Without an ordered rollout that was carried out: all machines that it was about are gone."""
+    if override.finish_rollout is None or any(map(override.removes, machines)):
+        return override
+    return structs.replace(override, finish_rollout=None, finish_rollout_at=0)
 
 
 def _own(worker: Worker | None, supplied: Supplied) -> Worker | None:

@@ -233,8 +233,8 @@ class PoolRoutes:
         return self._job.setups[pool]
 
     async def _change(self, pool: str, change: Callable[[Override], Override]) -> Override:
-        self._setup(pool)
-        before = self._store.read(overrides).get(pool, Override())
+        setup = self._setup(pool)
+        before = self._job.still_in_force(setup, self._store.read(overrides).get(pool, Override()))
         after, now = change(before), self._clock.now()
         await self._store.write(lambda db: set_override(db, pool, after, now))
         self._wake()

@@ -230,7 +230,7 @@ FROM_ENVIRONMENT = pool(source={"circleci": {}})
         pytest.param(
             healthy(secrets={}),
             "pool linux, source.circleci.token: there is no Secret circle",
-            "kubectl create secret generic circle -n ci --from-file=circle-token=FILE",
+            "kubectl create secret generic circle -n ci --from-file=circle-token=FILE --from-file=class-token=FILE",
             id="a Secret is missing",
         ),
         pytest.param(

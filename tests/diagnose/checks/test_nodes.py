@@ -271,6 +271,11 @@ def test_an_image_of_a_vm_that_cannot_be_pulled_is_named() -> None:
     )
 
 
+def test_launchers_that_are_over_are_no_vms() -> None:
+    found = images(healthy(pods=(launcher(), launcher("linux-1", status={"phase": "Succeeded"}))))
+    assert (found.verdict, found.told) == ("ok", "no image of 1 VM is missing")
+
+
 def test_a_handler_that_covers_everything_covers_every_taint() -> None:
     apart = node("node-2", labels={}, taints=[TAINT])
     daemon_set = workload("virt-handler", ready=1, tolerations=[{"operator": "Exists"}])

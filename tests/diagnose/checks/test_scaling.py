@@ -43,6 +43,14 @@ def told(reason: str, message: str = "as it says", stale: str = "False", **statu
             id="a pool is not accepted",
         ),
         pytest.param(
+            healthy(
+                pools=(pool(status={"conditions": [condition("Accepted", "False", "Incomplete", "no key")]}),)
+            ),
+            "pool linux: no key",
+            "see the check secrets",
+            id="a Secret of a pool is not whole",
+        ),
+        pytest.param(
             healthy(pools=(pool(status={"observedGeneration": 0, "conditions": []}),)),
             "pool linux: nobody has looked at generation 1 (last seen: none)",
             "see the check controller",
@@ -77,6 +85,19 @@ def test_a_pool_that_should_have_vms_is_a_problem(given: Pool, evidence: str) ->
     found = demand(healthy(pools=(given,), vms=()))
     assert found.verdict == "problem"
     assert evidence in found.evidence[0]
+
+
+def test_what_follows_from_a_pool_that_is_not_accepted_leads_to_why_it_is_not() -> None:
+    refused = condition("Accepted", "False", "Incomplete", "there is no Secret circle")
+    failing = condition("Ready", "False", "Failing", "there is no Secret circle")
+    never = pool(status={"wanted": 0, "conditions": [refused]})
+    tried = pool(status={"wanted": 1, "conditions": [refused]})
+    for given, evidence in ((never, "pool linux has no VM: it is not accepted"), (tried, "wants 1 VM")):
+        found = demand(healthy(pools=(given,), vms=()))
+        assert (found.verdict, found.fix) == ("problem", ("see the checks configuration and secrets",))
+        assert evidence in found.evidence[0]
+    found = scaling(healthy(pools=(pool(status={"conditions": [refused, failing]}),)))
+    assert (found.verdict, found.fix) == ("problem", ("see the checks configuration and secrets",))
 
 
 def test_no_demand_and_no_minimum_is_no_problem_but_told() -> None:
@@ -164,6 +185,14 @@ def test_old_vms_are_named_with_both_ways_to_roll(world: World) -> None:
     assert found.evidence == ("pool linux: made from an older configuration: linux-0",)
     assert found.fix[0].startswith("gracefully: ")
     assert found.fix[1] == "at once: remuda pools rollout linux --immediate, which ends the jobs on them"
+
+
+@pytest.mark.parametrize(("scale_in", "is_said"), [("active", True), ("natural", False)])
+def test_idle_vms_of_an_older_configuration_go_by_themselves_unless_the_pool_is_natural(
+    scale_in: str, is_said: bool
+) -> None:
+    found = rollout(healthy(pools=(pool(scaleIn=scale_in, status={"old": 1}),), vm_pools=(vm_pool(),)))
+    assert ("ends or idles" in found.fix[0]) is is_said
 
 
 #: reasons that hold no pool back, or for a moment only

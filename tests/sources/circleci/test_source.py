@@ -111,6 +111,7 @@ def test_a_failed_count_holds_both_numbers_and_says_since_when(call: str) -> Non
         assert rig.lines[0]["class"] == "org/a"
         assert rig.lines[0]["error"] == str(BROKEN)
         assert str(BROKEN) in rig.source.trouble()["org/a"]
+        assert rig.source.refusals() == {"org/a": str(BROKEN)}
         assert rig.metric("stale", **{"class": "org/a"}) == 1
         rig.api.errors.clear()
         await rig.attend(6)
@@ -118,6 +119,7 @@ def test_a_failed_count_holds_both_numbers_and_says_since_when(call: str) -> Non
         assert rig.wakes == wakes + 2
         assert rig.told()["CircleCI answers again"] == 1
         assert rig.source.trouble() == {}
+        assert rig.source.refusals() == {}
         assert rig.metric("stale", **{"class": "org/a"}) == 0
 
     rig = history(story)
@@ -245,6 +247,8 @@ def test_a_host_that_wants_to_be_left_alone_is_and_all_classes_become_stale() ->
         assert len(rig.api.asked) == asked
         assert all(need.stale_since is not None for need in reading.needs.values())
         assert rig.source.trouble().keys() == {"org/a", "org/b", "org/c"}
+        # What CircleCI said itself, not the seconds that are left.
+        assert set(rig.source.refusals().values()) == {"429; leave it alone"}
         with pytest.raises(Unavailable, match="left alone"):
             await rig.source.close("a-1")
         assert len(rig.api.asked) == asked

@@ -233,9 +233,12 @@ def _give(world: World, ref: Ref) -> str:
             f"kubectl patch secret {ref.secret} -n {world.namespace} "
             f'-p \'{{"stringData":{{"{ref.key}":"VALUE"}}}}\''
         )
-    return (
-        f"kubectl create secret generic {ref.secret} -n {world.namespace} --from-file={ref.key or 'KEY'}=FILE"
-    )
+    # All its keys in one command: a second one would find the Secret there.
+    refs = [item for pool in world.pools for _, item in _refs(pool)]
+    refs += [item for each in world.controllers for item in _env_refs(each.spec.template.spec.containers)]
+    keys = dict.fromkeys(item.key for item in refs if item.secret == ref.secret and item.key)
+    files = " ".join(f"--from-file={key}=FILE" for key in keys or ("KEY",))
+    return f"kubectl create secret generic {ref.secret} -n {world.namespace} {files}"
 
 
 def _lacks_token(world: World) -> bool:

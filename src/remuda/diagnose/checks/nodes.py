@@ -156,7 +156,9 @@ def images(world: World) -> Finding:
     seen = Seen("images")
     if trouble := world.trouble("pods"):
         return seen.unread(world, trouble)
-    launchers = [pod for pod in world.pods if pod.metadata.labels.get(COMPONENT) == "virt-launcher"]
+    launchers = [
+        pod for pod in world.pods if pod.metadata.labels.get(COMPONENT) == "virt-launcher" and not pod.is_over
+    ]
     failing = sum(pull_trouble(world, pod, seen) for pod in launchers)
     if seen:
         return seen.problem(f"images of {counted(failing, 'VM')} cannot be pulled")

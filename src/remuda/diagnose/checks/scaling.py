@@ -9,6 +9,8 @@ from remuda.output.findings import Finding
 _PATIENCE = MINUTE
 #: what CircleCI answers only because something is set wrong; the rest may be the network of who asks
 _SET_WRONG = frozenset({"unauthorized", "missing", "token", "redirect", "nonsense"})
+_DYING = "see what the machines die of: the checks placement, images and guests"
+_NOT_ACCEPTED = "see the checks configuration and secrets"
 #: reasons of the condition Ready that mean that a pool does not follow its queue: what to do
 _HELD = {
     "HeldByMax": "raise max of pool {pool}, if the cluster has room",
@@ -16,10 +18,10 @@ _HELD = {
     "HeldByConcurrency": "raise planConcurrency, if the organisation's plan allows more",
     "HeldByStale": "bring the source back (see above); until then the pool keeps its size",
     "SourceSilent": "check source.circleci of pool {pool}: url, token and class",
-    "BackingOff": "see what the machines die of: the checks placement, images and guests",
-    "Failing": "see what the machines die of: the checks placement, images and guests",
+    "BackingOff": _DYING,
+    "Failing": _DYING,
     "ProviderSilent": "see the checks kubevirt and permissions",
-    "Broken": "see the checks configuration and secrets",
+    "Broken": _NOT_ACCEPTED,
     "Paused": "remuda pools resume {pool}",
     "Draining": "remuda pools resume {pool}",
     "Drained": "remuda pools resume {pool}",
@@ -44,10 +46,12 @@ def configuration(world: World) -> Finding:
         return seen.problem("there is no pool")
     for pool in world.pools:
         accepted = pool.condition("Accepted")
-        if accepted is not None and accepted.status == "False":
+        if accepted is not None and not _is_accepted(pool):
             seen.add(
                 f"pool {pool.name}: {accepted.message}",
-                f"kubectl edit runnerpool {pool.name} -n {world.namespace}",
+                "see the check secrets"
+                if accepted.reason == "Incomplete"
+                else f"kubectl edit runnerpool {pool.name} -n {world.namespace}",
             )
         elif _is_overlooked(world, pool):
             seen.add(
@@ -77,8 +81,12 @@ def demand(world: World) -> Finding:
         elif pool.status.wanted:
             seen.add(
                 f"pool {pool.name} wants {counted(pool.status.wanted, 'VM')} and has none: {pool.status.why}",
-                "see the checks controller, kubevirt and permissions",
+                "see the checks controller, kubevirt and permissions"
+                if _is_accepted(pool)
+                else _NOT_ACCEPTED,
             )
+        elif not _is_accepted(pool):
+            seen.add(f"pool {pool.name} has no VM: it is not accepted", _NOT_ACCEPTED)
         else:
             seen.add(
                 f"pool {pool.name} has no VM with min {pool.words.min} and {pool.status.waiting} waiting: "
@@ -116,7 +124,9 @@ def scaling(world: World) -> Finding:
             ceiling = pool.words.ceiling or "of the pool"
             seen.add(
                 f"pool {pool.name}: {ready.message}",
-                _HELD[ready.reason].format(pool=pool.name, ceiling=ceiling),
+                _NOT_ACCEPTED
+                if _HELD[ready.reason] is _DYING and not _is_accepted(pool)
+                else _HELD[ready.reason].format(pool=pool.name, ceiling=ceiling),
             )
     if seen:
         return seen.problem("a pool does not follow its queue")
@@ -139,8 +149,8 @@ def rollout(world: World) -> Finding:
         which = listed(vm.name for vm in old) or counted(pool.status.old, "machine")
         seen.add(
             f"pool {pool.name}: made from an older configuration: {which}",
-            f"gracefully: wait; each is replaced when it ends or idles, and busy ones finish "
-            f"(remuda pools rollout {pool.name} shows how far it is)",
+            f"gracefully: wait; each is replaced when it ends{'' if pool.words.natural else ' or idles'}, and busy ones "
+            f"finish (remuda pools rollout {pool.name} shows how far it is)",
             f"at once: remuda pools rollout {pool.name} --immediate, which ends the jobs on them",
         )
     if seen:
@@ -160,6 +170,11 @@ def old_vms(world: World, pool: Pool) -> list[Vm]:
     if pool.status.old >= len(vms):
         return vms
     return [vm for vm in vms if vm.configuration != newest]
+
+
+def _is_accepted(pool: Pool) -> bool:
+    accepted = pool.condition("Accepted")
+    return accepted is None or accepted.status != "False"
 
 
 def _is_overlooked(world: World, pool: Pool) -> bool:

@@ -34,6 +34,8 @@ def moves_of(case: Case, now: Instant) -> Moves:
         return _STILL
     moves = Moves(surplus)
     if case.seen.override.paused:
+        if not case.seen.blind:
+            _release(moves, case.policy, census)
         return moves
     if not census.settled:
         _clean_up(moves, case.policy, census)
@@ -62,6 +64,17 @@ def _may_close(case: Case) -> bool:
     if case.policy.natural and not case.seen.override.draining:
         return False
     return need is not None and need.stale_since is None and need.unsure_since is None
+
+
+def _release(moves: Moves, policy: PoolPolicy, census: Census) -> None:
+    """Let go what ended because it was told to: whoever deleted a VM by hand waits for that, also while paused."""
+    for machine in census.dead:
+        if (
+            machine.name not in census.occupied
+            and machine.ended is not None
+            and machine.ended.code == "closed"
+        ):
+            _delete(moves, policy, machine, "machine.closed", detail=machine.ended.detail)
 
 
 def _clean_up(moves: Moves, policy: PoolPolicy, census: Census) -> None:

@@ -88,6 +88,10 @@ class Accounts:
         """A sentence for each class that gets no good answers."""
         return {name: told for source in self._sources.values() for name, told in source.trouble().items()}
 
+    def refusals(self) -> dict[str, str]:
+        """By class, why its tasks cannot be counted."""
+        return {name: told for source in self._sources.values() for name, told in source.refusals().items()}
+
     def heard_at(self) -> dict[str, Instant]:
         """By class, when its tasks were last counted."""
         return {name: at for source in self._sources.values() for name, at in source.heard_at().items()}

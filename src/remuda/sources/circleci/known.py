@@ -21,6 +21,8 @@ class Trouble:
     error: str
     since: float
     told_at: float
+    #: what CircleCI itself last refused it with; empty while it was not asked at all
+    refusal: str = ""
 
 
 @dataclass(slots=True)

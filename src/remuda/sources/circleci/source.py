@@ -191,6 +191,15 @@ class CircleCI:
                 told[name] = f"not asked since {write_instant(known.good_at)}: {self._held(name, now)}"
         return told
 
+    def refusals(self) -> dict[str, str]:
+        """By class, why its tasks cannot be counted: the same words for as long as the answer is the same."""
+        return {
+            name: known.troubles[call].refusal
+            for name, known in self._classes.items()
+            for call in reversed(COUNTS)
+            if call in known.troubles and known.troubles[call].refusal
+        }
+
     def heard_at(self) -> dict[str, Instant]:
         """By class, when its tasks were last counted."""
         return {name: known.good_at for name, known in self._classes.items() if known.good_at is not None}
@@ -329,12 +338,13 @@ class CircleCI:
 
     def _note_failed(self, call: str, known: Known, error: CircleError) -> None:
         now = self._clock.monotonic()
+        refusal = "" if error.outcome == "held" else str(error)
         trouble = known.troubles.get(call)
         if trouble is not None:
-            trouble.error = str(error)
+            trouble.error, trouble.refusal = str(error), refusal or trouble.refusal
             return
         is_first = not any(name in known.troubles for name in (COUNTS if call in COUNTS else (call,)))
-        known.troubles[call] = Trouble(str(error), now, now)
+        known.troubles[call] = Trouble(str(error), now, now, refusal)
         self._log.error(_FAILED[call], **{"class": known.name, "error": str(error)})
         if is_first:
             self._wake()
