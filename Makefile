@@ -6,6 +6,8 @@ BIN := .venv/bin
 READY := .venv/.ready
 JOBS ?= 2
 SEED ?= 1
+MACHINES ?= 100000
+CLUSTERS ?= 200
 # Compiled files are kept: compiling the tests anew takes longer than running the quick ones.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -43,10 +45,13 @@ bench: $(READY)  ## one table of measured speeds
 sim: $(READY)  ## the seeded histories; one of them again with SEED=…
 	$(BIN)/python -m pytest -n $(JOBS) tests/sim
 	$(BIN)/remuda simulate pools --seed $(SEED)
+	$(BIN)/remuda simulate fleet --seed $(SEED)
 
-soak: $(READY)  ## new seeds, for as long as you like
+soak: $(READY)  ## new seeds and a simulated day of MACHINES, for as long as you like
 	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n $(JOBS) tests/pools tests/rules tests/sim
 	$(BIN)/remuda simulate pools --seed $(SEED)000 --seeds 200
+	$(BIN)/remuda simulate fleet --seed $(SEED)000 --seeds 200
+	$(BIN)/remuda simulate fleet --seed $(SEED) --machines $(MACHINES) --clusters $(CLUSTERS) --hours 24 --faults some -o json
 
 chart: $(READY)  ## the whole Helm chart, in build/charts
 	PATH=$(CURDIR)/$(BIN):$$PATH charts/package

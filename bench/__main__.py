@@ -5,7 +5,7 @@ import platform
 import sys
 import time
 
-from bench import day, decision, idle, jobs, kube, ledger, runners, start
+from bench import capacity, day, decision, fleet, idle, jobs, kube, ledger, rightsize, runners, start
 from bench.table import print_table
 
 ALL = {
@@ -17,6 +17,9 @@ ALL = {
     "day": day.rows,
     "kube": kube.rows,
     "runners": runners.rows,
+    "fleet": fleet.rows,
+    "rightsize": rightsize.rows,
+    "capacity": capacity.rows,
 }
 
 

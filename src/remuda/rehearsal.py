@@ -13,7 +13,7 @@ import msgspec
 from prometheus_client import CollectorRegistry
 
 from remuda.app import Options, read_setup, terms_of
-from remuda.catalog import KINDS
+from remuda.catalog import FOLLOWED
 from remuda.cluster import ClusterObjects, Seat
 from remuda.control.server import SOCKET
 from remuda.errors import BadInput, RemudaError, Unavailable
@@ -57,7 +57,7 @@ async def check_cluster(seat: Seat, clock: Clock, rng: random.Random, *, only_re
             if "list" in rule.verbs and not rule.names and rule not in VMS
         )
     async with Client(seat.access, clock, rng, timeout=_GREETING_S) as client:
-        await check(client, "up", needs, [crd_of(kind) for kind in KINDS], seat.namespace)
+        await check(client, "up", needs, [crd_of(kind) for kind in FOLLOWED], seat.namespace)
         loaded, problems = await read_cluster(client, seat, clock, rng, Log(clock, lambda _: None))
     if problems and not any(item.kind == "RunnerPool" for item in loaded.objects):
         told = "\n".join(str(problem) for problem in problems)

@@ -299,6 +299,18 @@ def test_a_job_was_not_there_before_it_was_submitted(with_job: Path, run: Run) -
     assert "job 1 was not submitted yet at 2020-01-31 13:59:59: that was 2020-01-31 14:00:00" in ran.err
 
 
+def test_a_job_that_was_retried_shows_since_when_it_waits_again(with_job: Path, run: Run) -> None:
+    def state() -> str:
+        shown = run("jobs", "show", "1", "--data-dir", with_job).out
+        return next(line for line in shown.splitlines() if line.startswith("state "))
+
+    assert state().startswith("state      succeeded since 2020-01-31 14:00:50 (")
+    store = SqliteStore(with_job / FILE)
+    asyncio.run(store.write(lambda db: rows.retry(db, 1, NOON + 70 * SECOND)))
+    store.close()
+    assert state().startswith("state      waiting since 2020-01-31 14:01:10 (")
+
+
 @pytest.mark.parametrize("words", ["jobs list", "jobs show 1", "why job 1"])
 def test_a_damaged_job_is_told_as_such(words: str, with_job: Path, run: Run) -> None:
     damage(with_job, "UPDATE jobs SET spec = x'c1'")

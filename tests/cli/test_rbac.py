@@ -1,12 +1,13 @@
 """`remuda rbac`: permissions, for kubectl."""
 
 import json
+from typing import Any
 
 import pytest
 import yaml
 from tests.cli.conftest import Run
 
-from remuda.kube.rbac import cluster_role, role
+from remuda.kube.rbac import NEEDS, cluster_role, role
 
 
 @pytest.mark.parametrize(
@@ -24,12 +25,35 @@ def test_the_command_prints_it_for_kubectl(options: list[str], made: object, run
 
 def test_what_goes_beyond_a_namespace_comes_with_a_cluster_role(run: Run) -> None:
     printed = yaml.safe_load(run("rbac", "diagnose").out)
-    assert printed["items"] == [role("diagnose", "remuda"), cluster_role("diagnose", "remuda")]
+    assert printed["items"] == [
+        role("diagnose", "remuda-diagnose"),
+        cluster_role("diagnose", "remuda-diagnose"),
+    ]
 
 
 def test_what_a_command_can_do_without_is_printed_on_request(run: Run) -> None:
     printed = yaml.safe_load(run("rbac", "diagnose", "--optional").out)
-    assert printed["items"][1] == cluster_role("diagnose", "remuda", optional=True)
+    assert printed["items"][1] == cluster_role("diagnose", "remuda-diagnose", optional=True)
+
+
+def test_a_command_that_needs_nothing_of_a_namespace_is_given_no_empty_role(run: Run) -> None:
+    printed = yaml.safe_load(run("rbac", "capacity").out)
+    assert printed == cluster_role("capacity", "remuda-capacity")
+    made = yaml.safe_load(run("rbac", "capacity", "render").out)
+    assert made == cluster_role("capacity render", "remuda-capacity-render")
+
+
+def test_no_command_s_role_takes_the_place_of_the_controller_s(run: Run) -> None:
+    names = [
+        each["metadata"]["name"]
+        for command in NEEDS
+        for each in _items(yaml.safe_load(run("rbac", *command.split()).out))
+    ]
+    assert names.count("remuda") == 1
+
+
+def _items(printed: dict[str, Any]) -> list[dict[str, Any]]:
+    return printed["items"] if printed["kind"] == "List" else [printed]
 
 
 @pytest.mark.parametrize(
@@ -37,12 +61,12 @@ def test_what_a_command_can_do_without_is_printed_on_request(run: Run) -> None:
     [
         pytest.param(
             ["validate"],
-            "validate asks nothing of the Kubernetes API; commands that do: up, diagnose",
+            "validate asks nothing of the Kubernetes API; commands that do: up, diagnose, capacity, capacity rollback, capacity render",
             id="a command that needs nothing",
         ),
         pytest.param(
             ["uq"],
-            "there is no command uq; commands that need permissions: up, diagnose",
+            "there is no command uq; commands that need permissions: up, diagnose, capacity, capacity rollback, capacity render",
             id="a command there is not",
         ),
     ],

@@ -128,9 +128,16 @@ def test_completion_prints_a_script_that_calls_remuda(shell: str, run: Run) -> N
         pytest.param("remuda pools sc", {"scale"}, id="commands of a group"),
         pytest.param("remuda import ", {"provisioner-values"}, id="what can be imported"),
         pytest.param("remuda pools list -o js", {"json"}, id="values of an option"),
-        pytest.param("remuda why ", {"pool", "machine", "job"}, id="values of an argument"),
+        pytest.param("remuda why ", {"pool", "machine", "job", "need"}, id="values of an argument"),
         pytest.param("remuda explain run", {"RunnerPool"}, id="kinds"),
-        pytest.param("remuda schema ", {"RunnerPool", "Ceiling"}, id="kinds of a schema"),
+        pytest.param(
+            "remuda schema ",
+            {"RunnerPool", "Ceiling", "CapacityPolicy", "Inventory", "Demand", "FleetPolicy"},
+            id="kinds of a schema",
+        ),
+        pytest.param(
+            "remuda crds ", {"RunnerPool", "Ceiling", "CapacityPolicy"}, id="kinds that a cluster keeps"
+        ),
     ],
 )
 def test_completion_knows(words: str, found: set[str]) -> None:
@@ -151,6 +158,8 @@ def test_completion_knows(words: str, found: set[str]) -> None:
     [
         pytest.param("remuda pools pause sh", {"shell"}, id="a pool to steer"),
         pytest.param("remuda why pool ", {"shell"}, id="a pool to ask about"),
+        pytest.param("remuda submit te", {"test/shell"}, id="a class to submit to"),
+        pytest.param("remuda submit x", set(), id="no class begins so"),
         pytest.param("remuda why machine ", set(), id="machines come and go"),
         pytest.param("remuda pools pause x", set(), id="none begins so"),
     ],

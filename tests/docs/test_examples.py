@@ -18,10 +18,14 @@ from pathlib import Path
 
 import pytest
 
+from remuda.capacity.findings import RULES
 from remuda.output.words import CODES
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["tutorial.md", "pools.md", "jobs.md", "operating.md", "why.md", "circleci.md", "diagnose.md"]
+PAGES = [
+    "tutorial.md", "pools.md", "jobs.md", "operating.md", "why.md", "circleci.md", "diagnose.md", "fleet.md", "rightsize.md",
+    "capacity.md",
+]  # fmt: skip
 DEADLINE_S = 60
 
 
@@ -130,6 +134,11 @@ def test_every_reason_code_is_documented_and_nothing_else() -> None:
     text = (ROOT / "docs" / "why.md").read_text()
     documented = dict(re.findall(r"^\| `([a-z.-]+)` \| (.*) \|$", text, re.MULTILINE))
     assert documented == {code: meaning for code, (meaning, _) in CODES.items()}
+
+
+def test_every_rule_of_an_audit_is_documented_and_nothing_else() -> None:
+    text = (ROOT / "docs" / "capacity.md").read_text().partition("| rule | means |")[2]
+    assert dict(re.findall(r"^\| `([a-z-]+)` \| (.*) \|$", text, re.MULTILINE)) == RULES
 
 
 def test_every_link_between_pages_leads_somewhere() -> None:

@@ -12,7 +12,11 @@ from remuda.catalog import CHECKS, KINDS
 from remuda.objects.crds import crd_of
 from remuda.objects.load import load_text
 
-EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.yaml"))
+#: what a cluster keeps; the examples of a fleet are for files alone
+EXAMPLES = sorted(
+    path for path in (Path(__file__).parents[2] / "examples").glob("*.yaml") if not path.match("fleet-*")
+)
+PLURALS = {kind.name: kind.plural for kind in KINDS}
 
 
 def pool(**spec: Any) -> dict[str, Any]:
@@ -31,6 +35,16 @@ def ceiling(*members: dict[str, Any], **spec: Any) -> dict[str, Any]:
         "apiVersion": "remuda.dev/v1alpha1",
         "kind": "Ceiling",
         "metadata": {"name": "roof"},
+        "spec": body,
+    }
+
+
+def policy(**spec: Any) -> dict[str, Any]:
+    body = {"label": "kvm", "ceiling": 4, "nodes": {"primary": {"example.com/kvm": "true"}}, **spec}
+    return {
+        "apiVersion": "remuda.dev/v1alpha1",
+        "kind": "CapacityPolicy",
+        "metadata": {"name": "kvm"},
         "spec": body,
     }
 
@@ -56,7 +70,7 @@ def defined(cluster: Cluster) -> Cluster:
 
 def refused(server: Cluster, namespace: str, body: dict[str, Any]) -> str | None:
     """What the server says against an object, or None."""
-    plural = {"RunnerPool": "runnerpools", "Ceiling": "ceilings"}[body["kind"]]
+    plural = PLURALS[body["kind"]]
     answer = server.request(
         "POST",
         f"/apis/remuda.dev/v1alpha1/namespaces/{namespace}/{plural}?dryRun=All&fieldValidation=Strict",
@@ -71,7 +85,7 @@ def test_an_example_is_accepted_as_it_is(defined: Cluster, namespace: str, examp
     for body in yaml.safe_load_all(example.read_text()):
         assert refused(defined, namespace, body) is None
         # And what the server gives back reads the same in a file.
-        plural = {"RunnerPool": "runnerpools", "Ceiling": "ceilings"}[body["kind"]]
+        plural = PLURALS[body["kind"]]
         kept = defined.request("POST", f"/apis/remuda.dev/v1alpha1/namespaces/{namespace}/{plural}", body)
         loaded = load_text(kept.text, "server", KINDS)
         fresh = load_text(json.dumps(body), "file", KINDS)
@@ -101,6 +115,12 @@ def test_an_example_is_accepted_as_it_is(defined: Cluster, namespace: str, examp
         ),
         pytest.param(ceiling({"name": "a"}, {"name": "a"}), id="a member twice"),
         pytest.param(ceiling({"name": "a", "weight": 0}), id="no weight"),
+        pytest.param(policy(nodes={"primary": {}}), id="every node is primary"),
+        pytest.param(policy(nodes={}), id="no primary nodes"),
+        pytest.param(policy(owners=[{"name": "a", "guaranteed": 5}]), id="guarantees above the ceiling"),
+        pytest.param(policy(sets=[{"name": "a", "max": 1}, {"name": "a", "max": 2}]), id="a set twice"),
+        pytest.param(policy(envelopes=[{"name": "a", "requests": {"memory": "8GB "}}]), id="no quantity"),
+        pytest.param(policy(evidence={"date": "yesterday", "fitted": 1}), id="no date"),
     ],
 )
 def test_what_a_file_may_not_say_the_server_refuses_too(
@@ -130,6 +150,27 @@ def test_what_a_file_may_not_say_the_server_refuses_too(
         pytest.param(ceiling(), id="a ceiling without members"),
         pytest.param(
             ceiling({"name": "a", "guaranteed": 2, "priority": -1, "weight": 3}), id="a ceiling with members"
+        ),
+        pytest.param(policy(), id="a small policy"),
+        pytest.param(
+            policy(
+                owners=[{"name": "a", "guaranteed": 1, "lanes": ["x/y"]}, {"name": "b", "guaranteed": 3}],
+                envelopes=[{"name": "big", "requests": {"cpu": 4, "ephemeral-storage": "24Gi"}}],
+                sets=[{"name": "x/y", "max": 2, "envelope": "big"}],
+                evidence={"date": "2026-11-16", "fitted": 4, "maxAge": "30d"},
+                nodes={
+                    "primary": {"example.com/kvm": "true"},
+                    "overflow": [
+                        {
+                            "node": "sting",
+                            "envelopes": ["big"],
+                            "admitted": {"who": "ada", "why": "it fits", "when": "2026-11-16"},
+                            "rollbacks": [{"lane": "x/y", "patch": {"spec": {"template": {"a": 1}}}}],
+                        }
+                    ],
+                },
+            ),
+            id="a policy with all there is",
         ),
     ],
 )

@@ -16,6 +16,7 @@ from remuda.output.words import CODES, demand, number, pool_lines, sentence
 from remuda.pools.decide import decide
 
 SOURCE = Path(__file__).parents[2] / "src" / "remuda"
+POOL_CODES = [code for code in CODES if code.startswith(("pool.", "machine."))]
 _CODE = re.compile(r"(pool|machine)\.[a-z]+(-[a-z]+)*")
 #: a dash in the place of a term
 _DASH = re.compile(r"(?<![^\s(])-(?![^\s,:;)])")
@@ -42,7 +43,7 @@ def told() -> dict[str, list[Reason]]:
 
 
 def test_every_code_that_decide_gives_has_a_sentence_and_every_sentence_is_given() -> None:
-    assert sorted(told()) == sorted(CODES)
+    assert sorted(told()) == sorted(POOL_CODES)
 
 
 def test_every_code_written_in_the_source_is_in_the_list() -> None:
@@ -60,7 +61,7 @@ def test_every_end_of_a_machine_has_a_sentence() -> None:
     assert {f"machine.{end}" for end in ENDS} <= set(CODES)
 
 
-@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize("code", POOL_CODES)
 def test_a_sentence_names_its_subject_and_has_a_number_wherever_one_belongs(code: str) -> None:
     for reason in told()[code]:
         text = sentence(reason)

@@ -2,7 +2,7 @@
 
 import click
 
-from remuda.catalog import KINDS, load
+from remuda.catalog import EVERY_KIND, KINDS, load_any
 from remuda.control.command import Command, Session, pass_session
 from remuda.errors import BadInput
 from remuda.objects.crds import crd_of
@@ -14,6 +14,11 @@ from remuda.output.show import Report, Table
 
 
 def _complete_kinds(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    del context, parameter
+    return [kind.name for kind in EVERY_KIND if kind.name.lower().startswith(begun.lower())]
+
+
+def _complete_crds(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
     del context, parameter
     return [kind.name for kind in KINDS if kind.name.lower().startswith(begun.lower())]
 
@@ -27,7 +32,7 @@ def validate(session: Session, files: tuple[str, ...]) -> None:
 
     FILES are YAML or JSON files, directories of them, or - for standard input. Nothing is started or changed.
     """
-    loaded = load(files)
+    loaded = load_any(files)
     if loaded.problems and session.form == "table":
         raise BadInput("\n".join(str(problem) for problem in loaded.problems))
     table = Table(
@@ -59,7 +64,7 @@ def explain(session: Session, what: str, recursive: bool) -> None:
 
     For example: remuda explain RunnerPool.spec.schedules
     """
-    found = explain_path(KINDS, what)
+    found = explain_path(EVERY_KIND, what)
     session.show(Report(found, lines=(words(found, recursive=recursive).rstrip(),)))
 
 
@@ -73,11 +78,11 @@ def schema(session: Session, kind: str) -> None:
     It comes from the same types that files are read with.
     """
     session.form = "yaml" if session.form == "yaml" else "json"
-    session.show(Report(schema_of(find_kind(KINDS, kind))))
+    session.show(Report(schema_of(find_kind(EVERY_KIND, kind))))
 
 
 @click.command(cls=Command)
-@click.argument("kinds", nargs=-1, metavar="[KIND…]", shell_complete=_complete_kinds)
+@click.argument("kinds", nargs=-1, metavar="[KIND…]", shell_complete=_complete_crds)
 @pass_session
 def crds(session: Session, kinds: tuple[str, ...]) -> None:
     """

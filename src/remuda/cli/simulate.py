@@ -1,7 +1,8 @@
 """`remuda simulate`: the same judgement against a simulated world."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -11,6 +12,9 @@ from remuda.errors import InvariantError
 from remuda.output.show import Report, Table
 
 if TYPE_CHECKING:
+    from remuda.sim.fleet_scenario import Level, Request
+    from remuda.sim.fleet_shard import Decide
+    from remuda.sim.fleet_summary import FleetSummary
     from remuda.sim.history import Summary
 
 
@@ -89,6 +93,122 @@ def runners(session: Session, seed: int, seeds: int) -> None:
         return simulate_runners(hostile_runners(number), number)
 
     _live_through(session, history, range(seed, seed + seeds), "runners")
+
+
+@simulate.command()
+@_seeds
+@click.option(
+    "--machines", type=click.IntRange(20, 1_000_000), default=200, show_default=True, help="Machines."
+)
+@click.option("--clusters", type=click.IntRange(1, 20_000), default=4, show_default=True, help="Clusters.")
+@click.option(
+    "--hours",
+    type=click.FloatRange(0.05, 8_784.0),
+    default=0.5,
+    show_default=True,
+    help="How long demand moves and things go wrong, before all must come to rest.",
+)
+@click.option(
+    "--faults",
+    type=click.Choice(["none", "some", "hostile"]),
+    default="hostile",
+    show_default=True,
+    help="How much goes wrong.",
+)
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path, dir_okay=False, writable=True),
+    help="Draw supply, demand, cost and churn over time into a file.",
+)
+@pass_session
+def fleet(
+    session: Session,
+    seed: int,
+    seeds: int,
+    machines: int,
+    clusters: int,
+    hours: float,
+    faults: "Level",
+    html: Path | None,
+) -> None:
+    """
+    A fleet of machines for many clusters, with providers that fail.
+
+    Machines are late, fail or are taken away, calls and lists are lost, late or come twice, clusters fall silent, and
+    the shard dies in the middle of its plans. No machine serves two clusters, nothing is drained for an equal or lower
+    priority, no limit is exceeded, no gang is started in vain, and in the end all is served that can be and nothing
+    moves any more. A broken rule ends it with exit code 1 and the command that shows it again.
+    """
+    from remuda.fleet.commands import need_numpy
+
+    need_numpy()
+    from remuda.fleet.decide import decide
+    from remuda.sim.fleet_scenario import Request
+
+    requests = [Request(number, machines, clusters, hours, faults) for number in range(seed, seed + seeds)]
+    session.show(_fleet_report(live_through_fleets(session, requests, html, decide)))
+
+
+def live_through_fleets(
+    session: Session, requests: "Sequence[Request]", html: Path | None, decide: "Decide"
+) -> "list[FleetSummary]":
+    """Go through histories of fleets up to the first that breaks a rule, and draw each into the same file."""
+    from remuda.sim.fleet_history import FleetHistory
+    from remuda.sim.fleet_plot import page
+
+    shows = sys.stderr.isatty() and not session.quiet
+    found = []
+    for request in requests:
+
+        def tell(how_far: str, seed: int = request.seed) -> None:
+            if shows:
+                click.echo(f"\r\x1b[Kseed {seed}: {how_far}", err=True, nl=False)
+
+        try:
+            history = FleetHistory(request, decide)
+            summary = history.live(tell)
+        except InvariantError as error:
+            tell("a rule is broken\n")
+            click.echo(f"{error}\nto see it again: remuda simulate fleet {request.words()}", err=True)
+            raise click.exceptions.Exit(1) from None
+        found.append(summary)
+        if html is not None:
+            html.write_text(page(summary, history.meter.points), encoding="utf-8")
+    if shows:
+        click.echo("\r\x1b[K", err=True, nl=False)
+    return found
+
+
+def _fleet_report(found: "list[FleetSummary]") -> Report:
+    """One history is told as itself, several as a list."""
+    headings = (
+        "SEED",
+        "BIND P50",
+        "BIND P99",
+        "COST/H",
+        "× BOUND",
+        "CHURN",
+        "UNMET",
+        "RESTARTS",
+        "FAULTS",
+        "DIGEST",
+    )
+    rows = tuple(
+        (
+            str(summary.seed),
+            f"{summary.bind_p50_s:.1f}s",
+            f"{summary.bind_p99_s:.1f}s",
+            f"${summary.cost_per_hour:,.2f}",
+            f"{summary.cost_ratio:.2f}",
+            f"{summary.churn:.2f}",
+            f"{summary.needs_unmet}/{summary.needs}",
+            str(summary.restarts),
+            f"{sum(summary.faults.values()):,}",
+            summary.digest[:12],
+        )
+        for summary in found
+    )
+    return Report(found[0] if len(found) == 1 else found, (Table(headings, rows),))
 
 
 def _live_through(session: Session, history: Callable[[int], "Summary"], seeds: range, command: str) -> None:

@@ -35,7 +35,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "pools": ("remuda.pools.commands", "pools", "Look at pools and steer them."),
     "machines": ("remuda.pools.commands", "machines", "Look at machines."),
     "top": ("remuda.pools.commands", "top", "A live view of pools, machines, jobs and decisions."),
-    "why": ("remuda.pools.questions", "why", "Why a pool, a machine or a job is as it is."),
+    "why": ("remuda.cli.why", "why", "Why a pool, a machine, a job or a need is as it is."),
     "diagnose": (
         "remuda.cli.diagnose",
         "diagnose",
@@ -43,6 +43,17 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     ),
     "replay": ("remuda.pools.questions", "replay", "What today's rules would have decided differently."),
     "loops": ("remuda.cli.loops", "loops", "Look at loops, pause and resume them."),
+    "fleet": ("remuda.fleet.commands", "fleet", "Decide which machine serves which cluster, and measure it."),
+    "capacity": (
+        "remuda.capacity.commands",
+        "capacity",
+        "Audit, plan and guard what runner scale sets that share a label take together.",
+    ),
+    "rightsize": (
+        "remuda.rightsize.commands",
+        "rightsize",
+        "The size each workload really needs, from what it used.",
+    ),
     "validate": ("remuda.cli.objects", "validate", "Check files and report every problem at once."),
     "explain": ("remuda.cli.objects", "explain", "The fields of a kind of object, as kubectl explain."),
     "schema": ("remuda.cli.objects", "schema", "The JSON Schema of a kind of object, for editors."),

@@ -46,12 +46,13 @@ class Taint(Struct, frozen=True):
 
 
 class Toleration(Struct, frozen=True):
-    """What lets a pod onto a tainted node nevertheless."""
+    """What lets a pod onto a tainted node nevertheless, for ever or, once it is there, for so many seconds."""
 
     key: str = ""
     operator: str = ""
     value: str = ""
     effect: str = ""
+    seconds: int | None = field(name="tolerationSeconds", default=None)
 
     def covers(self, taint: Taint) -> bool:
         """Whether it is about this taint."""

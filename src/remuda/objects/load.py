@@ -8,7 +8,7 @@ that are whole come back beside them. Whoever applies them does so only when the
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NoReturn, Self, TypeAlias
@@ -68,6 +68,8 @@ class Loaded:
 
     objects: Objects
     problems: tuple[Problem, ...]
+    #: the objects with those of which some fields could not be read, for who can go on without these
+    readable: Objects = field(default_factory=Objects)
 
 
 def load_files(
@@ -133,7 +135,7 @@ def _load(sources: Iterable[_Source], kinds: Kinds, checks: Iterable[Check]) -> 
         last = max(loading.problems)
         words = f"these are the first {MAX_PROBLEMS:,} problems: the rest was not read"
         loading.problems.add(Problem(last.file, last.line, last.column, "", words))
-    return Loaded(loading.objects(), tuple(sorted(loading.problems)))
+    return Loaded(loading.objects(), tuple(sorted(loading.problems)), loading.readable())
 
 
 _Steps: TypeAlias = tuple[str | int, ...]

@@ -99,20 +99,27 @@ def decode(content: bytes) -> str:
         raise Refused("is not UTF-8 text", *_place(before, len(before))) from None
 
 
-def parse(text: str, file: str, report: Callable[[Problem], None]) -> Iterator[Node]:
+def parse(
+    text: str,
+    file: str,
+    report: Callable[[Problem], None],
+    *,
+    most_bytes: int = MAX_BYTES,
+    most_nodes: int = MAX_NODES,
+) -> Iterator[Node]:
     """
     Yield the root node of each document that is not empty.
 
     What spoils one value is reported and reading goes on; what spoils the rest raises `Refused`.
     """
-    size = len(text) if len(text) > MAX_BYTES else len(text.encode("utf-8", "replace"))
-    if size > MAX_BYTES:
+    size = len(text) if len(text) > most_bytes else len(text.encode("utf-8", "replace"))
+    if size > most_bytes:
         raise Refused(_too_large(size))
     bad = _NOT_ALLOWED.search(text)
     if bad:
         words = f"the character U+{ord(bad[0]):04X} is not allowed: in text, write it as an escape in double quotes"
         raise Refused(words, *_place(text, bad.start()))
-    builder = _Builder(file, report)
+    builder = _Builder(file, report, most_nodes)
     try:
         for event in yaml.parse(text, Loader=_LOADER):
             root = builder.take(event)
@@ -144,9 +151,10 @@ class _Made:
 class _Builder:
     """Takes events one by one; `_open` is the way from the root to where the next node belongs."""
 
-    def __init__(self, file: str, report: Callable[[Problem], None]) -> None:
+    def __init__(self, file: str, report: Callable[[Problem], None], most: int) -> None:
         self._file = file
         self._report = report
+        self._most = most
         self._open: list[_Made] = []
         self._anchors: dict[str, _Made] = {}
         self._count = 0
@@ -216,9 +224,9 @@ class _Builder:
 
     def _grow(self, weight: int, event: yaml.Event) -> None:
         self._count += weight
-        if self._count > MAX_NODES:
+        if self._count > self._most:
             raise Refused(
-                f"holds more than {MAX_NODES:,} values, those that aliases repeat included", *_at(event)
+                f"holds more than {self._most:,} values, those that aliases repeat included", *_at(event)
             )
 
     def _attach(self, made: _Made) -> Node | None:

@@ -9,7 +9,9 @@ from collections.abc import Mapping
 
 from remuda.model.plans import Reason, Term
 from remuda.model.times import write_duration
-from remuda.output.moments import clock_time
+from remuda.model.units import PINNED
+from remuda.output.fleet_codes import FLEET_ASIDES, FLEET_CODES
+from remuda.output.moments import age, clock_time
 
 #: code → (what it means, the sentence with the reason's terms in it)
 CODES: Mapping[str, tuple[str, str]] = {
@@ -148,12 +150,13 @@ CODES: Mapping[str, tuple[str, str]] = {
     "machine.lost": ("Removed: it is gone since the host was restarted.", "is removed: it is gone: {detail}"),
     "machine.vanished": ("Forgotten: its provider no longer knows it.", "is forgotten: {detail}"),
     "machine.failed": ("Removed: its provider says that it failed.", "is removed: it failed: {detail}"),
+    **FLEET_CODES,
 }
 
 
 def sentence(reason: Reason) -> str:
     """The reason in words, beginning with its subject's name."""
-    name = reason.subject.partition("/")[2]
+    name = reason.subject.partition("/")[2] or reason.subject
     known = CODES.get(reason.code)
     if known is None:
         terms = ", ".join(
@@ -178,9 +181,10 @@ class _Word(str):
 
 #: what is said only where a term has something to say: its name in a sentence, the term, the words
 _ASIDES = (
-    ("because", "failure", ": {}"),
-    ("beside", "others", ", where others hold {}"),
-    ("with_job", "job", ", and its job {} with it"),
+    ("because", "failure", ": {failure}"),
+    ("beside", "others", ", where others hold {others}"),
+    ("with_job", "job", ", and its job {job} with it"),
+    *FLEET_ASIDES,
 )
 
 
@@ -191,24 +195,49 @@ class _Told(dict[str, _Word]):
         told = {name: _Word(_told(name, value)) for name, value in terms.items()}
         if "unclaimed" in terms:
             told["demand"] = _Word(demand(terms))
-        for name, term, words in _ASIDES:
-            told[name] = _Word(words.format(terms[term]) if terms.get(term) else "")
         super().__init__(told)
+        for name, term, words in _ASIDES:
+            self[name] = _Word(words.format_map(self) if terms.get(term) else "")
 
     def __missing__(self, name: str) -> _Word:
         return _Word("-")
 
 
+#: terms of a fleet that are sums of micro-dollars
+_SUMS = frozenset({"cap", "cost", "left", "price", "spent"})
+_DURATIONS = frozenset({"grace", "hold", "timeout"})
+
+
 def _told(name: str, value: Term) -> str:
     if value is None or value == "":
         return "-"
-    if isinstance(value, int) and name == "retry_at":
+    if isinstance(value, int) and name in {"retry_at", "until"}:
         return clock_time(value, value)  # minutes from when it is told
     if isinstance(value, int) and name.endswith(("_at", "_since")):
         return clock_time(value, 0)  # with its date
-    if isinstance(value, int) and name == "timeout":
+    if isinstance(value, int) and name in _DURATIONS:
         return write_duration(value)
+    if isinstance(value, int) and name == "idle_for":
+        return age(value)
+    if isinstance(value, int) and name in _SUMS:
+        return _sum(name, value)
     return str(value)
+
+
+def _sum(name: str, micros: int) -> str:
+    """A sum as it stands in a sentence; what something costs is by the hour."""
+    if name != "cost":
+        return dollars(micros)
+    return "a cost that nothing outweighs" if micros >= PINNED else f"{dollars(micros)} an hour"
+
+
+def dollars(micros: int) -> str:
+    """A sum of micro-dollars: `$0.34`, `$1,250.00`, `$0.0035`; what nothing outweighs is `pinned`."""
+    if micros >= PINNED:
+        return "pinned"
+    whole, part = divmod(abs(micros), 1_000_000)
+    cents = f"{part:06}".rstrip("0").ljust(2, "0")
+    return f"{'-' if micros < 0 else ''}${whole:,}.{cents}"
 
 
 def demand(terms: Mapping[str, Term]) -> int:

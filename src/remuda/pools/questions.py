@@ -10,6 +10,7 @@ from remuda.errors import NotFound, RemudaError
 from remuda.model.jobs import Ahead, Attempt, Job, JobState
 from remuda.output.moments import age, clock_time
 from remuda.output.show import Report, Table
+from remuda.output.steps import step_lines
 from remuda.pools.decide.world import Policy
 from remuda.pools.views import PoolsView
 from remuda.pools.why import Event, Why
@@ -34,25 +35,8 @@ def complete_pools(context: click.Context, parameter: click.Parameter, begun: st
     return [pool.name for pool in found.pools if pool.name.startswith(begun)]
 
 
-@click.command(cls=Command)
-@click.argument("kind", type=click.Choice(["pool", "machine", "job"]))
-@click.argument("name", shell_complete=complete_pools)
-@click.option(
-    "--at", metavar="TIME", help="At another time, as 14:05:00 or with its date, or how long ago: 10m."
-)
-@click.option("--history", is_flag=True, help="Also what came before.")
-@pass_session
-def why(session: Session, kind: str, name: str, at: str | None, history: bool) -> None:
-    """
-    Why a pool, a machine or a job is as it is.
-
-    \b
-    remuda why pool shell
-    remuda why pool shell --at 10m
-    remuda why pool shell --at 2026-01-31T14:05:00Z
-    remuda why machine shell-7
-    remuda why job 12
-    """
+def answer_why(session: Session, kind: str, name: str, at: str | None, *, history: bool) -> None:
+    """Show why a pool, a machine or a job is as it is, or was at a time."""
     instant = None if at is None else session.instant(at, 0)
     if kind == "job":
         _why_job(session, name, instant)
@@ -257,12 +241,7 @@ def _why_tables(session: Session, answer: Why, events: tuple[Event, ...]) -> tup
 
 def told_lines(session: Session, answer: Why) -> list[str]:
     """An answer for a person: its headline, and the arithmetic behind it."""
-    lines = [_headline(session, answer, "   ")]
-    width = max((len(step.text) for step in answer.steps), default=0)
-    lines += [
-        f"  {step.label:<9} {step.text:<{min(width, 60)}}   {step.remark}".rstrip() for step in answer.steps
-    ]
-    return lines
+    return [_headline(session, answer, "   "), *step_lines(answer.steps)]
 
 
 def _history(session: Session, events: tuple[Event, ...]) -> list[str]:

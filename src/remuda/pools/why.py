@@ -10,9 +10,11 @@ from remuda.errors import NotFound
 from remuda.ledger.history import Done, Line, operation, operations_on, story
 from remuda.ledger.record import unpack
 from remuda.ledger.store import DamagedRow
+from remuda.model.machines import Machine
 from remuda.model.needs import Need
 from remuda.model.plans import Reason, Term
 from remuda.model.times import Instant
+from remuda.output.steps import Step
 from remuda.output.words import demand, number, pool_lines, sentence
 from remuda.pools.controller import LOOP
 from remuda.pools.decide import decide
@@ -24,14 +26,6 @@ from remuda.pools.views import PoolCycle, last_cycle
 _FAR_BACK = 1_000
 #: members of a ceiling that are named one by one
 _MOST_HOLDERS = 3
-
-
-class Step(Struct, frozen=True):
-    """A line of an answer: a label, what holds, and a remark."""
-
-    label: str
-    text: str
-    remark: str = ""
 
 
 class Event(Struct, frozen=True):
@@ -175,15 +169,23 @@ def _event(line: Line) -> Event:
 
 def why_machine(db: sqlite3.Connection, name: str, at: Instant) -> Why:
     """Why a machine was made, and why it went or is still there."""
-    made = _creation(db, name)
-    events = [_operation_event(item) for item in operations_on(db, name, at)]
-    if made is not None and made.started_at <= at:
-        events.insert(0, _operation_event(made, name))
-    if not events:
-        raise NotFound(f"nothing is recorded of a machine {name} by then")
     cycle = last_cycle(db, at)
     machines = {m.name: m for seen in cycle.snapshot.pools for m in seen.machines} if cycle else {}
     machine = machines.get(name)
+    made = _creation(db, name)
+    events = [_operation_event(item) for item in operations_on(db, name, at)]
+    if machine is not None:
+        # Names are used again.
+        events = [
+            structs.replace(event, text=f"{event.text} (an earlier machine of this name)")
+            if event.at < machine.created_at
+            else event
+            for event in events
+        ]
+    if made is not None and made.started_at <= at:
+        events.insert(0, _operation_event(made, name))
+    if not events and machine is None:
+        raise NotFound(f"nothing is recorded of a machine {name} by then")
     if machine is None:
         headline, since = f"{name} is gone", events[-1].at
     else:
@@ -192,13 +194,18 @@ def why_machine(db: sqlite3.Connection, name: str, at: Instant) -> Why:
     return Why(
         subject=f"machine/{name}",
         headline=headline,
-        code=events[-1].code,
+        code=events[-1].code if events else "machine.wanted",
         since=since,
         at=min(at, cycle.last_at) if cycle else at,
         cycles=cycle.count if cycle else 0,
-        steps=_machine_steps(db, made, at),
+        steps=_machine_steps(db, made, at) or (() if machine is None else (_of_its_pool(machine),)),
         history=tuple(events),
     )
+
+
+def _of_its_pool(machine: Machine) -> Step:
+    """Where to ask on: a VM's name does not tell which order it was made for."""
+    return Step("pool", machine.pool, f"why it has as many: remuda why pool {machine.pool}")
 
 
 def _creation(db: sqlite3.Connection, name: str) -> Done | None:

@@ -1,0 +1,202 @@
+"""
+The demand of all clusters as columns: one row per need.
+
+A cluster tells its whole demand at once (a roll-up), or changes counts of what it told. Like a fleet, demand is
+changed by one writer between decisions.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from remuda.fleet.columns import Fleet
+from remuda.fleet.profiles import Profiles
+from remuda.model.units import Need
+
+Ints = NDArray[np.int64]
+
+
+class Size(Struct, frozen=True):
+    """How much a cluster asks for: rows, and the sum of each resource."""
+
+    rows: int
+    resources: dict[str, int]
+
+    def is_under(self, percent: int, other: "Size") -> bool:
+        """True when it has less than so many percent of the other's rows, or of any resource."""
+        if self.rows * 100 < other.rows * percent:
+            return True
+        return any(
+            self.resources.get(name, 0) * 100 < amount * percent
+            for name, amount in other.resources.items()
+            if amount
+        )
+
+
+class Held(Struct, frozen=True):
+    """A roll-up that is not believed yet, because it asks for so much less than the last."""
+
+    needs: tuple[Need, ...]
+    size: Size
+    accepted: Size
+    #: how many in a row have said about this
+    agreeing: int
+
+
+class Demand:
+    """
+    The needs of every cluster, with what was told and is not believed yet.
+
+    It belongs to a `Fleet`, whose names and kinds it shares.
+    """
+
+    def __init__(self, fleet: Fleet) -> None:
+        self.names = fleet.names
+        self.profiles = Profiles(fleet.kinds)
+        self.revision = 0
+        #: need number of each row
+        self.code = np.zeros(0, np.int32)
+        self.cluster = np.zeros(0, np.int32)
+        self.profile = np.zeros(0, np.int32)
+        #: units; for a need told as a sum, 1
+        self.count = np.zeros(0, np.int64)
+        self.priority = np.zeros(0, np.int32)
+        self.arrival = np.zeros(0, np.int64)
+        self.interruption_penalty = np.zeros(0, np.int64)
+        self.reclamation_penalty = np.zeros(0, np.int64)
+        #: resource → amount, of the needs that are told as a sum, by need number
+        self.totals: dict[int, dict[str, int]] = {}
+        #: clusters that told their demand since this was made, by number, with how much they asked for
+        self.heard: dict[int, Size] = {}
+        #: what is not believed yet, by cluster
+        self.held: dict[int, Held] = {}
+        self._row_of = np.zeros(0, np.int32)
+        self._row_at = (-1, -1)
+
+    def __len__(self) -> int:
+        return len(self.code)
+
+    def tell(self, cluster: str, needs: Sequence[Need]) -> None:
+        """Replace a cluster's whole demand. `intake` and `rollups` check what comes from outside before it comes here."""
+        number = self.names.cluster(cluster)
+        self._splice(np.array([number], np.int32), needs)
+        self.heard[number] = size_of(needs)
+        self.held.pop(number, None)
+
+    def tell_all(self, needs: Mapping[str, Sequence[Need]]) -> None:
+        """Replace the demand of several clusters at once."""
+        numbers = np.array([self.names.cluster(cluster) for cluster in needs], np.int32)
+        self._splice(numbers, [need for told in needs.values() for need in told])
+        for number, told in zip(numbers.tolist(), needs.values(), strict=True):
+            self.heard[number] = size_of(told)
+            self.held.pop(number, None)
+
+    def hold(self, cluster: str, held: Held) -> None:
+        """Keep a roll-up aside; the last one that was believed goes on."""
+        self.held[self.names.cluster(cluster)] = held
+        self.revision += 1
+
+    def forget(self, cluster: str) -> None:
+        """A cluster that is gone: nothing is known of it any more, as if it had never been heard."""
+        number = self.names.known_cluster(cluster)
+        if number < 0:
+            return
+        self._splice(np.array([number], np.int32), ())
+        self.heard.pop(number, None)
+        self.held.pop(number, None)
+
+    def recount(self, rows: Ints, counts: Ints) -> None:
+        """Change how many units some needs ask for."""
+        self.count[rows] = counts
+        self.revision += 1
+
+    def row(self, cluster: str, need: str) -> int:
+        """The row of a need; −1 when nobody asks for it."""
+        number = self.names.known_cluster(cluster)
+        code = self.names.need(number, need) if number >= 0 else -1
+        return int(self.row_of()[code]) if code >= 0 else -1
+
+    def row_of(self) -> NDArray[np.int32]:
+        """For each need number its row, −1 where nobody asks for it any more; the last entry is for −1, no need."""
+        at = (self.revision, len(self.names.needs))
+        if self._row_at != at:
+            self._row_of = np.full(len(self.names.needs) + 1, -1, np.int32)
+            self._row_of[self.code] = np.arange(len(self.code), dtype=np.int32)
+            self._row_at = at
+        return self._row_of
+
+    def replace(self, *, count: Ints, priority: NDArray[np.int32], arrival: Ints) -> None:
+        """Replace these columns of the needs there are, as after a roll-up of every cluster that names the same needs."""
+        self.count[:], self.priority[:], self.arrival[:] = count, priority, arrival
+        self.revision += 1
+
+    def load(
+        self,
+        needs: Sequence[Need],
+        *,
+        of: Ints,
+        code: NDArray[np.int32],
+        cluster: NDArray[np.int32],
+        count: Ints,
+        priority: NDArray[np.int32],
+    ) -> None:
+        """Replace all demand from columns; `needs[of[i]]` says what row i has in common with others."""
+        numbers = np.array([self.profiles.number(need) for need in needs], np.int32)
+        self.code, self.cluster, self.profile = code, cluster, numbers[of]
+        self.count, self.priority = count, priority
+        self.arrival = np.array([need.arrival for need in needs], np.int64)[of]
+        self.interruption_penalty = np.array([need.interruption_penalty for need in needs], np.int64)[of]
+        self.reclamation_penalty = np.array([need.reclamation_penalty for need in needs], np.int64)[of]
+        self.totals = {}
+        rows = np.bincount(cluster, minlength=len(self.names.clusters))
+        sizes = {count: Size(count, {}) for count in np.unique(rows).tolist()}
+        self.heard = {number: sizes[count] for number, count in enumerate(rows.tolist()) if count}
+        self.held = {}
+        self.revision += 1
+
+    def _splice(self, clusters: NDArray[np.int32], needs: Sequence[Need]) -> None:
+        stay = np.flatnonzero(~np.isin(self.cluster, clusters))
+        numbers = [self.names.cluster(need.cluster) for need in needs]
+        codes = [self.names.need(number, need.name) for number, need in zip(numbers, needs, strict=True)]
+        gone = self.code[np.isin(self.cluster, clusters)]
+        for code in gone.tolist():
+            self.totals.pop(code, None)
+        self.totals.update(
+            (code, need.total) for code, need in zip(codes, needs, strict=True) if need.count is None
+        )
+
+        def joined(column: NDArray[np.int32], values: Sequence[int]) -> NDArray[np.int32]:
+            return np.concatenate([column[stay], np.array(values, np.int32)])
+
+        def joined_long(column: Ints, values: Sequence[int]) -> Ints:
+            return np.concatenate([column[stay], np.array(values, np.int64)])
+
+        self.code = joined(self.code, codes)
+        self.cluster = joined(self.cluster, numbers)
+        self.profile = joined(self.profile, [self.profiles.number(need) for need in needs])
+        self.priority = joined(self.priority, [need.priority for need in needs])
+        self.count = joined_long(self.count, [1 if need.count is None else need.count for need in needs])
+        self.arrival = joined_long(self.arrival, [need.arrival for need in needs])
+        self.interruption_penalty = joined_long(
+            self.interruption_penalty, [need.interruption_penalty for need in needs]
+        )
+        self.reclamation_penalty = joined_long(
+            self.reclamation_penalty, [need.reclamation_penalty for need in needs]
+        )
+        self.revision += 1
+
+
+def size_of(needs: Sequence[Need]) -> Size:
+    """How much needs ask for together."""
+    resources: dict[str, int] = {}
+    for need in needs:
+        asked = (
+            need.total
+            if need.count is None
+            else {name: used * need.count for name, used in need.unit.items()}
+        )
+        for name, used in asked.items():
+            resources[name] = resources.get(name, 0) + used
+    return Size(len(needs), dict(sorted(resources.items())))

@@ -1,0 +1,187 @@
+"""
+Inventory, demand and policy from files.
+
+A file that cannot be read as these objects is bad input, with every problem at its place. A record in it whose values
+cannot be believed is refused alone, at its place and by its name, and the rest goes on.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, BinaryIO
+
+from remuda.errors import BadInput
+from remuda.fleet.intake import label_keys, read_machines, read_needs
+from remuda.fleet.objects import (
+    DEMAND,
+    FLEET_POLICY,
+    INVENTORY,
+    cluster_of,
+    machine_records,
+    need_records,
+    path_of,
+)
+from remuda.fleet.policy import Policy
+from remuda.fleet.records import Flaw, read_name
+from remuda.fleet.settings import policy_of
+from remuda.model.shapes import FleetMachine
+from remuda.model.times import Instant
+from remuda.model.units import Need
+from remuda.objects.kinds import Object
+from remuda.objects.load import Loaded, load_files
+from remuda.objects.problems import Problem, path_steps, quoted
+
+_KINDS = (replace(INVENTORY, check=None), replace(DEMAND, check=None), FLEET_POLICY)
+#: a number that YAML knows and nobody can mean, in a record: it is that record's fault alone
+_NO_NUMBER = re.compile(r"(\S+) is (?:no finite|too large a) number")
+_RECORD = re.compile(r"spec\.[a-z]+\[\d+\]")
+_IN_A_RECORD = re.compile(r"spec\.(machines|needs)\[\d+\]\..+")
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What files say, without the records that are refused."""
+
+    machines: tuple[FleetMachine, ...]
+    #: by cluster, in the order of the files
+    needs: dict[str, tuple[Need, ...]]
+    policy: Policy
+    #: what is wrong with records that were refused
+    refused: tuple[Problem, ...]
+    #: what is strange about records that go on
+    notes: tuple[Problem, ...]
+
+    @property
+    def refused_records(self) -> str:
+        """How many records were refused, in words."""
+        places = {
+            (each.file, _RECORD.findall(each.path)[0], each.message.partition(":")[0])
+            for each in self.refused
+        }
+        return f"{len(places):,} record{'s' * (len(places) != 1)}"
+
+
+def read_files(paths: Iterable[str], now: Instant, stdin: BinaryIO | None = None) -> Inputs:
+    """
+    The machines, needs and policy of files, directories or `-`; times may be told as how long before `now`.
+
+    Raises `BadInput` with every problem, a line each.
+    """
+    loaded = load_files(dict.fromkeys(paths), _KINDS, stdin=stdin)
+    mended, problems = _set_apart(loaded)
+    objects = loaded.readable
+    problems += _between(objects)
+    if problems:
+        raise BadInput("\n".join(map(str, sorted(problems))))
+    inventories = [each for each in objects if each.kind == INVENTORY.name]
+    demands = [each for each in objects if each.kind == DEMAND.name]
+    for kind, found in ((INVENTORY, inventories), (DEMAND, demands)):
+        if not found:
+            raise BadInput(f"the files hold no {kind.name}: remuda explain {kind.name}.spec says what one is")
+    places, records = _joined(inventories, mended)
+    machines = read_machines(records, now, lambda index: _told_place(*places[index]))
+    told = [_problem(*places[flaw.index], "machines", flaw) for flaw in machines.flaws]
+    keys = label_keys({machine.shape.key(): machine.shape for machine in machines.accepted}.values())
+    needs = {}
+    for demand in demands:
+        cluster = cluster_of(demand)
+        asked = read_needs(cluster, _mended(demand, need_records(demand), mended), keys=keys, now=now)
+        needs[cluster] = asked.accepted
+        told += [_problem(demand, flaw.index, "needs", flaw) for flaw in asked.flaws]
+    return Inputs(
+        machines.accepted,
+        needs,
+        next((policy_of(each.spec) for each in objects if each.kind == FLEET_POLICY.name), Policy()),
+        tuple(problem for problem, is_refused in told if is_refused),
+        tuple(problem for problem, is_refused in told if not is_refused),
+    )
+
+
+def _between(objects: Iterable[Object[Any]]) -> list[Problem]:
+    """What is wrong between objects: a cluster that tells its demand twice, and more than one policy."""
+    problems = []
+    first: dict[tuple[str, str], Object[Any]] = {}
+    for each in objects:
+        if each.kind == INVENTORY.name:
+            continue
+        name, path = (each.kind, ""), "kind"
+        words = "is a second FleetPolicy: a fleet has one"
+        if each.kind == DEMAND.name:
+            path = "spec.cluster" if each.spec.cluster else "metadata.name"
+            name = (each.kind, cluster_of(each))
+            words = (
+                f"cluster {quoted(cluster_of(each))} tells its demand a second time: a Demand is all of it"
+            )
+            try:
+                read_name(cluster_of(each))
+            except ValueError as error:
+                problems.append(Problem(each.file, *each.place(path), path, str(error)))
+        before = first.setdefault(name, each)
+        if before is not each:
+            there = f"{before.file}:{before.line}"
+            problems.append(Problem(each.file, *each.place(path), path, f"{words}; the first is at {there}"))
+    return problems
+
+
+@dataclass(frozen=True, slots=True)
+class _Mended:
+    """The text of a value that could not be read, to be judged with its record."""
+
+    owner: Object[Any]
+    steps: tuple[str | int, ...]
+    text: str
+
+
+def _set_apart(loaded: Loaded) -> tuple[list[_Mended], list[Problem]]:
+    """The problems that spoil one record only, and the others."""
+    mended, problems = [], []
+    for problem in loaded.problems:
+        number = _NO_NUMBER.fullmatch(problem.message)
+        inside = _IN_A_RECORD.fullmatch(problem.path)
+        owners = [
+            each
+            for each in loaded.readable
+            if each.file == problem.file and each.line <= problem.line and each.kind != FLEET_POLICY.name
+        ]
+        if number and inside and owners:
+            owner = max(owners, key=lambda each: each.line)
+            mended.append(_Mended(owner, path_steps(problem.path)[2:], number[1]))
+        else:
+            problems.append(problem)
+    return mended, problems
+
+
+def _mended(owner: Object[Any], records: list[object], mended: Iterable[_Mended]) -> list[object]:
+    """The records with the texts of what could not be read in their places."""
+    for each in mended:
+        if each.owner is owner:
+            at: Any = records
+            for step in each.steps[:-1]:
+                at = at[step]
+            at[each.steps[-1]] = each.text
+    return records
+
+
+def _joined(
+    inventories: Iterable[Object[Any]], mended: Iterable[_Mended]
+) -> tuple[list[tuple[Object[Any], int]], list[object]]:
+    """The machines of all inventories, and where each is."""
+    places: list[tuple[Object[Any], int]] = []
+    records: list[object] = []
+    for inventory in inventories:
+        mine = _mended(inventory, machine_records(inventory), mended)
+        places += [(inventory, index) for index in range(len(mine))]
+        records += mine
+    return places, records
+
+
+def _told_place(owner: Object[Any], index: int) -> str:
+    return f"{owner.file}:{owner.place(f'spec.machines[{index}]')[0]}"
+
+
+def _problem(owner: Object[Any], index: int, name: str, flaw: Flaw) -> tuple[Problem, bool]:
+    """A flaw at its place, with whose it is; whether the record is refused."""
+    path = path_of(name, index, flaw.field)
+    kind, _, subject = flaw.subject.partition("/")
+    words = f"{kind} {subject}{' is refused' if flaw.refused else ''}: {flaw.message}"
+    return Problem(owner.file, *owner.place(path), path, words), flaw.refused

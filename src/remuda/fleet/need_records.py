@@ -1,0 +1,136 @@
+"""One need from its record, field by field."""
+
+from remuda.fleet.contradictions import contradiction
+from remuda.fleet.records import Record, one_of, read_key, read_name
+from remuda.fleet.scalars import Penalty, read_moment, read_priority, read_whole, shown
+from remuda.model.labels import Operator, Requirement
+from remuda.model.shapes import HIGHEST_AMOUNT
+from remuda.model.times import Instant
+from remuda.model.units import Need, Separation, Spread, Unsatisfiable
+from remuda.objects.problems import child_path
+
+NEED_KEYS = (
+    "name", "count", "total", "unit", "requirements", "priority", "arrival", "same", "topologySpread", "separation",
+    "interruptionPenalty", "reclamationPenalty",
+)  # fmt: skip
+
+#: No need may ask for more units.
+MOST_ASKED = 1_000_000_000
+#: The highest sum of a resource that a need may ask for, a thousand times what one machine may have.
+HIGHEST_TOTAL = HIGHEST_AMOUNT * 1_024
+
+_OPERATORS = {operator.value: operator for operator in Operator}
+_WHEN = {each.value: each for each in Unsatisfiable}
+
+
+def need_of(record: Record, cluster: str, now: Instant) -> Need:
+    """The need that a record tells; worth nothing when the record is refused."""
+    has_total = "total" in record.told
+    need = Need(
+        cluster=cluster,
+        name=record.require("name", read_name, ""),
+        unit=record.amounts("unit", up=True),
+        count=None if has_total else record.take("count", lambda value: read_whole(value, 1, MOST_ASKED), 1),
+        total=record.amounts("total", up=True, most=HIGHEST_TOTAL) if has_total else {},
+        requirements=_requirements(record),
+        priority=record.take("priority", read_priority, 0),
+        arrival=record.take("arrival", lambda value: read_moment(value, now), 0),
+        same=record.take("same", read_key, ""),
+        spread=_spread(record),
+        separation=_separation(record),
+        interruption_penalty=int(record.take("interruptionPenalty", Penalty.parse, Penalty(0))),
+        reclamation_penalty=int(record.take("reclamationPenalty", Penalty.parse, Penalty(0))),
+    )
+    if record.is_good("count", "unit", "total"):
+        _check_size(record, need)
+    return need
+
+
+def _check_size(record: Record, need: Need) -> None:
+    """A need asks for something, in one way."""
+    if need.count is None and "count" in record.told:
+        record.flaw("count", "is there beside total: a need tells one of the two")
+    if not need.unit:
+        words = (
+            "is required: what the largest unit uses"
+            if need.count is None
+            else "is required: what a unit uses"
+        )
+        record.flaw("unit", f"{words}, like {{cpu: 4, memory: 16Gi}}")
+    elif need.count is None:
+        _report_ignored(record, need)
+        if not need.total:
+            record.flaw("total", "is nothing: write the sum, like {cpu: 400, memory: 1600Gi}")
+        for resource, used in need.unit.items():
+            if need.total and need.total.get(resource, 0) < used:
+                words = "is less than the largest unit uses of it"
+                record.flaw(child_path("total", resource), words)
+
+
+def _report_ignored(record: Record, need: Need) -> None:
+    """A sum has no units to lay out, so what is asked of their layout is not kept, and that is told."""
+    words = "is not kept: a need told as a total has no units to count; tell a count"
+    if need.spread is not None:
+        record.flaw("topologySpread", words, refused=False)
+    if need.separation is not None and need.separation.key:
+        record.flaw("separation.key", words, refused=False)
+
+
+def _requirements(record: Record) -> tuple[Requirement, ...]:
+    told = record.told.get("requirements")
+    if told is None:
+        return record.take("requirements", lambda _: (), ())
+    if not isinstance(told, list | tuple):
+        record.flaw("requirements", f"wants a list, found {shown(told)}")
+        return ()
+    found = [_requirement(record, number, each) for number, each in enumerate(told)]
+    good = [requirement for requirement in found if requirement is not None]
+    clash = contradiction(good)
+    if clash and len(good) == len(found):
+        words = " and ".join(str(good[place]) for place in clash)
+        record.flaw(f"requirements[{clash[-1]}]", f"contradicts another: no machine can meet {words}")
+    return tuple(good)
+
+
+def _requirement(record: Record, number: int, told: object) -> Requirement | None:
+    path = f"requirements[{number}]"
+    before = len(record.flaws)
+    part = Record(told, record.index, record.subject, ("key", "operator", "values"), path, record.flaws)
+    key = part.require("key", read_key, "")
+    operator = part.require("operator", one_of(_OPERATORS), Operator.EXISTS)
+    values: tuple[str, ...] = part.take("values", _values, ())
+    if len(record.flaws) > before:
+        return None
+    try:
+        return Requirement(key, operator, values)
+    except ValueError as error:
+        part.flaw("values", str(error))
+        return None
+
+
+def _values(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple):
+        raise ValueError(f"wants a list of texts, found {shown(value)}")  # noqa: TRY004
+    for each in value:
+        if not isinstance(each, str):
+            raise ValueError(f"wants a list of texts, found {shown(each)} in it: put it in quotes")  # noqa: TRY004
+    return tuple(value)
+
+
+def _spread(record: Record) -> Spread | None:
+    part = record.below("topologySpread", ("key", "maxSkew", "whenUnsatisfiable"))
+    if part is None:
+        return None
+    return Spread(
+        part.require("key", read_key, ""),
+        part.take("maxSkew", lambda value: read_whole(value, 1, MOST_ASKED), 1),
+        part.take("whenUnsatisfiable", one_of(_WHEN), Unsatisfiable.DO_NOT_SCHEDULE),
+    )
+
+
+def _separation(record: Record) -> Separation | None:
+    part = record.below("separation", ("most", "key"))
+    if part is None:
+        return None
+    most: int = part.require("most", lambda value: read_whole(value, 1, MOST_ASKED), 1)
+    return Separation(most, part.take("key", read_key, ""))

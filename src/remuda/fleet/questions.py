@@ -1,0 +1,108 @@
+"""`remuda why need`: the answer from files, or from a plan that was printed before."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from remuda.control.command import Session
+from remuda.errors import BadInput, NotFound
+from remuda.fleet.commands import need_numpy
+from remuda.fleet.files import Inputs, read_files
+from remuda.objects.problems import nearest, quoted
+from remuda.output.moments import age, clock_time
+from remuda.output.show import Report, Table
+from remuda.output.steps import Step, step_lines
+
+if TYPE_CHECKING:
+    from remuda.fleet.trial import Trial
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What is needed of an answer that was printed."""
+
+    subject: str
+    headline: str
+    since: int
+    at: int
+    steps: tuple[Step, ...]
+    code: str = ""
+    reason: object = None
+
+
+class _Printed(msgspec.Struct, frozen=True):
+    """What is needed of a plan that was printed."""
+
+    needs: tuple[Answer, ...]
+
+
+def decided(session: Session, files: tuple[str, ...], at: str | None) -> "Trial":
+    """What is decided on files, now or as if it were another time."""
+    need_numpy()
+    from remuda.fleet.trial import try_out  # noqa: PLC0415 - needs NumPy
+
+    now = session.instant(at, session.now())
+    return try_out(read_files(files, now), now)
+
+
+def tell_refused(session: Session, inputs: Inputs) -> None:
+    """Name on stderr what was refused, and what is strange."""
+    for problem in inputs.refused:
+        click.echo(str(problem), err=True)
+    if not session.quiet:
+        for problem in inputs.notes:
+            click.echo(f"note: {problem}", err=True)
+    if inputs.refused:
+        click.echo(f"remuda: {inputs.refused_records} refused; the rest goes on", err=True)
+
+
+def answer_from_files(session: Session, name: str, files: tuple[str, ...], at: str | None) -> None:
+    """Decide on files, and show why a need has what it has."""
+    need_numpy()
+    from remuda.fleet.why import why_need  # noqa: PLC0415
+    from remuda.fleet.wording import need_name  # noqa: PLC0415
+
+    trial = decided(session, files, at)
+    tell_refused(session, trial.inputs)
+    names = {need_name(trial.fleet, code): code for code in trial.needs}
+    if name not in names:
+        raise _unknown(name, [*names])
+    answer = why_need(trial, names[name], changes=True)
+    _show(session, msgspec.convert(msgspec.to_builtins(answer), Answer))
+
+
+def answer_from_plan(session: Session, name: str, file: str) -> None:
+    """Show what a printed plan says of a need."""
+    try:
+        content = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        plan = msgspec.json.decode(content, type=_Printed)
+    except (OSError, ValueError) as error:
+        if isinstance(error, UnicodeDecodeError | msgspec.DecodeError):
+            words = f"is not what remuda fleet plan -o json prints: {error}"
+        else:
+            words = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise BadInput(f"{file}: {words}") from None
+    found = {answer.subject.removeprefix("need/"): answer for answer in plan.needs}
+    if name not in found:
+        raise _unknown(name, [*found])
+    _show(session, found[name])
+
+
+def _unknown(name: str, known: list[str]) -> NotFound:
+    near = nearest(name, known)
+    there = f"did you mean {near}?" if near else f"there is: {', '.join(sorted(known)[:10]) or 'none'}"
+    return NotFound(f"nobody asks for {quoted(name)}, written CLUSTER/NAME; {there}")
+
+
+def _show(session: Session, answer: Answer) -> None:
+    now = session.now()
+    headline = answer.headline
+    if answer.code:
+        headline += f"   since {clock_time(answer.since, now)} ({age(answer.at - answer.since)})"
+    if session.form == "markdown":
+        rows = tuple((step.label, step.text, step.remark) for step in answer.steps)
+        session.show(Report(answer, (Table(("TERM", "VALUE", "REMARK"), rows),), (f"**{headline}**",)))
+        return
+    session.show(Report(answer, lines=(headline, *step_lines(answer.steps))))

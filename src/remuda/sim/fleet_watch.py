@@ -1,0 +1,188 @@
+"""
+The watch over a simulated fleet: told of every change, it raises at the first that must not be.
+
+It keeps its own account of who is a node of which cluster and of which reports were to be believed.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from remuda.errors import InvariantError
+from remuda.fleet import states
+from remuda.fleet.plan import Op, Plan
+from remuda.model.times import MINUTE, SECOND, Instant, write_duration
+from remuda.model.units import Need
+from remuda.sim.fleet_fits import Units
+from remuda.sim.fleet_queue import START, Queue
+from remuda.sim.fleet_rules import RULES, Seen
+from remuda.sim.fleet_shard import Shard
+from remuda.sim.fleet_world import Listing
+
+_AGREEING = 3
+_FLUSH = 512
+
+
+class FleetWatch:
+    """Rules and the trace. The digest is of every change, in order."""
+
+    def __init__(self, queue: Queue, seed: int) -> None:
+        self._queue, self._seed = queue, seed
+        self._trace = hashlib.sha256()
+        self._lines: list[str] = []
+        #: who is a node of which cluster, in truth
+        self.nodes: dict[int, int] = {}
+        #: by cluster what was believed of its reports since the shard started
+        self.told: dict[str, dict[str, Need]] = {}
+        #: how many in a row said next to nothing
+        self._tiny: Counter[str] = Counter()
+        self._preempted: list[tuple[Instant, int]] = []
+        self._reclaimed: dict[int, list[tuple[Instant, int]]] = {}
+        self._units = Units()
+        #: no decision was made since the shard started
+        self._is_new = True
+        self.actions: Counter[str] = Counter()
+        self.rails: Counter[str] = Counter()
+        #: when the engine last said to do something
+        self.busy_at: Instant = queue.now
+
+    @property
+    def digest(self) -> str:
+        """The fingerprint of the whole history."""
+        self._flush()
+        return self._trace.hexdigest()
+
+    def note(self, *words: object) -> None:
+        """Add a line to the history."""
+        self._lines.append(f"{self._queue.now - START} {' '.join(map(str, words))}\n")
+        if len(self._lines) >= _FLUSH:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._trace.update("".join(self._lines).encode())
+        self._lines.clear()
+
+    def broken(self, rule: str, told: str) -> InvariantError:
+        """The error for a broken rule."""
+        at = write_duration((self._queue.now - START) // SECOND * SECOND)
+        return InvariantError(f"seed {self._seed}, step {self._queue.step} at {at}: {rule}: {told}")
+
+    def joined(self, machine: int, cluster: int) -> None:
+        """A machine is a node of one cluster at a time."""
+        other = self.nodes.get(machine)
+        if other is not None:
+            raise self.broken("no machine serves two clusters", f"machine {machine}: {other} and {cluster}")
+        self.nodes[machine] = cluster
+
+    def left(self, machine: int) -> None:
+        """It serves nobody."""
+        self.nodes.pop(machine, None)
+
+    def started(self, shard: Shard) -> None:
+        """Nothing that was heard before is known any more."""
+        self.note("starts", shard.life)
+        self.told.clear()
+        self._tiny.clear()
+        self._is_new = True
+
+    def heard(self, cluster: str, needs: tuple[Need, ...], *, believed: bool) -> None:
+        """A cluster that suddenly needs next to nothing is believed at the third time, and any other at once."""
+        self.note("heard", cluster, len(needs), int(believed))
+        before = self.told.get(cluster)
+        doubtful = before is not None and _dropped(list(before.values()), needs)
+        self._tiny[cluster] = self._tiny[cluster] + 1 if doubtful else 0
+        if doubtful and believed != (self._tiny[cluster] >= _AGREEING):
+            raise self.broken(
+                "a report of little is believed at the third time", f"{cluster}, time {self._tiny[cluster]}"
+            )
+        if before is not None and not doubtful and not believed:
+            raise self.broken("a report of as much as before is believed", cluster)
+        if believed:
+            self._tiny[cluster] = 0
+            self.told[cluster] = {need.name: need for need in needs}
+
+    def listed(self, shard: Shard, listing: Listing) -> None:
+        """What a provider forgets is forgotten, and the rest is believed as it was read."""
+        here = shard.world.of[listing.provider]
+        quiet = (shard.flying[here] == 0) & (shard.touched[here] <= listing.read_at)
+        rows = shard.row[here]
+        absent = listing.state == states.ABSENT
+        if (absent & quiet & (rows >= 0)).any():
+            machine = int(here[absent & quiet & (rows >= 0)][0])
+            raise self.broken("what a provider forgets is forgotten", f"machine {machine} is still there")
+        known = quiet & ~absent
+        if (rows[known] < 0).any() or (shard.fleet.state[rows[known]] != listing.state[known]).any():
+            raise self.broken("a list is believed", f"of provider {listing.provider}")
+
+    def decided(self, shard: Shard, plan: Plan) -> None:
+        """A plan keeps every rule."""
+        if self._is_new:
+            self._recall(shard)
+        for reason in plan.rails:
+            self.rails[reason.code] += 1
+        if not plan.blocks:
+            return
+        self.busy_at = self._queue.now
+        if shard.policy.rails.paused:
+            raise self.broken("nothing is done while paused", f"{len(plan)} actions")
+        for block in plan.blocks:
+            self.actions[block.op.name.lower()] += len(block)
+            machines = shard.machine[block.rows].tolist()
+            self.note("plan", block.op.name, machines, block.needs.tolist())
+        seen = Seen(shard.fleet, plan, shard.policy, self._queue.now, self.told, self._units)
+        for rule, check in RULES.items():
+            for told in check(seen):
+                raise self.broken(rule, told)
+        for rule, told in self._rails(shard, seen):
+            raise self.broken(rule, told)
+
+    def _recall(self, shard: Shard) -> None:
+        """Of what began before a shard started, it must count what still drains."""
+        self._is_new = False
+        fleet, now = shard.fleet, self._queue.now
+        rows = np.flatnonzero((fleet.state == states.DRAINING) & (now - fleet.since < MINUTE)).tolist()
+        began = [(int(fleet.since[row]), int(fleet.cluster[row])) for row in rows]
+        self._preempted = [(at, 1) for at, _ in began]
+        self._reclaimed = {cluster: [(at, 1) for at, own in began if own == cluster] for _, cluster in began}
+
+    def _rails(self, shard: Shard, seen: Seen) -> Iterable[tuple[str, str]]:
+        fleet, rails, now = shard.fleet, shard.policy.rails, self._queue.now
+        preempts = len(seen.acts.get(Op.PREEMPT, ()))
+        if preempts and rails.preempt_percent is not None:
+            self._preempted = [(at, number) for at, number in self._preempted if now - at < MINUTE]
+            self._preempted.append((now, preempts))
+            most = max(1, len(fleet) * rails.preempt_percent // 100)
+            if (minute := sum(number for _, number in self._preempted)) > most:
+                yield "preemptions a minute", f"{minute} of at most {most}"
+        reclaims = Counter(int(fleet.cluster[row]) for row, _, _ in seen.acts.get(Op.RECLAIM, ()))
+        for cluster, number in reclaims.items():
+            name = fleet.names.clusters[cluster]
+            if name not in self.told:
+                yield "nothing is reclaimed from a cluster not heard", name
+            if rails.reclaim_percent is None:
+                continue
+            past = [(at, count) for at, count in self._reclaimed.get(cluster, ()) if now - at < MINUTE]
+            before = sum(count for _, count in past)
+            configured = int(
+                np.count_nonzero((fleet.cluster == cluster) & (fleet.state == states.CONFIGURED))
+            )
+            most = max(1, (configured + before) * rails.reclaim_percent // 100)
+            self._reclaimed[cluster] = [*past, (now, number)]
+            if before + number > most:
+                yield "reclaims a minute", f"{before + number} of at most {most} from {name}"
+
+
+def _dropped(before: Sequence[Need], needs: Sequence[Need]) -> bool:
+    """Whether needs are less than a tenth of those before, counted by rows or by any resource."""
+    was, now = _amounts(before), _amounts(needs)
+    return any(now.get(name, 0) * 10 < amount for name, amount in was.items())
+
+
+def _amounts(needs: Sequence[Need]) -> Counter[str]:
+    sums: Counter[str] = Counter(rows=len(needs))
+    for need in needs:
+        for name, amount in need.unit.items():
+            sums[name] += need.total.get(name, 0) if need.count is None else amount * need.count
+    return sums

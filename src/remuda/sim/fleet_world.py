@@ -1,0 +1,306 @@
+"""
+The truth of a simulated fleet: its machines as columns, and providers that change them in their own time.
+
+A provider takes a call only in the state it is for and with a token newer than any it has seen for the machine, so a
+call that comes late or twice does nothing. What it began ends later, and is only seen in a list.
+"""
+
+import random
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from remuda.fleet import states
+from remuda.fleet.plan import Op
+from remuda.model.shapes import CapacityType, Shape
+from remuda.model.times import MINUTE, SECOND, Instant
+from remuda.sim.fleet_faults import Fault, Faults
+from remuda.sim.fleet_queue import Queue
+from remuda.sim.fleet_scenario import Scenario, Span
+
+#: how long a provider waits for an operation before it calls it failed
+_PATIENCE = 5 * MINUTE
+_IN_MOTION = (states.CREATING, states.CONFIGURING, states.DRAINING, states.DELETING)
+
+
+class Told(Protocol):
+    """Who is told of every change of the truth."""
+
+    def note(self, *words: object) -> None:
+        """Something happened."""
+
+    def joined(self, machine: int, cluster: int) -> None:
+        """A machine became a node of a cluster."""
+
+    def left(self, machine: int) -> None:
+        """A machine is no node of any cluster now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a shard asks a provider to do to a machine."""
+
+    op: Op
+    machine: int
+    token: int
+    #: of the id it is called by
+    generation: int
+    cluster: int = -1
+    need: int = -1
+    priority: int = 0
+    grace: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """All machines of a provider as they were at `read_at`. Equal versions are equal lists."""
+
+    provider: int
+    read_at: Instant
+    version: int
+    state: NDArray[np.int8]
+    shape: NDArray[np.int32]
+    cluster: NDArray[np.int32]
+    need: NDArray[np.int32]
+    priority: NDArray[np.int32]
+    since: NDArray[np.int64]
+    #: how often the id was used for another machine before
+    generation: NDArray[np.int32]
+
+
+class World:
+    """Machines are numbered from 0. A state of `states.ABSENT` is one that the provider does not know."""
+
+    def __init__(self, scenario: Scenario, queue: Queue, faults: Faults, told: Told) -> None:
+        count = len(scenario.machines)
+        self._scenario, self._queue, self._faults, self._told = scenario, queue, faults, told
+        self.dice = random.Random(f"world {scenario.request.seed}")
+        self.shapes: list[Shape] = list(scenario.shapes)
+        self.needs: list[tuple[str, str]] = []
+        self.clusters: list[str] = []
+        self._need_numbers: dict[tuple[str, str], int] = {}
+        self._cluster_numbers: dict[str, int] = {}
+        self.shape = np.array(scenario.machines, np.int32)
+        providers = [scenario.providers.index(shape.provider) for shape in scenario.shapes]
+        self.provider = np.array(providers, np.int8)[self.shape]
+        self.of = [np.flatnonzero(self.provider == number) for number in range(len(scenario.providers))]
+        owned = [
+            shape.capacity_type in {CapacityType.BARE_METAL, CapacityType.RESERVED}
+            for shape in scenario.shapes
+        ]
+        self.state = np.where(np.array(owned)[self.shape], states.IDLE, states.SPECULATIVE).astype(np.int8)
+        self.cluster = np.full(count, -1, np.int32)
+        self.need = np.full(count, -1, np.int32)
+        self.priority = np.zeros(count, np.int32)
+        self.since = np.full(count, queue.now, np.int64)
+        self.generation = np.zeros(count, np.int32)
+        #: the highest token seen
+        self._mark = np.zeros(count, np.int64)
+        self._answer: dict[int, str] = {}
+        #: counts what is begun, so that what was overtaken does not end it
+        self._turn = [0] * count
+        self.version = [0] * len(scenario.providers)
+        self.down_until = [0] * len(scenario.providers)
+        self._read: list[Listing | None] = [None] * len(scenario.providers)
+
+    def id(self, machine: int, generation: int) -> str:
+        """The id under which a provider lists a machine."""
+        return f"m{machine:06}-{generation}" if generation else f"m{machine:06}"
+
+    def number_of_cluster(self, name: str) -> int:
+        """The world's number for a cluster."""
+        number = self._cluster_numbers.setdefault(name, len(self.clusters))
+        if number == len(self.clusters):
+            self.clusters.append(name)
+        return number
+
+    def number_of_need(self, cluster: str, name: str) -> int:
+        """The world's number for a need."""
+        number = self._need_numbers.setdefault((cluster, name), len(self.needs))
+        if number == len(self.needs):
+            self.needs.append((cluster, name))
+        return number
+
+    def read(self, provider: int) -> Listing:
+        """What a provider lists now."""
+        last = self._read[provider]
+        if last is not None and last.version == self.version[provider]:
+            return Listing(
+                provider, self._queue.now, last.version, last.state, last.shape, last.cluster, last.need,
+                last.priority, last.since, last.generation,
+            )  # fmt: skip
+        here = self.of[provider]
+        listing = Listing(
+            provider, self._queue.now, self.version[provider], self.state[here], self.shape[here],
+            self.cluster[here], self.need[here], self.priority[here], self.since[here], self.generation[here],
+        )  # fmt: skip
+        self._read[provider] = listing
+        return listing
+
+    def call(self, call: Call) -> str:
+        """
+        Carry out a call, or say why not: `accepted`, `error`, `unknown`, `fenced` or `refused`.
+
+        The same call again has the same answer and does nothing.
+        """
+        machine = call.machine
+        if self._queue.now < self.down_until[self.provider[machine]] or self._faults.strikes(
+            Fault.PROVIDER_ERROR
+        ):
+            return "error"
+        if call.token <= self._mark[machine]:
+            return self._answer[machine] if call.token == self._mark[machine] else "fenced"
+        self._mark[machine] = call.token
+        self._answer[machine] = answer = self._carry_out(call, int(self.state[machine]))
+        return answer
+
+    def _carry_out(self, call: Call, state: int) -> str:
+        machine = call.machine
+        if state == states.ABSENT or self.generation[machine] != call.generation:
+            return "unknown"
+        pace = self._scenario.paces[self.provider[machine]]
+        match call.op:
+            case Op.CREATE if state == states.SPECULATIVE:
+                self._begin(machine, states.CREATING, pace.create, Fault.CREATE_FAILS)
+            case Op.ASSIGN if state == states.IDLE:
+                self.cluster[machine], self.need[machine] = call.cluster, call.need
+                self.priority[machine] = call.priority
+                self._configure(machine, pace.configure)
+            case Op.PREEMPT | Op.RECLAIM if state == states.CONFIGURED:
+                span = Span(min(pace.drain.low, call.grace), min(pace.drain.high, call.grace))
+                self._begin(machine, states.DRAINING, span, Fault.DRAIN_FAILS)
+            case Op.RELEASE if state == states.IDLE:
+                self._begin(machine, states.DELETING, pace.delete, Fault.DELETE_FAILS)
+            case _:
+                return "refused"
+        return "accepted"
+
+    def _configure(self, machine: int, span: Span) -> None:
+        if self._faults.strikes(Fault.NEVER_JOINS):
+            turn = self._go(machine, states.CONFIGURING)
+            self._queue.after(_PATIENCE, self._end, machine, turn, True)
+            return
+        if self._faults.strikes(Fault.JOINS_LATE):
+            span = Span(MINUTE, 4 * MINUTE)
+        self._begin(machine, states.CONFIGURING, span, Fault.CONFIGURE_FAILS)
+
+    def _begin(self, machine: int, state: int, span: Span, fault: Fault) -> None:
+        length = span.draw(self.dice)
+        fails = length > _PATIENCE or self._faults.strikes(fault)
+        turn = self._go(machine, state)
+        self._queue.after(max(1, min(length, _PATIENCE)), self._end, machine, turn, fails)
+
+    def _end(self, machine: int, turn: int, fails: bool) -> None:  # noqa: FBT001 - an argument of a happening
+        """An operation comes to its end, unless something else happened to the machine in between."""
+        if self._turn[machine] != turn:
+            return
+        if fails:
+            self._fail(machine)
+            return
+        match int(self.state[machine]):
+            case states.CREATING:
+                self._go(machine, states.IDLE)
+            case states.CONFIGURING:
+                self._go(machine, states.CONFIGURED)
+                self._told.joined(machine, int(self.cluster[machine]))
+            case states.DRAINING:
+                self._clear(machine)
+                self._go(machine, states.IDLE)
+            case states.DELETING:
+                self._clear(machine)
+                self._go(machine, states.SPECULATIVE)
+
+    def _fail(self, machine: int) -> None:
+        """It waits for a person, who sees to it after a while: it may be made again then."""
+        turn = self._go(machine, states.FAILED)
+        self._queue.after(self._scenario.repair.draw(self.dice), self._repair, machine, turn)
+
+    def _repair(self, machine: int, turn: int) -> None:
+        if self._turn[machine] == turn:
+            self._clear(machine)
+            self._go(machine, states.SPECULATIVE)
+
+    def _clear(self, machine: int) -> None:
+        self.cluster[machine] = self.need[machine] = -1
+        self.priority[machine] = 0
+        self._told.left(machine)
+
+    def _go(self, machine: int, state: int) -> int:
+        self.state[machine] = state
+        self.since[machine] = self._queue.now
+        self.version[self.provider[machine]] += 1
+        self._turn[machine] += 1
+        self._told.note("machine", machine, state, self.cluster[machine], self.need[machine])
+        return self._turn[machine]
+
+    def interrupt_spot(self, times: int) -> None:
+        """Take spot machines away for a minute's worth of their chance, `times` as often as they say."""
+        dice = self._faults.dice[Fault.SPOT_INTERRUPTION]
+        running = (self.state >= states.IDLE) & (self.state <= states.CONFIGURED)
+        chances = np.array([shape.interruption for shape in self.shapes], np.int64)[self.shape] * running
+        whole = 60 * 1_000_000 // times
+        number, rest = divmod(int(chances.sum()), whole)
+        number += dice.randrange(whole) < rest
+        likely = np.flatnonzero(chances)
+        for machine in dice.sample(likely.tolist(), min(number, len(likely))):
+            self._faults.count(Fault.SPOT_INTERRUPTION)
+            if self.state[machine] == states.CONFIGURED and dice.randrange(2):
+                turn = self._go(machine, states.DRAINING)
+                self._queue.after(30 * SECOND, self._take_away, machine, turn)
+            else:
+                self._take_away(machine, self._turn[machine])
+
+    def _take_away(self, machine: int, turn: int) -> None:
+        if self._turn[machine] != turn:
+            return
+        self._clear(machine)
+        turn = self._go(machine, states.DELETING)
+        self._queue.after(20 * SECOND, self._end, machine, turn, False)
+
+    def forget(self, number: int) -> list[int]:
+        """Let providers know nothing of some machines any more; each comes back later under another id."""
+        dice = self._faults.dice[Fault.FORGOTTEN]
+        there = np.flatnonzero(self.state != states.ABSENT).tolist()
+        gone = dice.sample(there, min(number, len(there)))
+        for machine in gone:
+            self._faults.count(Fault.FORGOTTEN)
+            self._clear(machine)
+            turn = self._go(machine, states.ABSENT)
+            self._queue.after(dice.randint(MINUTE // 2, 10 * MINUTE), self._return, machine, turn)
+        return gone
+
+    def _return(self, machine: int, turn: int) -> None:
+        if self._turn[machine] == turn:
+            self.generation[machine] += 1
+            self._go(machine, states.SPECULATIVE)
+
+    def change_price(self) -> None:
+        """One shape becomes dearer or cheaper, by half at most."""
+        dice = self._faults.dice[Fault.PRICE_CHANGE]
+        there = np.unique(self.shape).tolist()
+        old = there[dice.randrange(len(there))]
+        shape = replace(self.shapes[old], price=self.shapes[old].price * dice.randint(50, 150) // 100)
+        self._faults.count(Fault.PRICE_CHANGE)
+        self.shape[self.shape == old] = len(self.shapes)
+        self.shapes.append(shape)
+        self.version[self._scenario.providers.index(shape.provider)] += 1
+        self._told.note("price", old, shape.price)
+
+    def go_down(self, length: int) -> None:
+        """One provider answers nothing but errors for a while."""
+        provider = self.dice.randrange(len(self.of))
+        self.down_until[provider] = self._queue.now + length
+
+    def restart_provider(self) -> None:
+        """One provider restarts: what it was doing has failed."""
+        provider = self.dice.randrange(len(self.of))
+        here = self.of[provider]
+        for machine in here[np.isin(self.state[here], _IN_MOTION)].tolist():
+            self._fail(machine)
+
+    def calm(self) -> None:
+        """Bring every provider back."""
+        self.down_until = [0] * len(self.of)

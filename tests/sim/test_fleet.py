@@ -1,0 +1,162 @@
+"""Seeded histories of a fleet in virtual time: every rule holds at every step, and in the end all come to rest."""
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from functools import partial
+
+import pytest
+
+from remuda.errors import InvariantError
+from remuda.fleet.columns import Fleet
+from remuda.fleet.decide import decide
+from remuda.fleet.decide.engine import choose
+from remuda.fleet.demand import Demand
+from remuda.fleet.memory import Memory
+from remuda.fleet.plan import Op, Plan
+from remuda.fleet.policy import Policy
+from remuda.model.times import HOUR, MINUTE
+from remuda.sim.fleet_faults import Fault
+from remuda.sim.fleet_history import FleetHistory, simulate
+from remuda.sim.fleet_scenario import Request
+from remuda.sim.fleet_shard import CYCLE
+
+SEEDS = range(500)
+#: those that together must show every kind of fault
+FIRST = 20
+CHUNK = 10
+
+
+def hostile(seed: int) -> Request:
+    """What `remuda simulate fleet --seed` lives through."""
+    return Request(seed)
+
+
+def test_a_hostile_history_has_two_hundred_machines_and_half_an_hour() -> None:
+    assert hostile(1).machines >= 200
+    assert hostile(1).length >= 30 * MINUTE
+    assert hostile(1).faults == "hostile"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(FIRST, len(SEEDS), CHUNK))
+def test_hostile_histories_break_no_rule(first: int) -> None:
+    """`InvariantError` tells the seed, the step and the rule."""
+    for seed in SEEDS[first : first + CHUNK]:
+        simulate(hostile(seed))
+
+
+@pytest.mark.slow
+def test_every_kind_of_fault_happens_in_hostile_histories() -> None:
+    """Seeds in which nothing goes wrong would prove nothing."""
+    faults: Counter[str] = Counter()
+    rails: Counter[str] = Counter()
+    actions: Counter[str] = Counter()
+    restarts = 0
+    for seed in SEEDS[:FIRST]:
+        summary = simulate(hostile(seed))
+        faults.update(summary.faults)
+        rails.update(summary.rail_trips)
+        actions.update(summary.actions)
+        restarts += summary.restarts
+    assert {fault.value for fault in Fault} == set(faults)
+    assert restarts >= FIRST // 2
+    assert set(actions) == {op.name.lower() for op in Op}
+    assert {"rail.reclaims", "rail.preemptions", "rail.rollup", "rail.unheard", "rail.paused"} <= set(rails)
+
+
+@pytest.mark.slow
+def test_the_same_request_gives_the_same_history_whatever_the_hash_seed_and_the_engine() -> None:
+    request = Request(8, hours=0.2)
+    script = (
+        "from remuda.sim.fleet_history import *; from remuda.sim.fleet_scenario import *;"
+        "print(simulate(Request(8, hours=0.2)).digest)"
+    )
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.strip()
+        for seed in ("0", "99")
+    }
+    assert printed == {simulate(request).digest}
+    assert simulate(request, partial(decide, engine=choose("numpy"))).digest in printed
+    assert simulate(Request(9, hours=0.2)).digest not in printed
+
+
+@pytest.mark.slow
+def test_a_world_in_which_nothing_goes_wrong_serves_everyone_for_no_less_than_the_bound() -> None:
+    for seed in range(3):
+        summary = simulate(Request(seed, hours=0.25, faults="none"))
+        assert summary.faults == {}
+        assert summary.restarts == 0
+        assert summary.units_bound > 100
+        assert 0 < summary.bind_p50_s <= summary.bind_p99_s
+        assert summary.cost_per_hour >= summary.bound_per_hour > 0
+
+
+@pytest.mark.slow
+def test_at_rest_nothing_is_said_for_days() -> None:
+    """Constant demand and supply: the engine has nothing more to say, not even after its holds and windows are over."""
+    history = FleetHistory(Request(5))
+    history.live()
+    busy, cycles = history.watch.busy_at, history.shard.cycles
+    history.queue.run(history.queue.now + 30 * HOUR)
+    assert history.watch.busy_at == busy
+    assert history.shard.cycles - cycles >= 30 * HOUR // CYCLE
+
+
+Wrong = tuple[Plan, Memory]
+IN_THE_END = "what .* in the end|every need is met when supply for it exists|the world converges"
+
+
+def never_gives_back(fleet: Fleet, demand: Demand, memory: Memory, policy: Policy, now: int) -> Wrong:
+    plan, after = decide(fleet, demand, memory, policy, now)
+    kept = tuple(block for block in plan.blocks if block.op is not Op.RELEASE)
+    return Plan(kept, plan.shortfalls, plan.rails), after
+
+
+def never_takes_back(fleet: Fleet, demand: Demand, memory: Memory, policy: Policy, now: int) -> Wrong:
+    plan, after = decide(fleet, demand, memory, policy, now)
+    kept = tuple(block for block in plan.blocks if block.op is not Op.RECLAIM)
+    return Plan(kept, plan.shortfalls, plan.rails), after
+
+
+def never_makes(fleet: Fleet, demand: Demand, memory: Memory, policy: Policy, now: int) -> Wrong:
+    plan, after = decide(fleet, demand, memory, policy, now)
+    kept = tuple(block for block in plan.blocks if block.op is not Op.CREATE)
+    return Plan(kept, plan.shortfalls, plan.rails), after
+
+
+def forgets_its_rails(fleet: Fleet, demand: Demand, memory: Memory, policy: Policy, now: int) -> Wrong:
+    plan, after = decide(fleet, demand, memory, policy, now)
+    return plan, Memory(after.settled, after.unmet, after.unmet_since)
+
+
+def does_not_stop_when_told_to(
+    fleet: Fleet, demand: Demand, memory: Memory, policy: Policy, now: int
+) -> Wrong:
+    from msgspec.structs import replace
+
+    return decide(fleet, demand, memory, replace(policy, rails=replace(policy.rails, paused=False)), now)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("wrong", "rule"),
+    [
+        (never_gives_back, IN_THE_END),
+        (never_takes_back, IN_THE_END),
+        (never_makes, IN_THE_END),
+        (forgets_its_rails, "reclaims a minute|preemptions a minute"),
+        (does_not_stop_when_told_to, "nothing is done while paused"),
+    ],
+)
+def test_an_engine_that_is_wrong_is_found_out(wrong: object, rule: str) -> None:
+    with pytest.raises(InvariantError, match=rf"^seed \d+, step \d+ at [0-9hms]+: ({rule}): "):
+        for seed in range(30):
+            simulate(Request(seed, 80, 2, 0.2), wrong)  # type: ignore[arg-type]
