@@ -1,0 +1,1 @@
+"""Rightsize: the size each workload really needs, from what it used."""
