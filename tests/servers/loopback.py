@@ -18,10 +18,11 @@ REQUEST_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Status and text of a response, whatever the status."""
+    """Status and text of a response, whatever the status, and what the server warns of."""
 
     status: int
     text: str
+    warnings: tuple[str, ...] = ()
 
     def json(self) -> Any:
         """The body decoded."""
@@ -47,7 +48,8 @@ def send(
     handlers = [urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context)]
     try:
         with urllib.request.build_opener(*handlers).open(request, timeout=REQUEST_S) as response:
-            return Answer(response.status, response.read().decode())
+            warnings = tuple(response.headers.get_all("Warning", ()))
+            return Answer(response.status, response.read().decode(), warnings)
     except urllib.error.HTTPError as error:
         with error:
             return Answer(error.code, error.read().decode())

@@ -9,18 +9,21 @@ from remuda.output.show import Report
 
 
 @click.command(cls=Command)
-@click.argument("command")
+@click.argument("words", nargs=-1, required=True, metavar="COMMAND")
 @click.option("--namespace", metavar="NAME", help="Where the Role belongs. Default: where it is applied.")
-@click.option("--name", default="remuda", show_default=True, help="What the Role is called.")
+@click.option("--name", help="What the Role is called. Default: remuda for up, else remuda-COMMAND.")
 @click.option("--optional", is_flag=True, help="Also what it can do without, and knows less.")
 @pass_session
-def rbac(session: Session, command: str, namespace: str | None, name: str, *, optional: bool) -> None:
+def rbac(
+    session: Session, words: tuple[str, ...], namespace: str | None, name: str | None, *, optional: bool
+) -> None:
     """
     The permissions a command needs, for kubectl apply.
 
     For example: remuda rbac up --namespace ci | kubectl apply -f -. Whoever runs the command must be bound to it.
     A command that reads beyond its namespace needs a ClusterRole too.
     """
+    command = " ".join(words)
     if command not in NEEDS:
         from remuda.cli.tree import COMMANDS
 
@@ -28,6 +31,10 @@ def rbac(session: Session, command: str, namespace: str | None, name: str, *, op
         if command in COMMANDS:
             raise BadInput(f"{command} asks nothing of the Kubernetes API; commands that do: {known}")
         raise BadInput(f"there is no command {command}; commands that need permissions: {known}")
+    # A Role of the same name would take the place of the one that the chart made for the controller.
+    name = name or ("remuda" if command == "up" else "-".join(("remuda", *words)))
     made, wide = role(command, name, namespace), cluster_role(command, name, optional=optional)
+    needed = [each for each in (made, wide) if each and each["rules"]]
     session.form = "json" if session.form == "json" else "yaml"
-    session.show(Report({"apiVersion": "v1", "kind": "List", "items": [made, wide]} if wide else made))
+    whole = {"apiVersion": "v1", "kind": "List", "items": needed}
+    session.show(Report(needed[0] if len(needed) == 1 else whole))

@@ -9,6 +9,9 @@ from typing import Any
 from msgspec import Struct
 
 from remuda.kube.resources import (
+    ADMISSION_BINDINGS,
+    ADMISSION_POLICIES,
+    CAPACITY_POLICIES,
     CEILINGS,
     DAEMON_SETS,
     DEPLOYMENTS,
@@ -16,7 +19,10 @@ from remuda.kube.resources import (
     LEASES,
     NODES,
     PODS,
+    PRIORITY_CLASSES,
+    QUOTAS,
     RUNNER_POOLS,
+    SCALE_SETS,
     SECRETS,
 )
 
@@ -63,6 +69,13 @@ VMS: tuple[Rule, ...] = (
     Rule(PODS.group, (f"{PODS.plural}/log",), ("get",)),
 )
 
+#: server-side apply creates what is not there yet
+_APPLY = ("get", "create", "patch")
+#: policies that the cluster keeps, for who gives none in a file
+_KEPT_POLICIES = Rule(
+    CAPACITY_POLICIES.group, (CAPACITY_POLICIES.plural,), ("list",), is_cluster_wide=True, is_optional=True
+)
+
 #: command → what it needs; a command that is not here asks nothing of the Kubernetes API
 NEEDS: dict[str, tuple[Rule, ...]] = {
     "up": (
@@ -90,6 +103,36 @@ NEEDS: dict[str, tuple[Rule, ...]] = {
         Rule(DEPLOYMENTS.group, (DEPLOYMENTS.plural, DAEMON_SETS.plural), ("list",), is_cluster_wide=True),
         # looks for /dev/kvm in virt-handler: `get` is what opens a WebSocket, to which Kubernetes 1.35 adds `create`
         Rule(PODS.group, (f"{PODS.plural}/exec",), ("get", "create"), is_cluster_wide=True, is_optional=True),
+    ),
+    "capacity": (
+        Rule(SCALE_SETS.group, (SCALE_SETS.plural,), ("list",), is_cluster_wide=True),
+        Rule(
+            RUNNER_POOLS.group,
+            (RUNNER_POOLS.plural, CAPACITY_POLICIES.plural),
+            ("list",),
+            is_cluster_wide=True,
+        ),
+        Rule(NODES.group, (NODES.plural, PODS.plural), ("list",), is_cluster_wide=True),
+        # asks kubelets how full their filesystems are; it also lets its bearer run commands in any pod
+        Rule(NODES.group, (f"{NODES.plural}/proxy",), ("get",), is_cluster_wide=True, is_optional=True),
+    ),
+    # what they do beyond reading, with --apply
+    "capacity rollback": (
+        Rule(SCALE_SETS.group, (SCALE_SETS.plural,), ("get", "list", "patch"), is_cluster_wide=True),
+        Rule(RUNNER_POOLS.group, (RUNNER_POOLS.plural,), ("get", "list", "patch"), is_cluster_wide=True),
+        Rule(NODES.group, (NODES.plural,), ("get",), is_cluster_wide=True),
+        _KEPT_POLICIES,
+    ),
+    "capacity render": (
+        Rule(PRIORITY_CLASSES.group, (PRIORITY_CLASSES.plural,), _APPLY, is_cluster_wide=True),
+        Rule(QUOTAS.group, (QUOTAS.plural,), _APPLY, is_cluster_wide=True),
+        Rule(
+            ADMISSION_POLICIES.group,
+            (ADMISSION_POLICIES.plural, ADMISSION_BINDINGS.plural),
+            _APPLY,
+            is_cluster_wide=True,
+        ),
+        _KEPT_POLICIES,
     ),
 }
 

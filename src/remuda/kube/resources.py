@@ -107,3 +107,22 @@ CRDS = Resource(
 )
 RUNNER_POOLS = Resource("remuda.dev", "v1alpha1", "runnerpools", "RunnerPool")
 CEILINGS = Resource("remuda.dev", "v1alpha1", "ceilings", "Ceiling")
+CAPACITY_POLICIES = Resource("remuda.dev", "v1alpha1", "capacitypolicies", "CapacityPolicy")
+#: of GitHub's actions-runner-controller
+SCALE_SETS = Resource("actions.github.com", "v1alpha1", "autoscalingrunnersets", "AutoscalingRunnerSet")
+QUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
+PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
+ADMISSION_POLICIES = Resource(
+    "admissionregistration.k8s.io",
+    "v1",
+    "validatingadmissionpolicies",
+    "ValidatingAdmissionPolicy",
+    namespaced=False,
+)
+ADMISSION_BINDINGS = Resource(
+    "admissionregistration.k8s.io",
+    "v1",
+    "validatingadmissionpolicybindings",
+    "ValidatingAdmissionPolicyBinding",
+    namespaced=False,
+)

@@ -1,0 +1,196 @@
+"""
+An audit: what sets, labels and nodes come to, and every finding. It reads nothing and changes nothing.
+
+Parts of the world that could not be read lead to no finding but that they were not read.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import Struct
+
+from remuda.capacity import findings_ceiling, findings_overflow, findings_placing, findings_sets
+from remuda.capacity.case import Case, total
+from remuda.capacity.findings import SEVERITIES, Finding
+from remuda.capacity.fits import Ground, Rooms, folded
+from remuda.capacity.objects import CapacityPolicySpec
+from remuda.capacity.world import Amounts, Lane, World
+from remuda.model.times import Instant
+from remuda.rules.ceilings import Member, share
+from remuda.rules.packing import Packing
+
+
+class OwnerShare(Struct, frozen=True):
+    """What an owner would be guaranteed now if everybody wanted all they may: `share` is of the ceiling."""
+
+    name: str
+    lanes: tuple[str, ...]
+    guaranteed: int
+    priority: int
+    weight: int
+    wants: int
+    running: int | None
+    share: int
+
+
+class LabelAudit(Struct, frozen=True):
+    """A label as a whole. What is unbounded, or could not be read, is None."""
+
+    name: str
+    policy: str
+    ceiling: int | None
+    lanes: tuple[Lane, ...]
+    max: int | None
+    requests: Amounts | None
+    limits: Amounts | None
+    running: int | None
+    pending: int | None
+    owners: tuple[OwnerShare, ...]
+    packing: Packing | None
+
+
+class Audit(Struct, frozen=True):
+    """What an audit says; `cases` hold what each node is to each label, in the order of `labels`."""
+
+    world: World
+    labels: tuple[LabelAudit, ...]
+    cases: tuple[Case, ...]
+    findings: tuple[Finding, ...]
+    now: Instant
+
+    @property
+    def lanes(self) -> tuple[Lane, ...]:
+        """All lanes of the audited labels, each once."""
+        found = {(lane.kind, lane.id): lane for label in self.labels for lane in label.lanes}
+        return tuple(found[key] for key in sorted(found))
+
+
+def audit(
+    world: World, labels: Iterable[str], policies: Mapping[str, CapacityPolicySpec], now: Instant
+) -> Audit:
+    """
+    Judge labels, or every label there is when none is given, by the policies of these names.
+
+    A label has one policy at most, and is one however its letters are cased, as to GitHub. A label that was asked for and that no set carries is an error among the findings.
+    """
+    carried: dict[str, list[Lane]] = {}
+    for lane in world.lanes:
+        for label in dict.fromkeys(map(folded, lane.labels)):
+            carried.setdefault(label, []).append(lane)
+    by_label = {
+        folded(policy.label): (name, policy) for name, policy in sorted(policies.items(), reverse=True)
+    }
+    asked = tuple({folded(label): label for label in labels}.values())
+    written = {folded(label): label for lane in reversed(world.lanes) for label in reversed(lane.labels)}
+    written |= {label: policy.label for label, (_, policy) in by_label.items()}
+    chosen = asked or tuple(written[label] for label in sorted(written))
+    ground, rooms = Ground(world.nodes), Rooms(world)
+    cases = tuple(
+        Case(
+            world,
+            ground,
+            rooms,
+            label,
+            tuple(carried.get(folded(label), ())),
+            by_label.get(folded(label)),
+            now,
+        )
+        for label in chosen
+    )
+    known = tuple(sorted(written[label] for label in carried))
+    made: list[LabelAudit] = []
+    found: list[Finding] = []
+    for case in cases:
+        packing = findings_placing.packed(case)
+        made.append(_label(case, packing))
+        found += findings_ceiling.absent(case, known, asked=bool(asked))
+        found += findings_ceiling.find(case)
+        found += findings_sets.find(case)
+        found += findings_placing.find(case, packing)
+        found += findings_overflow.find(case)
+    found += _unread(world, cases)
+    return Audit(world, tuple(made), cases, _sorted(found), now)
+
+
+def _label(case: Case, packing: Packing | None) -> LabelAudit:
+    most = findings_ceiling.most(case.lanes)
+    is_bounded = most is not None
+    at_most = [(lane, lane.max or 0) for lane in case.lanes]
+    running = case.running
+    return LabelAudit(
+        name=case.label,
+        policy=case.policy_name,
+        ceiling=case.policy.ceiling if case.policy else None,
+        lanes=case.lanes,
+        max=most,
+        requests=total((lane.requests, number) for lane, number in at_most) if is_bounded else None,
+        limits=total((lane.limits, number) for lane, number in at_most) if is_bounded else None,
+        running=None if running is None else sum(running.values()),
+        pending=None if running is None else sum(case.world.pending.get(lane, 0) for lane in case.own),
+        owners=tuple(_shares(case, running)),
+        packing=packing,
+    )
+
+
+def _shares(case: Case, running: dict[str, int] | None) -> Iterator[OwnerShare]:
+    """Owners of the policy, and each lane without one as an owner of its own with the defaults."""
+    policy = case.policy
+    if policy is None:
+        return
+    by_name = {name: lane for lane in case.lanes for name in (lane.name, lane.id)}
+    owned: dict[str, tuple[Lane, ...]] = {}
+    members: list[Member] = []
+    taken: set[str] = set()
+    for owner in policy.owners:
+        lanes = tuple(by_name[name] for name in owner.lanes if name in by_name)
+        taken.update(lane.id for lane in lanes)
+        owned[str(owner.name)] = lanes
+        members.append(
+            _member(str(owner.name), lanes, policy.ceiling, running, owner.guaranteed, owner.priority, owner.weight)
+        )  # fmt: skip
+    for lane in case.lanes:
+        if lane.id not in taken:
+            owned[lane.id] = (lane,)
+            members.append(_member(lane.id, (lane,), policy.ceiling, running, 0, 0, 1))
+    for member, granted in zip(members, share(policy.ceiling, members), strict=True):
+        lanes = owned[member.name]
+        yield OwnerShare(
+            member.name, tuple(lane.id for lane in lanes), member.guaranteed, member.priority, member.weight,
+            member.wants, None if running is None else member.floor, granted,
+        )  # fmt: skip
+
+
+def _member(
+    name: str, lanes: tuple[Lane, ...], ceiling: int, running: dict[str, int] | None,
+    guaranteed: int, priority: int, weight: int,
+) -> Member:  # fmt: skip
+    wants = sum(ceiling if lane.max is None else lane.max for lane in lanes)
+    floor = sum((running or {}).get(lane.id, 0) for lane in lanes)
+    return Member(name, wants, floor, guaranteed, priority, weight)
+
+
+def _unread(world: World, cases: tuple[Case, ...]) -> Iterator[Finding]:
+    has_overflow = any(case.sites for case in cases)
+    for item in world.unknown:
+        # What kubelets say is for the gates of overflow nodes alone.
+        if item.part.startswith("summar") and not has_overflow:
+            continue
+        fix = "make it readable, or add a file of it: until then nothing is concluded from it"
+        yield Finding("not-read", "info", "", item.part, "", item.why, "read", fix)
+
+
+def _sorted(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The gravest first; what several labels say of one set alike is told once."""
+    once = {(item.rule, item.object, item.field, item.is_): item for item in reversed(list(findings))}
+    return tuple(
+        sorted(
+            once.values(),
+            key=lambda item: (
+                SEVERITIES.index(item.severity),
+                item.label,
+                item.rule,
+                item.object,
+                item.field,
+                item.is_,
+            ),
+        )
+    )

@@ -1,0 +1,180 @@
+"""
+What is written to a cluster, and what is looked at before: guard rails, and a lane's rollback.
+
+Guard rails are applied server-side, each tried out before the first is kept. A rollback is made only to the very state
+of the lane that was looked at.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from remuda.capacity.objects import CapacityPolicySpec
+from remuda.capacity.policy import CAPACITY_POLICY
+from remuda.errors import BadInput, NotFound, Unavailable
+from remuda.kube.client import APPLY_PATCH, MANAGER, Client
+from remuda.kube.errors import Conflict, Missing
+from remuda.kube.resources import (
+    ADMISSION_BINDINGS,
+    ADMISSION_POLICIES,
+    CAPACITY_POLICIES,
+    NODES,
+    PRIORITY_CLASSES,
+    QUOTAS,
+    RUNNER_POOLS,
+    SCALE_SETS,
+    Resource,
+    Thing,
+)
+from remuda.model.pods import Taint
+from remuda.objects.load import load_text
+
+_RESOURCES = {item.kind: item for item in (PRIORITY_CLASSES, QUOTAS, ADMISSION_POLICIES, ADMISSION_BINDINGS)}
+LANES: dict[str, Resource] = {item.kind: item for item in (SCALE_SETS, RUNNER_POOLS)}
+_MANAGED = "app.kubernetes.io/managed-by"
+
+
+class Applied(Struct, frozen=True):
+    """What became of one object."""
+
+    kind: str
+    name: str
+    done: str
+
+
+async def install(client: Client, objects: Sequence[Mapping[str, Any]]) -> tuple[Applied, ...]:
+    """
+    Apply guard rails in their order. What the server refuses is an error before any of them is kept.
+
+    A PriorityClass of somebody else is left as it is: its value can never be changed, and a quota needs its name only.
+    """
+    before = [await _found(client, item) for item in objects]
+    wanted = [not _is_foreign(item, seen) for item, seen in zip(objects, before, strict=True)]
+    for item, is_wanted in zip(objects, wanted, strict=True):
+        if is_wanted:
+            await _apply(client, item, {"dryRun": "All"})
+    made = []
+    for item, seen, is_wanted in zip(objects, before, wanted, strict=True):
+        done = "left as it is"
+        if is_wanted:
+            after = await _apply(client, item, {})
+            is_same = seen is not None and seen.metadata.resource_version == after.metadata.resource_version
+            done = "created" if seen is None else "as it was" if is_same else "changed"
+        made.append(Applied(item["kind"], told_name(item), done))
+    return tuple(made)
+
+
+def told_name(item: Mapping[str, Any]) -> str:
+    """The name of an object, with its namespace if it has one."""
+    meta = item["metadata"]
+    return "/".join(part for part in (meta.get("namespace"), meta["name"]) if part)
+
+
+async def _found(client: Client, item: Mapping[str, Any]) -> Thing | None:
+    meta = item["metadata"]
+    try:
+        return await client.get(_RESOURCES[item["kind"]], meta["name"], Thing, meta.get("namespace"))
+    except Missing:
+        return None
+
+
+def _is_foreign(item: Mapping[str, Any], seen: Thing | None) -> bool:
+    is_class = item["kind"] == PRIORITY_CLASSES.kind
+    return is_class and seen is not None and seen.metadata.labels.get(_MANAGED) != MANAGER
+
+
+async def _apply(client: Client, item: Mapping[str, Any], query: dict[str, str]) -> Thing:
+    meta, resource = item["metadata"], _RESOURCES[item["kind"]]
+    data = await client.request(
+        "PATCH",
+        resource.path(meta.get("namespace"), meta["name"]),
+        body=msgspec.json.encode(item),
+        query={"fieldManager": MANAGER, "force": "false", **query},
+        content=APPLY_PATCH,
+        doing=f"applying {resource.told(meta.get('namespace'), meta['name'])}",
+        safe=True,
+    )
+    return msgspec.json.decode(data, type=Thing)
+
+
+async def find_lane(client: Client, lane: str) -> dict[str, Any]:
+    """
+    A scale set or pool as it is now, whole, by `namespace/name`, or by a name that is the only one of its kind.
+
+    `NotFound` when there is none, `BadInput` when several have the name.
+    """
+    where, _, name = lane.rpartition("/")
+    found = []
+    for kind, resource in LANES.items():
+        if where:
+            with suppress(Missing):
+                whole = await client.get(resource, name, dict[str, Any], where)
+                return {"kind": kind, **whole}
+            continue
+        with suppress(Missing):
+            listed = await client.list(resource, Thing)
+            found += [(kind, *item.key) for item in listed.items if item.metadata.name == name]
+    if not found:
+        raise NotFound(f"there is no scale set or pool {lane}")
+    if len(found) > 1:
+        told = ", ".join(f"{kind} {place}/{name}" for kind, place, name in found)
+        raise BadInput(f"several are called {lane}: {told}; write namespace/name")
+    kind, place, name = found[0]
+    return {"kind": kind, **await client.get(LANES[kind], name, dict[str, Any], place)}
+
+
+async def taints_of(client: Client, node: str) -> tuple[Taint, ...] | None:
+    """The taints of a node; None when there is no such node."""
+    try:
+        return (await client.get(NODES, node, _Node)).spec.taints
+    except Missing:
+        return None
+
+
+class _NodeSpec(Struct, frozen=True):
+    taints: tuple[Taint, ...] = ()
+
+
+class _Node(Struct, frozen=True):
+    spec: _NodeSpec = _NodeSpec()
+
+
+async def roll_back(client: Client, seen: Mapping[str, Any], patch: Mapping[str, Any]) -> None:
+    """Apply a patch to a lane in the very state that was seen; `Unavailable` when it has changed since, and nothing is done."""
+    meta, resource = seen["metadata"], LANES[str(seen["kind"])]
+    guarded = {**patch, "metadata": {**patch.get("metadata", {}), "resourceVersion": meta["resourceVersion"]}}
+    try:
+        await client.patch(resource, meta["name"], guarded, Thing, meta["namespace"])
+    except Conflict:
+        told = resource.told(meta["namespace"], meta["name"])
+        raise Unavailable(f"{told} was changed meanwhile: nothing was done; look again") from None
+
+
+async def policies_in(client: Client) -> dict[str, CapacityPolicySpec]:
+    """The policies that the cluster keeps, by name; `BadInput` with everything that is wrong with them."""
+    try:
+        listed = await client.list(CAPACITY_POLICIES, dict[str, Any])
+    except Missing:
+        return {}
+    made: dict[str, CapacityPolicySpec] = {}
+    first: dict[str, str] = {}
+    problems: list[str] = []
+    for item in listed.items:
+        whole = {"apiVersion": CAPACITY_POLICIES.api_version, "kind": CAPACITY_POLICIES.kind, **item}
+        where = CAPACITY_POLICIES.told(item["metadata"].get("namespace"), item["metadata"]["name"])
+        loaded = load_text(msgspec.json.encode(whole).decode(), where, (CAPACITY_POLICY,))
+        problems += map(str, loaded.problems)
+        for read in loaded.objects:
+            for what in (f"the name {read.name}", f"the label {read.spec.label}"):
+                if what in first:
+                    problems.append(
+                        f"{where}: {what} has a policy already: {first[what]}; give --policy FILE"
+                    )
+                first.setdefault(what, where)
+            made[read.name] = read.spec
+    if problems:
+        raise BadInput("\n".join(problems))
+    return made

@@ -1,0 +1,194 @@
+"""The kind `CapacityPolicy`, and what one contradicts itself in."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from msgspec import UNSET, UnsetType
+
+from remuda.capacity.objects import Amounts, CapacityPolicySpec, Decision
+from remuda.model.times import DAY, Instant, read_instant
+from remuda.objects.kinds import Column, Complaint, Kind, Object, Rule
+from remuda.objects.problems import did_you_mean, quoted
+
+
+def check_policy(policy: Object[CapacityPolicySpec]) -> Iterator[Complaint]:
+    """Everything in a policy that contradicts itself. That shares come to more than the ceiling is an audit's to tell."""
+    spec = policy.spec
+    if not spec.nodes.primary:
+        yield "spec.nodes.primary", "selects every node: give the labels that primary nodes have"
+    yield from _twice("spec.envelopes", "name", (each.name for each in spec.envelopes))
+    yield from _twice("spec.sets", "name", (each.name for each in spec.sets))
+    yield from _twice("spec.owners", "name", (each.name for each in spec.owners))
+    yield from _twice("spec.nodes.overflow", "node", (each.node for each in spec.nodes.overflow))
+    yield from _check_references(spec)
+    yield from _check_owners(spec)
+    yield from _check_envelopes(spec)
+    yield from _check_labels(spec)
+    for path, decision in _decisions(spec):
+        yield from _check_decision(path, decision)
+    if not isinstance(spec.evidence, UnsetType):
+        yield from _check_day("spec.evidence.date", spec.evidence.date)
+
+
+def _twice(path: str, key: str, names: Iterable[str]) -> Iterator[Complaint]:
+    first: dict[str, int] = {}
+    for index, name in enumerate(names):
+        if name in first:
+            where = f"{path.removeprefix('spec.')}[{first[name]}]"
+            words = f"{name} is listed already, as {where}"
+            yield f"{path}[{index}].{key}", words, f"{path}[{first[name]}].{key}"
+        first.setdefault(name, index)
+
+
+def _check_references(spec: CapacityPolicySpec) -> Iterator[Complaint]:
+    known = {str(each.name): f"spec.envelopes[{index}].name" for index, each in enumerate(spec.envelopes)}
+    named = [
+        (f"spec.sets[{index}].envelope", each.envelope)
+        for index, each in enumerate(spec.sets)
+        if not isinstance(each.envelope, UnsetType)
+    ]
+    for index, node in enumerate(spec.nodes.overflow):
+        path = f"spec.nodes.overflow[{index}]"
+        if not node.envelopes:
+            yield (
+                f"{path}.envelopes",
+                f"is empty: {node.node} admits nothing; name an envelope or take it out",
+            )
+        yield from _twice_in(f"{path}.envelopes", node.envelopes)
+        yield from _twice(f"{path}.rollbacks", "lane", (each.lane for each in node.rollbacks))
+        named += [(f"{path}.envelopes[{number}]", name) for number, name in enumerate(node.envelopes)]
+    for path, name in named:
+        if name not in known:
+            near = did_you_mean(name, known) or f"; there is: {', '.join(known) or 'none'}"
+            yield path, f"there is no envelope {name}{near}", *known.values()
+
+
+def _check_owners(spec: CapacityPolicySpec) -> Iterator[Complaint]:
+    guaranteed = sum(owner.guaranteed for owner in spec.owners)
+    if guaranteed > spec.ceiling:
+        words = f"is {spec.ceiling}, but its owners are guaranteed {guaranteed} together"
+        rest_on = (f"spec.owners[{index}].guaranteed" for index in range(len(spec.owners)))
+        yield "spec.ceiling", f"{words}: raise it to {guaranteed} or lower their guarantees", *rest_on
+    first: dict[str, tuple[str, str]] = {}
+    for index, owner in enumerate(spec.owners):
+        for number, lane in enumerate(owner.lanes):
+            path = f"spec.owners[{index}].lanes[{number}]"
+            if lane in first:
+                before, by = first[lane]
+                words = f"{lane} is a lane of {by} already: a lane has one owner"
+                if by == owner.name:
+                    words = f"{lane} is listed already"
+                yield path, words, before
+            first.setdefault(lane, (path, str(owner.name)))
+
+
+def _check_envelopes(spec: CapacityPolicySpec) -> Iterator[Complaint]:
+    admitted = {str(name): each.node for each in spec.nodes.overflow for name in each.envelopes}
+    for index, envelope in enumerate(spec.envelopes):
+        path = f"spec.envelopes[{index}]"
+        yield from _above(f"{path}.requests", envelope.requests, f"{path}.limits", envelope.limits)
+        if envelope.name in admitted and envelope.requests.ephemeral_storage is UNSET:
+            where = f"{path}.requests.ephemeral-storage"
+            yield (
+                where,
+                f"is missing: {admitted[envelope.name]} takes this envelope as overflow, where it is required",
+            )
+    for index, node in enumerate(spec.nodes.overflow):
+        path = f"spec.nodes.overflow[{index}]"
+        yield from _above(f"{path}.requested", node.requested, f"{path}.limited", node.limited)
+
+
+def _above(path: str, asked: Amounts, other: str, limited: Amounts) -> Iterator[Complaint]:
+    for name, key in (("cpu", "cpu"), ("memory", "memory"), ("ephemeral_storage", "ephemeral-storage")):
+        request, limit = getattr(asked, name), getattr(limited, name)
+        if not isinstance(request, UnsetType) and not isinstance(limit, UnsetType) and request > limit:
+            yield f"{path}.{key}", f"{request} is above its limit, {limit}", f"{other}.{key}"
+
+
+def _check_labels(spec: CapacityPolicySpec) -> Iterator[Complaint]:
+    for index, pattern in enumerate(spec.forbidden_labels):
+        path = f"spec.forbiddenLabels[{index}]"
+        try:
+            forbids = re.compile(pattern).search(spec.label)
+        except (re.error, OverflowError, RecursionError) as error:
+            yield path, f"{quoted(pattern)} is no regular expression: {error}"
+            continue
+        if forbids:
+            yield path, f"{quoted(pattern)} forbids {spec.label}, the label this policy is for", "spec.label"
+
+
+def _decisions(spec: CapacityPolicySpec) -> Iterator[tuple[str, Decision]]:
+    for index, each in enumerate(spec.sets):
+        if not isinstance(each.warm_pool, UnsetType):
+            yield f"spec.sets[{index}].warmPool", each.warm_pool
+    for index, node in enumerate(spec.nodes.overflow):
+        yield f"spec.nodes.overflow[{index}].admitted", node.admitted
+        if not isinstance(node.prewarm.record, UnsetType):
+            yield f"spec.nodes.overflow[{index}].prewarm.record", node.prewarm.record
+
+
+def _check_decision(path: str, decision: Decision) -> Iterator[Complaint]:
+    yield from _check_day(f"{path}.when", decision.when)
+    if isinstance(decision.until, UnsetType):
+        return
+    yield from _check_day(f"{path}.until", decision.until)
+    when, until = read_day(decision.when), read_day(decision.until)
+    if when is not None and until is not None and until < when:
+        yield (
+            f"{path}.until",
+            f"{decision.until} is before {decision.when}, when it was decided",
+            f"{path}.when",
+        )
+
+
+def _check_day(path: str, written: str) -> Iterator[Complaint]:
+    if read_day(written) is None:
+        yield (
+            path,
+            f"{quoted(written)} is no day: write one like 2026-11-16, or a time like 2026-11-16T09:00:00Z",
+        )
+
+
+def read_day(written: str) -> Instant | None:
+    """The instant of a day or time of a policy; a day begins at midnight in UTC. None when there is no such day."""
+    try:
+        return read_instant(written)
+    except (ValueError, OverflowError):
+        return None
+
+
+def read_end(written: str) -> Instant | None:
+    """The instant at which something ends that holds until a day, which counts in full, or until a time."""
+    at = read_day(written)
+    return at if at is None or len(written) > 10 else at + DAY
+
+
+def _twice_in(path: str, names: Iterable[str]) -> Iterator[Complaint]:
+    first: dict[str, int] = {}
+    for index, name in enumerate(names):
+        if name in first:
+            yield f"{path}[{index}]", f"{name} is listed already", f"{path}[{first[name]}]"
+        first.setdefault(name, index)
+
+
+CAPACITY_POLICY = Kind(
+    "CapacityPolicy",
+    "capacitypolicies",
+    CapacityPolicySpec,
+    ("cap",),
+    check_policy,
+    rules=(
+        Rule(
+            "nodes",
+            "size(self.primary) > 0",
+            "primary selects every node: give the labels that primary nodes have",
+        ),
+        Rule(
+            "",
+            "!has(self.owners) || self.owners.map(o, has(o.guaranteed) ? o.guaranteed : 0).sum() <= self.ceiling",
+            "owners are guaranteed more than the ceiling",
+        ),
+    ),
+    columns=(Column("Label", "string", ".spec.label"), Column("Ceiling", "integer", ".spec.ceiling")),
+    keyed=(("envelopes", "name"), ("sets", "name"), ("owners", "name"), ("nodes.overflow", "node")),
+)

@@ -1,0 +1,142 @@
+"""What every capacity command begins with: the world, from a cluster or from files, and the policies."""
+
+import asyncio
+import os
+import random
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from remuda.capacity.objects import CapacityPolicySpec
+from remuda.capacity.world import World
+from remuda.control.command import Session
+from remuda.errors import BadInput
+from remuda.model.times import Instant
+
+if TYPE_CHECKING:
+    from remuda.kube.client import Client
+
+_TIMEOUT_S = 30.0
+C = TypeVar("C", bound=Callable[..., None])
+
+
+def sources(command: C) -> C:
+    """The options that say what is read: `context`, `files`, `policy` and `at`."""
+    for option in (
+        click.option(
+            "--at",
+            metavar="TIME",
+            help="Judge ages and expiries as if it were then, or so long ago. Default: now.",
+        ),
+        click.option("--policy", multiple=True, metavar="FILE", help="The CapacityPolicies to judge by."),
+        click.option(
+            "--from",
+            "files",
+            multiple=True,
+            metavar="FILE",
+            help="Files or directories of what kubectl get -o json prints, or - for standard input, instead of a cluster.",
+        ),
+        click.option("--context", metavar="NAME", help="Another context of the kubeconfig."),
+    ):
+        command = option(command)
+    return command
+
+
+def look(
+    session: Session,
+    context: str | None,
+    files: tuple[str, ...],
+    nodes: Iterable[str],
+    at: str | None = None,
+) -> World:
+    """
+    Read files, or the cluster without any; of a cluster the kubelets of these nodes are asked, too.
+
+    Files count as read when they are judged as of, unless what they hold says when it was seen.
+    `BadInput` with everything that is wrong with the files.
+    """
+    now = session.now()
+    if not files:
+        return asyncio.run(_collect(context, frozenset(nodes), now))
+    now = session.instant(at, now)
+    if context:
+        raise BadInput("--from reads files and --context a cluster: leave one of them out")
+    from remuda.capacity.files import read_files  # noqa: PLC0415 - not for a cluster
+
+    read = read_files(files, now)
+    if read.problems:
+        raise BadInput("\n".join(map(str, read.problems)))
+    if not session.quiet:
+        for note in read.notes:
+            click.echo(note, err=True)
+    return read.world
+
+
+async def _collect(context: str | None, nodes: frozenset[str], now: Instant) -> World:
+    from remuda.capacity.collect import collect  # noqa: PLC0415 - not for files
+
+    async with reach(context) as client:
+        return await collect(client, now, asks=nodes.__contains__)
+
+
+@asynccontextmanager
+async def reach(context: str | None) -> "AsyncIterator[Client]":
+    """The cluster of a context, or the one that is meant without any."""
+    from remuda.kube.client import Client  # noqa: PLC0415 - not for files
+    from remuda.kube.config import find_access  # noqa: PLC0415
+    from remuda.loop.clock import SystemClock  # noqa: PLC0415
+
+    clock = SystemClock()
+    access = find_access(os.environ, clock, context=context)
+    async with Client(access, clock, random.Random(), timeout=_TIMEOUT_S) as client:
+        yield client
+
+
+def policies(session: Session, files: tuple[str, ...]) -> dict[str, CapacityPolicySpec]:
+    """The policies of files by name; `BadInput` when there is none, or when two are for one label."""
+    if not files:
+        return {}
+    found = [item for item in session.load(files) if item.kind == "CapacityPolicy"]
+    if not found:
+        raise BadInput(f"there is no CapacityPolicy in {', '.join(files)}")
+    first: dict[str, Any] = {}
+    twice = []
+    for item in found:
+        other = first.setdefault(item.spec.label.lower(), item)
+        if other is not item:
+            line, column = item.place("spec.label")
+            twice.append(
+                f"{item.file}:{line}:{column}: spec.label: {item.spec.label} has a policy already, {other.name}, "
+                f"at {other.file}:{other.line}: a label has one"
+            )
+    if twice:
+        raise BadInput("\n".join(twice))
+    return {item.name: item.spec for item in found}
+
+
+def overflow_nodes(known: dict[str, CapacityPolicySpec]) -> set[str]:
+    """The nodes whose kubelets have something to say to gates."""
+    return {item.node for policy in known.values() for item in policy.nodes.overflow}
+
+
+def needed_policies(
+    session: Session, given: tuple[str, ...], context: str | None, files: tuple[str, ...]
+) -> dict[str, CapacityPolicySpec]:
+    """The policies of files, or else those that the cluster keeps; `BadInput` when there is none."""
+    if given:
+        return policies(session, given)
+    if files:
+        raise BadInput("--from reads no cluster, and a policy is needed: give --policy FILE")
+    found = asyncio.run(_kept(context))
+    if not found:
+        raise BadInput("the cluster keeps no CapacityPolicy: give --policy FILE")
+    return found
+
+
+async def _kept(context: str | None) -> dict[str, CapacityPolicySpec]:
+    from remuda.capacity.changes import policies_in  # noqa: PLC0415 - not for files
+
+    async with reach(context) as client:
+        return await policies_in(client)

@@ -1,0 +1,138 @@
+"""
+What an audit looks at, as plain data: lanes, nodes and what runs there, from a cluster or from files alike.
+
+Amounts are whole numbers by resource: `cpu` in millicores, everything else in bytes or counts. A resource that is not
+there was not given, which is not the same as zero.
+"""
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from remuda.model.pods import Taint, Term, Toleration
+from remuda.model.times import Instant
+
+Amounts: TypeAlias = dict[str, int]
+
+EPHEMERAL = "ephemeral-storage"
+#: The resources every table shows, in this order.
+RESOURCES = ("cpu", "memory", EPHEMERAL)
+#: The parts that may be unknown; of one node `summary_of` names what its kubelet says.
+SCALE_SETS, POOLS, NODES, PODS, SUMMARIES = "scale sets", "pools", "nodes", "pods", "summaries"
+
+
+def summary_of(node: str) -> str:
+    """The part that is one node's summary, where the others could be read."""
+    return f"summary of {node}"
+
+
+class Place(Struct, frozen=True):
+    """Where something was read: a file and the object in it, or the cluster."""
+
+    file: str = ""
+    line: int = 0
+
+
+class Lane(Struct, frozen=True):
+    """One AutoscalingRunnerSet or RunnerPool: what advertises labels and makes runners for them."""
+
+    kind: Literal["AutoscalingRunnerSet", "RunnerPool"]
+    namespace: str
+    name: str
+    #: what a workflow targets: the scale set's name, and the labels it was given
+    labels: tuple[str, ...]
+    #: the labels were given one by one, not only by the scale set's name
+    labelled: bool = False
+    #: the GitHub URL it is registered with
+    scope: str = ""
+    min: int = 0
+    #: None is unbounded
+    max: int | None = None
+    requests: Amounts = {}
+    limits: Amounts = {}
+    node_selector: dict[str, str] = {}
+    #: one of these must hold, if there are any
+    required: tuple[Term, ...] = ()
+    preferred: tuple[Term, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    priority_class: str = ""
+    #: `phase` of newer controllers, `state` of older ones
+    phase: str = ""
+    place: Place = Place()
+
+    @property
+    def id(self) -> str:
+        """How it is named everywhere: `namespace/name`."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+class Node(Struct, frozen=True):
+    """A node, as far as it matters to runners."""
+
+    name: str
+    labels: dict[str, str] = {}
+    taints: tuple[Taint, ...] = ()
+    #: `pods` is among them
+    allocatable: Amounts = {}
+    cordoned: bool = False
+    ready: bool = True
+    #: names of images it has, where the node tells
+    images: tuple[str, ...] = ()
+    place: Place = Place()
+
+
+class Usage(Struct, frozen=True):
+    """What is taken of a node: by all pods that are not over, and by the runners of each lane among them."""
+
+    #: `pods` is among them, here and in what runners request
+    requested: Amounts = {}
+    limits: Amounts = {}
+    #: lane id → pods
+    runners: dict[str, int] = {}
+    #: lane id → what its runners request together
+    runner_requests: dict[str, Amounts] = {}
+
+
+class Filesystem(Struct, frozen=True):
+    """A filesystem of a node as its kubelet sees it."""
+
+    capacity: int = 0
+    available: int = 0
+    inodes: int = 0
+    inodes_free: int = 0
+
+
+class Summary(Struct, frozen=True):
+    """What a kubelet says of its filesystems: where pods write, and where images are."""
+
+    root: Filesystem = Filesystem()
+    images: Filesystem = Filesystem()
+    read_at: Instant = 0
+
+
+class Unknown(Struct, frozen=True):
+    """A part that could not be read: what, and why."""
+
+    part: str
+    why: str
+
+
+class World(Struct, frozen=True):
+    """Everything that was read."""
+
+    lanes: tuple[Lane, ...] = ()
+    nodes: tuple[Node, ...] = ()
+    #: by node
+    usage: dict[str, Usage] = {}
+    #: pods of lanes that have no node yet, by lane id
+    pending: dict[str, int] = {}
+    #: by node
+    summaries: dict[str, Summary] = {}
+    unknown: tuple[Unknown, ...] = ()
+    #: where it came from: the context, or the files
+    source: str = ""
+    read_at: Instant = 0
+
+    def is_unknown(self, part: str) -> bool:
+        """True when that part could not be read, so that nothing may be concluded from its absence."""
+        return any(item.part == part for item in self.unknown)

@@ -1,0 +1,212 @@
+"""A live cluster, read into a world: a real API server with the controller's own custom resources."""
+
+import asyncio
+import json
+import random
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+from tests.capacity.builders import (
+    LABEL,
+    NAMESPACE,
+    NOW,
+    sized,
+    written_node,
+    written_pod,
+    written_pool,
+    written_runner,
+    written_set,
+    written_summary,
+)
+from tests.capacity.controllers import LABELLED, install_crd, versions
+from tests.capacity.kubelets import STATUS_PATCH, Kubelets, own_address
+from tests.servers.cluster import ALWAYS, Cluster
+from tests.servers.fixtures import Programs, require_openssl
+
+from remuda.capacity.collect import collect
+from remuda.capacity.files import read_files
+from remuda.capacity.world import NODES, PODS, POOLS, SCALE_SETS, SUMMARIES, Place, World, summary_of
+from remuda.catalog import KINDS
+from remuda.kube.client import Client
+from remuda.kube.config import from_kubeconfig
+from remuda.kube.rbac import cluster_role
+from remuda.loop.clock import SystemClock
+from remuda.objects.crds import crd_of
+
+pytestmark = pytest.mark.slow
+ADDRESS = own_address()
+needs_address = pytest.mark.skipif(ADDRESS is None, reason="needs an address that is not loopback")
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+
+
+@pytest.fixture(scope="module")
+def staged(programs: Programs) -> Iterator[Cluster]:
+    """A server with nodes, pods and kubelets, of which one is silent; it does not know ARC yet."""
+    require_openssl()
+    with ExitStack() as stack:
+        users = {"nobody": (), "reader": (), "asker": ()}
+        cluster = stack.enter_context(Cluster(programs(*ALWAYS, "kubectl"), users=users))
+        for path, what in (("namespaces", NAMESPACE), (f"namespaces/{NAMESPACE}/serviceaccounts", "default")):
+            post(cluster, f"/api/v1/{path}", {"metadata": {"name": what}})
+        for name in ("honey", "sting"):
+            node = written_node(name, taints=[{"key": "overflow", "effect": "NoSchedule"}])
+            post(cluster, "/api/v1/nodes", node)
+            answer = cluster.request(
+                "PATCH", f"/api/v1/nodes/{name}/status", {"status": node["status"]}, content_type=STATUS_PATCH
+            )
+            assert answer.status == 200, answer.text
+        for pod in (
+            written_pod("web", requests=sized("1", "1Gi"), limits=sized("", "2Gi")),
+            written_runner("vm-test-1", limits=sized("4", "8Gi")),
+            written_runner("vm-test-2", on=None),
+        ):
+            for container in pod["spec"]["containers"]:
+                container["image"] = "images.example/any"
+            post(cluster, f"/api/v1/namespaces/{NAMESPACE}/pods", pod)
+        if ADDRESS is not None:
+            kubelets = stack.enter_context(Kubelets(cluster, ADDRESS))
+            kubelets.serve("honey", written_summary("honey"))
+            kubelets.serve("sting", None)
+        yield cluster
+
+
+def post(cluster: Cluster, path: str, body: object) -> None:
+    answer = cluster.request("POST", path, body)
+    assert answer.status == 201, answer.text
+
+
+def grant(cluster: Cluster, user: str, *, optional: bool) -> None:
+    """What `remuda rbac capacity` prints, bound to a user."""
+    made = cluster_role("capacity", f"capacity-{user}", optional=optional)
+    assert made is not None
+    post(cluster, f"{RBAC}/clusterroles", made)
+    binding = {
+        "metadata": {"name": f"capacity-{user}"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": f"capacity-{user}"},
+        "subjects": [{"kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io"}],
+    }  # fmt: skip
+    post(cluster, f"{RBAC}/clusterrolebindings", binding)
+
+
+def look(cluster: Cluster, user: str = "admin", **options: Any) -> World:
+    """One look at it, in which kubelets are given little time."""
+
+    async def once() -> World:
+        access = from_kubeconfig([cluster.kubeconfig(user)], SystemClock())
+        async with Client(access, SystemClock(), random.Random(1)) as client:
+            found = await collect(client, NOW, **{"within": 1.0, **options})
+        await asyncio.sleep(0.1)  # what was given up ends a moment later
+        return found
+
+    return asyncio.run(once())
+
+
+def whys(world: World) -> dict[str, str]:
+    return {each.part: each.why for each in world.unknown}
+
+
+# In this order: what is installed stays.
+
+
+@needs_address
+def test_without_the_controller_its_kind_is_named_and_the_rest_is_read(staged: Cluster) -> None:
+    world = look(staged, asks=lambda name: name == "honey")
+    assert whys(world) == {
+        SCALE_SETS: "cannot list autoscalingrunnersets.actions.github.com: the cluster has no such kind, so its CRD is "
+        "not installed"
+    }
+    assert [node.name for node in world.nodes] == ["honey", "sting"]
+    assert world.usage["honey"].runners == {"arc/vm-test": 1}
+    assert world.summaries.keys() == {"honey"}
+
+
+@needs_address
+def test_a_kubelet_that_does_not_answer_is_told_and_holds_nobody_up(staged: Cluster) -> None:
+    world = look(staged)
+    assert world.summaries["honey"].root.capacity == 500 * 2**30
+    assert whys(world)[summary_of("sting")] == "the kubelet did not answer within 1 s"
+    assert not world.is_unknown(SUMMARIES)
+
+
+def test_who_may_do_nothing_is_told_every_verb_and_resource(staged: Cluster) -> None:
+    world = look(staged, "nobody")
+    help_ = "`remuda rbac capacity` prints what is needed"
+    assert whys(world) == {
+        SCALE_SETS: f"may not list autoscalingrunnersets.actions.github.com; {help_}",
+        POOLS: f"may not list runnerpools.remuda.dev; {help_}",
+        NODES: f"may not list nodes; {help_}",
+        PODS: f"may not list pods; {help_}",
+    }
+    assert (world.lanes, world.nodes, world.usage) == ((), (), {})
+
+
+@needs_address
+@pytest.mark.parametrize("version", versions())
+def test_what_is_read_live_is_what_kubectl_writes_to_files(
+    staged: Cluster, version: str, tmp_path: Path
+) -> None:
+    install_crd(staged, version)
+    staged.kubectl("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump_all(map(crd_of, KINDS)))
+    for kind in KINDS:
+        staged.kubectl("wait", "--for=condition=Established", "--timeout=60s", f"crd/{kind.plural}.remuda.dev")  # fmt: skip
+    labels: dict[str, Any] = {"runnerScaleSetLabels": ["kvm", "x64"]} if version in LABELLED else {}
+    lane = written_set(
+        requests=sized("4", "32Gi", "24Gi"),
+        limits=sized("8", "64Gi", "40Gi"),
+        runnerScaleSetName=LABEL,
+        maxRunners=2,
+        pod={"tolerations": [{"key": "overflow", "operator": "Exists"}], "nodeSelector": {"a": "b"}},
+        **labels,
+    )
+    bodies = yaml.safe_dump_all([lane, written_set("free"), written_pool()])
+    staged.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=bodies)
+    live = look(staged, asks=lambda name: name == "honey")
+    assert live.unknown == ()
+    assert [each.id for each in live.lanes] == ["arc/free", "arc/vm-test", "arc/linux"]
+    assert live.lanes[1].labels == ((LABEL, "kvm", "x64") if labels else (LABEL,))
+    assert live.lanes[0].max is None
+    wanted = "autoscalingrunnersets.actions.github.com,runnerpools.remuda.dev,nodes,pods"
+    for form in ("json", "yaml"):
+        (tmp_path / form).write_text(staged.kubectl("get", wanted, "-A", "-o", form))
+    stats = staged.kubectl("get", "--raw", "/api/v1/nodes/honey/proxy/stats/summary")
+    (tmp_path / "stats").write_text(stats)
+    for form in ("json", "yaml"):
+        found = read_files([tmp_path / form, tmp_path / "stats"], NOW)
+        assert (found.problems, found.notes, found.world.unknown) == ((), (), ())
+        assert bare(found.world) == bare(live)
+
+
+def bare(world: World) -> Any:
+    """Without where and when it was read."""
+    made = msgspec.to_builtins(msgspec.structs.replace(world, source="", read_at=0))
+    for each in (*made["lanes"], *made["nodes"]):
+        each["place"] = msgspec.to_builtins(Place())
+    for each in made["summaries"].values():
+        each["read_at"] = 0
+    return json.loads(json.dumps(made, sort_keys=True))
+
+
+@needs_address
+def test_what_rbac_prints_is_enough_and_the_optional_part_lets_kubelets_be_asked(staged: Cluster) -> None:
+    grant(staged, "reader", optional=False)
+    grant(staged, "asker", optional=True)
+    reader = look(staged, "reader", asks=lambda name: name == "honey")
+    assert whys(reader) == {
+        SUMMARIES: "may not get nodes/proxy; `remuda rbac capacity` prints what is needed with --optional"
+    }
+    assert (len(reader.lanes), len(reader.nodes), reader.summaries) == (3, 2, {})
+    asker = look(staged, "asker", asks=lambda name: name == "honey")
+    assert asker.unknown == ()
+    assert asker.summaries.keys() == {"honey"}
+
+
+def test_a_quantity_that_the_server_lets_pass_is_told_with_its_object(staged: Cluster) -> None:
+    staged.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(written_set("odd", limits={"cpu": "-1"})))  # fmt: skip
+    world = look(staged, asks=lambda _: False)
+    assert whys(world) == {"AutoscalingRunnerSet arc/odd": "'-1' is not a quantity: it cannot be below zero"}
+    assert "arc/odd" not in {lane.id for lane in world.lanes}

@@ -1,0 +1,506 @@
+"""Findings: a world that is as it should be has none, and each rule is found by breaking one thing."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.capacity.builders import (
+    CAPABILITY,
+    GIB,
+    LABEL,
+    NOW,
+    decision,
+    lane,
+    measured,
+    node,
+    policy,
+    sized,
+    world,
+)
+
+from remuda.capacity.audit import Audit, audit
+from remuda.capacity.findings import RULES, Finding, Severity, gravest
+from remuda.capacity.objects import CapacityPolicySpec
+from remuda.capacity.world import (
+    EPHEMERAL,
+    NODES,
+    PODS,
+    SCALE_SETS,
+    SUMMARIES,
+    Filesystem,
+    Lane,
+    Node,
+    Summary,
+    Unknown,
+    Usage,
+    World,
+)
+from remuda.model.pods import Match, Taint, Term, Toleration
+
+HOST = "kubernetes.io/hostname"
+TAINT = Taint("overflow", "true", "NoSchedule")
+DISK = Filesystem(500 * GIB, 400 * GIB, 1_000, 900)
+IMAGE = "registry.example/closure:1"
+PREFERS = (Term((Match("role", "In", ("primary",)),)),)
+
+SMALL = {"requests": sized("2", "8Gi"), "limits": sized("8", "16Gi")}
+LARGE = {"requests": sized("4", "20Gi", "24Gi"), "limits": sized("8", "30Gi", "40Gi")}
+OVERFLOW: dict[str, Any] = {
+    "node": "sting",
+    "envelopes": ["large"],
+    "admitted": decision(),
+    "requested": sized("", "24Gi", "24Gi"),
+    "limited": sized("", "40Gi", "40Gi"),
+    "prewarm": {"image": IMAGE},
+    "rollbacks": [{"lane": "vm-test"}],
+}
+
+
+def docs(**fields: Any) -> Lane:
+    return lane("docs", **fields)
+
+
+def vm_test(**fields: Any) -> Lane:
+    given = {
+        "requests": measured("4", "20Gi", "24Gi"),
+        "limits": measured("8", "30Gi", "40Gi"),
+        "tolerations": (Toleration("overflow", "Equal", "true", "NoSchedule"),),
+        "preferred": PREFERS,
+    }
+    return lane("vm-test", **(given | fields))
+
+
+def honey(**fields: Any) -> Node:
+    return node("honey", **({"labels": CAPABILITY | {"role": "primary", HOST: "honey"}} | fields))
+
+
+def sting(**fields: Any) -> Node:
+    given = {"labels": CAPABILITY | {HOST: "sting"}, "taints": (TAINT,), "images": (IMAGE,)}
+    return node("sting", cpu="32", memory="54Gi", ephemeral="66Gi", **(given | fields))
+
+
+def herd(*parts: Lane | Node, **fields: Any) -> World:
+    """Two sets, a primary node and one for overflow; a part of the same name takes the place of one."""
+    whole: dict[tuple[bool, str], Lane | Node] = {
+        (isinstance(part, Lane), part.name): part for part in (docs(), vm_test(), honey(), sting(), *parts)
+    }
+    given = {"summaries": {"sting": Summary(DISK, DISK, NOW)}} | fields
+    return world(*whole.values(), **given)
+
+
+def rules(**spec: Any) -> CapacityPolicySpec:
+    """The policy that goes with it."""
+    given = {
+        "ceiling": 2,
+        "envelopes": [{"name": "small", **SMALL}, {"name": "large", **LARGE}],
+        "sets": [
+            {"name": "docs", "max": 1, "envelope": "small"},
+            {"name": "vm-test", "max": 1, "envelope": "large"},
+        ],
+        "nodes": {"primary": CAPABILITY, "overflow": [OVERFLOW]},
+        "forbidden_labels": None,
+        "evidence": {"date": "2026-11-10", "fitted": 2},
+    }
+    return policy(**(given | spec))
+
+
+def overflow(**fields: Any) -> dict[str, Any]:
+    """Its nodes, with something else about the overflow node."""
+    return {"primary": CAPABILITY, "overflow": [OVERFLOW | fields]}
+
+
+def judged(seen: World, spec: CapacityPolicySpec | None, *labels: str) -> Audit:
+    return audit(seen, labels or (LABEL,), {"kvm": spec} if spec else {}, NOW)
+
+
+def found(seen: World, spec: CapacityPolicySpec | None) -> list[tuple[str, Severity, str]]:
+    return [(item.rule, item.severity, item.object) for item in judged(seen, spec).findings]
+
+
+def test_nothing_is_found_where_all_is_as_it_should_be() -> None:
+    seen = judged(herd(), rules())
+    assert seen.findings == ()
+    assert [(role.role, role.admitted) for role in seen.cases[0].roles] == [
+        ("primary", True),
+        ("overflow", True),
+    ]
+
+
+SET, VM = "AutoscalingRunnerSet arc/docs", "AutoscalingRunnerSet arc/vm-test"
+POLICY, STING = "CapacityPolicy kvm", "Node sting"
+
+
+@pytest.mark.parametrize(
+    ("rule", "severity", "name", "parts", "spec"),
+    [
+        ("ceiling-exceeded", "error", POLICY, {}, {"ceiling": 1}),
+        ("ceiling-above-evidence", "error", POLICY, {}, {"ceiling": 3}),
+        ("evidence-too-old", "error", POLICY, {}, {"evidence": {"date": "2026-10-01", "fitted": 2}}),
+        ("evidence-too-old", "error", POLICY, {}, {"evidence": {"date": "2027-10-01", "fitted": 2}}),
+        ("evidence-too-old", "error", POLICY, {}, {"evidence": {"date": "2026-11-10", "fitted": 2, "maxAge": "5d"}}),
+        ("ceiling-without-evidence", "warning", POLICY, {}, {"evidence": None}),
+        ("unbounded-set", "error", SET, {"docs": docs(max=None)}, {}),
+        ("minimum-not-zero", "error", SET, {"docs": docs(min=1)}, {}),
+        ("newcomer-above-default", "error", SET, {"docs": docs(max=2)},
+         {"sets": [{"name": "vm-test", "max": 1, "envelope": "large"}], "ceiling": 3, "evidence": {"date": "2026-11-10", "fitted": 3}}),
+        ("set-above-its-share", "error", SET, {"docs": docs(max=2)}, {"ceiling": 3, "evidence": {"date": "2026-11-10", "fitted": 3}}),
+        ("set-not-found", "info", POLICY, {}, {"sets": [{"name": "other", "max": 1}, {"name": "arc/docs", "max": 1}, {"name": "vm-test", "max": 1}]}),
+        ("envelope-not-carried", "error", SET, {"docs": docs(requests=measured("2", "9Gi"))}, {}),
+        ("envelope-not-carried", "warning", SET, {"docs": docs(limits=measured("4", "16Gi"))}, {}),
+        ("repo-shaped-label", "error", SET, {"docs": docs(labels=(LABEL, "acme-docs"))}, {"forbiddenLabels": ["^acme-"]}),
+        ("repo-shaped-label", "error", SET, {"docs": docs(labels=("docs-set", LABEL, "acme-docs"), labelled=True)}, {"forbiddenLabels": ["^acme-"]}),
+        ("missing-requests", "error", SET, {"docs": docs(requests=measured("2"))}, {}),
+        ("missing-requests", "error", SET, {"docs": docs(requests=measured("", "8Gi"))}, {}),
+        ("missing-limits", "error", SET, {"docs": docs(limits=measured("8"))}, {}),
+        ("missing-ephemeral-storage", "error", SET, {},
+         {"require": {"ephemeralStorage": True}}),
+        ("set-outdated", "warning", SET, {"docs": docs(phase="Outdated")}, {}),
+        ("envelope-fits-nowhere", "error", POLICY, {},
+         {"envelopes": [{"name": "small", **SMALL}, {"name": "large", **LARGE}, {"name": "huge", "requests": sized("64")}]}),
+        ("selector-admits-other-node", "error", SET, {"docs": docs(node_selector={}), "bumble": node("bumble", labels={})}, {}),
+        ("toleration-admits-other-node", "error", SET, {"docs": docs(tolerations=(Toleration("gpu", "Exists"),), node_selector={"kubernetes.io/os": "linux"}),
+          "honey": honey(labels=CAPABILITY | {"role": "primary", "kubernetes.io/os": "linux"}),
+          "bumble": node("bumble", labels={"kubernetes.io/os": "linux"}, taints=(Taint("gpu", "", "NoSchedule"),))}, {}),
+        ("hostname-in-selector", "info", SET, {"docs": docs(node_selector=CAPABILITY | {HOST: "honey"})}, {}),
+        ("hostname-in-selector", "error", SET, {"docs": docs(node_selector={HOST: "honey"})}, {}),
+        ("hostname-in-selector", "error", SET, {"docs": docs(required=(Term(match_fields=(Match("metadata.name", "In", ("honey",)),)),), node_selector={})}, {}),
+        ("hostname-in-selector", "info", SET, {"docs": docs(required=(Term((Match(HOST, "In", ("honey",)),)),))}, {}),
+        ("limit-exceeds-node", "warning", SET, {"docs": docs(limits=measured("8", "200Gi"))},
+         {"sets": [{"name": "docs", "max": 1}, {"name": "vm-test", "max": 1, "envelope": "large"}], "envelopes": [{"name": "large", **LARGE}]}),
+        ("overflow-gate", "error", STING, {}, {"nodes": overflow(prewarm={"image": "another:1"})}),
+        ("overflow-gate", "error", STING, {}, {"nodes": overflow(admitted=decision(until="2026-11-02"))}),
+        ("overflow-gate", "error", VM, {}, {"nodes": overflow(rollbacks=[])}),
+        ("overflow-not-preferring-primary", "error", VM, {"vm-test": vm_test(preferred=())}, {}),
+        ("overflow-not-preferring-primary", "error", VM, {"vm-test": vm_test(preferred=(Term((Match("capability.example/kvm", "Exists"),)),))}, {}),
+        ("overflow-without-guardrails", "error", POLICY, {}, {"nodes": overflow(requested=sized("", "", "24Gi"))}),
+        ("overflow-without-guardrails", "error", POLICY, {}, {"nodes": overflow(limited=sized("", "40Gi"))}),
+        ("overflow-node-not-found", "warning", POLICY, {}, {"nodes": {"primary": CAPABILITY, "overflow": [OVERFLOW, OVERFLOW | {"node": "bumble"}]}}),
+    ],
+)  # fmt: skip
+def test_each_rule_is_found_by_what_breaks_it(
+    rule: str, severity: Severity, name: str, parts: dict[str, Lane | Node], spec: dict[str, Any]
+) -> None:
+    seen = found(herd(*parts.values()), rules(**spec))
+    if rule == "unbounded-set":  # without an end it is above every ceiling
+        seen.remove(("ceiling-exceeded", "error", POLICY))
+    assert seen == [(rule, severity, name)]
+
+
+def runners(on: str, number: int, memory: str = "8Gi", of: str = "arc/vm-test") -> dict[str, Usage]:
+    taken = {key: value * number for key, value in (measured("2", memory, "8Gi") | {"pods": 1}).items()}
+    return {on: Usage(taken, {}, {of: number}, {of: taken})}
+
+
+@pytest.mark.parametrize(
+    ("rule", "name", "usage"),
+    [
+        ("running-above-ceiling", POLICY, runners("honey", 3)),
+        ("too-much-overflow", STING, runners("sting", 2)),
+        ("overflow-above-guardrails", STING, runners("sting", 1, "25Gi")),
+    ],
+)
+def test_what_runs_now_is_held_against_the_policy(rule: str, name: str, usage: dict[str, Usage]) -> None:
+    assert found(herd(usage=usage), rules()) == [(rule, "error", name)]
+
+
+def test_runners_of_others_are_not_held_against_it() -> None:
+    assert found(herd(usage=runners("sting", 3, "1Gi", "other/set")), rules()) == []
+
+
+def test_a_set_above_the_guardrails_of_overflow_is_found() -> None:
+    large = vm_test(requests=measured("4", "30Gi", "24Gi"))
+    seen = found(herd(large), rules(sets=[{"name": "docs", "max": 1}]))
+    assert ("overflow-above-guardrails", "error", VM) in seen
+
+
+def test_a_set_that_overflows_must_give_local_storage() -> None:
+    seen = found(herd(vm_test(limits=measured("8", "30Gi"))), rules())
+    assert ("missing-ephemeral-storage", "error", VM) in seen
+
+
+def test_a_name_of_a_node_that_is_not_primary_is_an_error_beside_the_capability_too() -> None:
+    seen = found(herd(vm_test(node_selector=CAPABILITY | {HOST: "sting"})), rules())
+    assert ("hostname-in-selector", "error", VM) in seen
+
+
+def test_nothing_keeps_two_runners_off_an_overflow_node() -> None:
+    two = vm_test(max=2)
+    spec = rules(
+        ceiling=3,
+        evidence={"date": "2026-11-10", "fitted": 3},
+        sets=[{"name": "docs", "max": 1}, {"name": "vm-test", "max": 2, "envelope": "large"}],
+    )
+    assert found(herd(two), spec) == [("overflow-not-bounded", "warning", STING)]
+
+
+def test_a_set_that_fits_no_admitted_node_is_told_why() -> None:
+    seen = judged(herd(docs(requests=measured("2", "300Gi"))), rules(sets=[{"name": "vm-test", "max": 1}]))
+    told = next(item for item in seen.findings if item.rule == "envelope-fits-nowhere")
+    assert told.object == SET
+    assert "honey is too small: has 128.00Gi memory, and a runner asks for 300.00Gi memory" in told.is_
+
+
+def test_a_set_that_only_others_leave_no_room_for_is_told_so() -> None:
+    full = {"honey": Usage({"cpu": 31_000, "pods": 3}), "sting": Usage({"cpu": 31_000, "pods": 3})}
+    seen = judged(herd(usage=full), rules())
+    told = [item for item in seen.findings if item.rule == "envelope-fits-nowhere"]
+    assert [item.object for item in told] == [SET, VM]
+    assert "honey is too full: 1 CPU left of 32 CPU, and a runner asks for 2 CPU" in told[0].is_
+
+
+def test_a_set_with_no_runners_need_not_fit() -> None:
+    assert found(herd(docs(requests=measured("200", "8Gi"), max=0)), rules(sets=[{"name": "vm-test", "max": 1, "envelope": "large"}])) == []  # fmt: skip
+
+
+def test_the_ceiling_of_sums_is_not_that_of_packing() -> None:
+    """Two runners of 32Gi have 64Gi between two nodes of 40Gi with 8Gi taken each, and three have not."""
+    nodes = [node(name, memory="40Gi") for name in ("one", "two")]
+    three = lane("large", max=3, requests=measured("1", "26Gi"))
+    seen = judged(world(three, *nodes), None)
+    told = [item for item in seen.findings if item.rule == "aggregate-does-not-fit"]
+    assert len(told) == 1
+    assert "of 3 runners of arc/large at most 2 fit at a time, for want of memory" in told[0].is_
+    assert judged(world(lane("large", max=2, requests=measured("1", "26Gi")), *nodes), None).findings == ()
+
+
+def test_overflow_takes_only_as_many_as_are_allowed() -> None:
+    """Five would fit on sting; the policy lets one be there."""
+    small = vm_test(max=40, requests=measured("4", "8Gi", "8Gi"), limits=measured("8", "8Gi", "8Gi"))
+    spec = rules(
+        ceiling=41, evidence={"date": "2026-11-10", "fitted": 41},
+        envelopes=[{"name": "small", **SMALL}, {"name": "large", "requests": sized("4", "8Gi", "8Gi"), "limits": sized("8", "8Gi", "8Gi")}],
+        sets=[{"name": "docs", "max": 1}, {"name": "vm-test", "max": 40, "envelope": "large"}],
+    )  # fmt: skip
+    told = next(item for item in judged(herd(small), spec).findings if item.rule == "aggregate-does-not-fit")
+    assert "of 40 runners of arc/vm-test at most 9 fit" in told.is_
+
+
+@pytest.mark.parametrize(
+    ("until", "is_found"), [(None, False), ("2026-11-16", False), ("2026-11-15", True), ("2026-11-16T11:00:00Z", True)]
+)  # fmt: skip
+def test_a_decision_for_a_warm_pool_counts_until_its_day_is_over(until: str | None, is_found: bool) -> None:
+    warm = decision() | ({} if until is None else {"until": until})
+    sets = [
+        {"name": "docs", "max": 1, "envelope": "small", "warmPool": warm},
+        {"name": "vm-test", "max": 1, "envelope": "large"},
+    ]
+    expected = [("minimum-not-zero", "error", SET)] if is_found else []
+    assert found(herd(docs(min=1)), rules(sets=sets)) == expected
+
+
+def test_names_of_sets_and_urls_may_carry_owners() -> None:
+    """Judged are the labels that workflows target: the name of a set that was given labels is none."""
+    owned = docs(labels=("acme-docs", LABEL), labelled=True, scope="https://github.com/acme/docs")
+    assert found(herd(owned), rules(forbiddenLabels=["^acme-"])) == []
+
+
+def test_a_cordoned_primary_node_is_not_admitted() -> None:
+    seen = judged(herd(honey(cordoned=True)), rules())
+    role = seen.cases[0].roles[0]
+    assert (role.role, role.admitted, role.reason) == ("primary", False, "is cordoned")
+
+
+def test_a_gate_that_does_not_hold_closes_the_node() -> None:
+    seen = judged(herd(), rules(nodes=overflow(prewarm={"image": "another:1"})))
+    role = seen.cases[0].roles[1]
+    assert (role.role, role.admitted) == ("overflow", False)
+    assert "gate prewarm does not hold" in role.reason
+
+
+def test_where_no_set_can_be_a_gate_is_in_nobodys_way() -> None:
+    apart = vm_test(tolerations=(), preferred=())
+    seen = found(herd(apart), rules(nodes=overflow(prewarm={"image": "another:1"})))
+    assert seen == [("overflow-gate", "warning", STING)]
+
+
+def test_without_a_policy_each_node_says_whether_a_set_can_run_there_and_why_not() -> None:
+    nodes = [
+        honey(),
+        sting(),
+        node("bumble", labels={}),
+        node("away", ready=False),
+        node("tiny", cpu="1"),
+    ]
+    seen = judged(world(docs(), *nodes), None)
+    roles = {node.name: role for node, role in zip(seen.world.nodes, seen.cases[0].roles, strict=True)}
+    assert {name: role.admitted for name, role in roles.items()} == {
+        "honey": True, "sting": False, "bumble": False, "away": False, "tiny": False
+    }  # fmt: skip
+    assert {name: role.reason for name, role in roles.items() if not role.admitted} == {
+        "sting": "has the taint overflow=true:NoSchedule, which is not tolerated",
+        "bumble": "has no label capability.example/kvm=true",
+        "away": "is not ready",
+        "tiny": "is too small: has 1 CPU, and a runner asks for 2 CPU",
+    }
+    assert seen.findings == ()
+
+
+def test_without_a_policy_what_cannot_be_counted_is_a_warning() -> None:
+    seen = found(world(docs(requests={}, limits={}, min=1), honey()), None)
+    assert seen == [
+        ("minimum-not-zero", "warning", SET),
+        ("missing-limits", "warning", SET),
+        ("missing-requests", "warning", SET),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("asked", "hint"),
+    [("nix-kv", "did you mean nix-kvm?"), ("NIX-KV", "did you mean nix-kvm?"), ("kvm", "did you mean nix-kvm?"), ("gpu", "there is: nix-kvm")],
+)  # fmt: skip
+def test_a_label_that_nobody_carries_is_told_with_near_misses(asked: str, hint: str) -> None:
+    (told,) = judged(herd(), None, asked).findings
+    assert (told.rule, told.severity, told.fix) == ("label-not-found", "error", hint)
+
+
+def test_a_label_is_one_however_its_letters_are_cased() -> None:
+    seen = world(docs(), lane("shouted", labels=(LABEL.upper(),), max=2), honey())
+    for labels in ((LABEL,), ("Nix-KVM",)):
+        (label,) = audit(seen, labels, {"kvm": rules(ceiling=3)}, NOW).labels
+        assert (label.max, label.ceiling) == (3, 3)
+    (label,) = audit(seen, (), {}, NOW).labels
+    assert (label.name, label.max) == (LABEL, 3)
+
+
+def test_a_policy_may_wait_for_its_first_set() -> None:
+    seen = audit(world(honey()), (), {"kvm": policy(evidence={"date": "2026-11-10", "fitted": 4})}, NOW)
+    assert [(item.rule, item.severity) for item in seen.findings] == [("label-not-found", "warning")]
+
+
+def test_every_label_is_audited_when_none_is_asked_for() -> None:
+    seen = audit(world(docs(labels=("b", "a")), lane("other", labels=("c",)), honey()), (), {}, NOW)
+    assert [label.name for label in seen.labels] == ["a", "b", "c"]
+    assert len(seen.lanes) == 2
+
+
+def test_what_several_labels_say_of_one_set_is_told_once() -> None:
+    seen = audit(world(docs(labels=("a", "b"), max=None), honey()), (), {}, NOW)
+    assert [item.rule for item in seen.findings] == ["unbounded-set"]
+
+
+@pytest.mark.parametrize("part", [NODES, PODS, SCALE_SETS, SUMMARIES])
+def test_nothing_is_concluded_from_what_was_not_read(part: str) -> None:
+    """An empty part that is unknown leads to no finding but that."""
+    whole = herd()
+    fields: dict[str, dict[str, Any]] = {
+        NODES: {"nodes": ()},
+        PODS: {"usage": {}},
+        SCALE_SETS: {"lanes": ()},
+        SUMMARIES: {"summaries": {}},
+    }
+    seen = msgspec.structs.replace(whole, unknown=(Unknown(part, "may not list it"),), **fields[part])
+    rules_found = {item.rule for item in judged(seen, rules()).findings}
+    # a gate that is not known to hold does not
+    assert rules_found - {"overflow-gate"} == {"not-read"}
+    assert ("overflow-gate" in rules_found) == (part == SUMMARIES)
+
+
+def test_unknown_pods_leave_what_runs_unknown() -> None:
+    (label,) = judged(herd(unknown=(Unknown(PODS, "no"),)), rules()).labels
+    assert (label.running, label.pending) == (None, None)
+
+
+def test_owners_share_the_ceiling_by_guarantee_priority_and_weight() -> None:
+    lanes = [lane(name, max=4) for name in ("a", "b", "c")]
+    owners = [
+        {"name": "one", "lanes": ["a"], "guaranteed": 2},
+        {"name": "two", "lanes": ["arc/b"], "priority": 1},
+    ]
+    (label,) = judged(world(*lanes, honey()), rules(ceiling=6, owners=owners)).labels
+    assert [(owner.name, owner.wants, owner.share) for owner in label.owners] == [
+        ("one", 4, 2),
+        ("two", 4, 4),
+        ("arc/c", 4, 0),
+    ]
+
+
+def test_runners_that_are_there_are_not_taken_away() -> None:
+    lanes = [lane(name, max=4) for name in ("a", "b")]
+    owners = [{"name": "one", "lanes": ["a"], "guaranteed": 3}, {"name": "two", "lanes": ["b"]}]
+    seen = world(*lanes, honey(), usage=runners("honey", 3, of="arc/b"))
+    (label,) = judged(seen, rules(ceiling=4, owners=owners)).labels
+    assert [(owner.name, owner.running, owner.share) for owner in label.owners] == [
+        ("one", 0, 1),
+        ("two", 3, 3),
+    ]
+
+
+def test_what_is_neither_shown_nor_refuted_says_so() -> None:
+    """Of 35 and 32 a node of 100 takes one and two; 21 and 39 pass every bound on 20 nodes, and do not fit."""
+    lanes = [
+        lane(f"set-{size}", max=number, requests={"cpu": size, "memory": 1})
+        for size, number in ((35, 21), (32, 39))
+    ]
+    nodes = [Node(f"node-{at}", CAPABILITY, allocatable={"cpu": 100, "memory": 64 * GIB}) for at in range(20)]
+    (told,) = judged(world(*lanes, *nodes), None).findings
+    assert (told.rule, told.severity) == ("aggregate-placement-not-found", "warning")
+    assert told.is_.startswith("no placement found for ")
+
+
+def test_every_rule_is_tested(request: pytest.FixtureRequest) -> None:
+    source = request.path.read_text(encoding="utf-8")
+    assert [rule for rule in RULES if f'"{rule}"' not in source] == []
+
+
+@pytest.mark.parametrize(
+    ("least", "severity", "is_grave"),
+    [
+        ("error", "error", True),
+        ("error", "warning", False),
+        ("warning", "warning", True),
+        ("warning", "info", False),
+        ("info", "info", True),
+    ],
+)
+def test_how_grave_is_grave_enough(least: Severity, severity: Severity, is_grave: bool) -> None:
+    item = Finding("unbounded-set", severity, "", "", "", "", "", "")
+    assert gravest([item], least) == is_grave
+
+
+amounts = st.builds(
+    lambda cpu, memory, ephemeral: {"cpu": cpu, "memory": memory, EPHEMERAL: ephemeral},
+    st.integers(0, 8_000),
+    st.integers(0, 40) | st.just(0),
+    st.integers(0, 40),
+)
+
+
+@given(
+    st.lists(amounts, min_size=1, max_size=3),
+    st.lists(amounts, min_size=1, max_size=3),
+    st.lists(amounts, min_size=3, max_size=3),
+)
+def test_fits_never_over_commits(
+    asked: list[dict[str, int]], rooms: list[dict[str, int]], taken: list[dict[str, int]]
+) -> None:
+    """As many runners as are said to fit do beside other pods, and one more does not."""
+    lanes = [lane(f"set-{at}", requests=requests, node_selector={}) for at, requests in enumerate(asked)]
+    nodes = [Node(f"node-{at}", allocatable=room | {"pods": 5}) for at, room in enumerate(rooms)]
+    usage = {f"node-{at}": Usage(used | {"pods": at}) for at, used in enumerate(taken)}
+    (case,) = judged(world(*lanes, *nodes, usage=usage), None).cases
+    for alike in case.alike:
+        size = alike.shape.size
+        for index, number in alike.fits.items():
+            used = usage[f"node-{index}"].requested
+            room = {name: max(0, nodes[index].allocatable[name] - used.get(name, 0)) for name in size}
+            assert all(number * size[name] <= room[name] for name in size)
+            assert any((number + 1) * size[name] > room[name] for name in size)
+
+
+CHANGES: dict[str, Callable[[], World]] = {
+    "none": herd,
+    "a set without bound": lambda: herd(docs(max=None)),
+    "no node": lambda: world(docs(), vm_test()),
+    "no set": lambda: world(honey(), sting()),
+    "nothing": world,
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_an_audit_says_the_same_twice(change: str) -> None:
+    seen = CHANGES[change]()
+    first, second = judged(seen, rules()), judged(seen, rules())
+    assert (first.findings, first.labels) == (second.findings, second.labels)

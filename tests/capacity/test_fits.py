@@ -1,0 +1,131 @@
+"""Where runners may be and how many fit: in words for one node, and at once for all of them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.capacity.builders import CAPABILITY, lane, measured, node, world
+
+from remuda.capacity.fits import Ground, Rooms, bits, closed, obstacles, shape_of
+from remuda.capacity.world import Lane, Node, Usage
+from remuda.model.pods import Match, Taint, Term, Toleration
+
+TAINT = Taint("overflow", "true", "NoSchedule")
+
+
+@pytest.mark.parametrize(
+    ("seen", "there", "told"),
+    [
+        (lane(), node(), ()),
+        (lane(), node(cordoned=True), ("is cordoned",)),
+        (lane(), node(ready=False), ("is not ready",)),
+        (lane(), node(taints=(TAINT,)), ("has the taint overflow=true:NoSchedule, which is not tolerated",)),
+        (lane(tolerations=(Toleration("overflow", "Exists"),)), node(taints=(TAINT,)), ()),
+        (lane(tolerations=(Toleration("overflow", "Equal", "no"),)), node(taints=(TAINT,)),
+         ("has the taint overflow=true:NoSchedule, which is not tolerated",)),
+        (lane(), node(taints=(Taint("overflow", "", "PreferNoSchedule"),)), ()),
+        (lane(), node(labels={}), ("has no label capability.example/kvm=true",)),
+        (lane(required=(Term((Match("zone", "In", ("a",)),)),)), node(), ("does not meet the required node affinity",)),
+        (lane(required=(Term((Match("zone", "In", ("a",)),)), Term((Match("zone", "DoesNotExist"),)))), node(), ()),
+        (lane(required=(Term(match_fields=(Match("metadata.name", "In", ("honey",)),)),)), node(), ()),
+        (lane(), node(memory="4Gi"), ("is too small: has 4.00Gi memory, and a runner asks for 8.00Gi memory",)),
+        (lane(requests={"example.com/kvm": 1}), node(),
+         ("is too small: has no example.com/kvm, and a runner asks for 1 example.com/kvm",)),
+        (lane(), node(cordoned=True, labels={}, cpu="1"),
+         ("is cordoned", "has no label capability.example/kvm=true", "is too small: has 1 CPU, and a runner asks for 2 CPU")),
+    ],
+)  # fmt: skip
+def test_every_obstacle_is_told(seen: Lane, there: Node, told: tuple[str, ...]) -> None:
+    assert obstacles(seen, there) == told
+
+
+def test_a_full_node_is_told_from_a_small_one() -> None:
+    free = {"cpu": 1_000, "memory": 2**40, "pods": 0}
+    assert obstacles(lane(), node(), free) == (
+        "is too full: 1 CPU left of 32 CPU, and a runner asks for 2 CPU",
+        "is too full: 0 pods left of 110 pods, and a runner asks for 1 pods",
+    )
+
+
+keys = st.sampled_from(("zone", "disk"))
+values = st.sampled_from(("a", "b", "1", "2"))
+matches = st.builds(
+    Match,
+    keys,
+    st.sampled_from(("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")),
+    st.tuples(values),
+)
+terms = st.builds(
+    Term,
+    st.lists(matches, max_size=2).map(tuple),
+    st.lists(
+        st.builds(Match, st.just("metadata.name"), st.just("In"), st.tuples(st.sampled_from(("n0", "n1")))),
+        max_size=1,
+    ).map(tuple),
+)
+taints = st.builds(
+    Taint, st.sampled_from(("x", "y")), st.sampled_from(("", "1")), st.sampled_from(("NoSchedule", "NoExecute", "PreferNoSchedule"))
+)  # fmt: skip
+tolerations = st.builds(
+    Toleration,
+    st.sampled_from(("x", "y", "")),
+    st.sampled_from(("Exists", "Equal", "")),
+    st.sampled_from(("", "1")),
+    st.sampled_from(("", "NoSchedule")),
+)
+lanes = st.builds(
+    lambda selector, tolerated, required: lane(
+        node_selector=selector, tolerations=tuple(tolerated), required=tuple(required), requests={}
+    ),
+    st.dictionaries(keys, values, max_size=2),
+    st.lists(tolerations, max_size=2),
+    st.lists(terms, max_size=2),
+)
+nodes = st.lists(
+    st.builds(
+        lambda labels, tainted: node(labels=labels, taints=tuple(tainted)),
+        st.dictionaries(keys, values, max_size=2),
+        st.lists(taints, max_size=2),
+    ),
+    max_size=10,
+).map(
+    lambda found: [
+        Node(f"n{at}", each.labels, each.taints, each.allocatable) for at, each in enumerate(found)
+    ]
+)
+
+
+@given(lanes, nodes)
+def test_what_all_nodes_say_at_once_is_what_each_says(seen: Lane, there: list[Node]) -> None:
+    ground = Ground(there)
+    allowed = ground.picked(ground.allowing(shape_of(seen).placement))
+    assert list(allowed) == [at for at, each in enumerate(there) if not any(closed(seen, each))]
+
+
+@given(st.sets(st.integers(0, 70)))
+def test_nodes_as_bits_and_back(places: set[int]) -> None:
+    assert list(Ground([]).picked(bits(places))) == sorted(places)
+
+
+def test_the_labels_own_runners_make_room_for_themselves() -> None:
+    """Three runners of 8Gi are there, one of them of another label's set: 40Gi hold four beside that one."""
+    eight = measured("2", "8Gi") | {"pods": 1}
+    usage = Usage(
+        {name: 3 * value for name, value in eight.items()},
+        {},
+        {"arc/own": 2, "arc/other": 1},
+        {"arc/own": {name: 2 * value for name, value in eight.items()}, "arc/other": eight},
+    )
+    rooms = Rooms(world(node(memory="40Gi"), usage={"honey": usage}))
+    requests = tuple(measured("2", "8Gi").items())
+    assert rooms.fits(requests, (0,), frozenset({"arc/own"})) == {0: 4}
+    assert rooms.fits(requests, (0,), frozenset()) == {0: 2}
+
+
+def test_a_node_that_does_not_say_how_many_pods_it_takes_takes_what_kubelets_do() -> None:
+    there = Node("honey", CAPABILITY, allocatable=measured("1000", "8000Gi"))
+    assert Rooms(world(there)).fits((("cpu", 1),), (0,), frozenset()) == {0: 110}
+
+
+def test_a_node_that_is_over_committed_takes_none() -> None:
+    rooms = Rooms(world(node(), usage={"honey": Usage({"cpu": 99_000})}))
+    assert rooms.fits((("cpu", 1),), (0,), frozenset()) == {0: 0}

@@ -1,0 +1,310 @@
+"""The gates of an overflow node: each holds for what it should, and for nothing less."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from tests.capacity.builders import CAPABILITY, GIB, NOW, decision, lane, measured, node, policy, sized, world
+
+from remuda.capacity.gates import Gate, carriers, gates
+from remuda.capacity.objects import CapacityPolicySpec
+from remuda.capacity.world import (
+    NODES,
+    PODS,
+    SUMMARIES,
+    Filesystem,
+    Lane,
+    Node,
+    Summary,
+    Unknown,
+    Usage,
+    World,
+    summary_of,
+)
+from remuda.model.pods import Match, Taint, Term, Toleration
+from remuda.model.times import DAY
+
+TAINT = Taint("overflow", "true", "NoSchedule")
+TOLERATION = Toleration(key="overflow", operator="Exists")
+LARGE = {"requests": measured("4", "20Gi", "24Gi"), "limits": measured("8", "40Gi", "40Gi")}
+ROOM = Filesystem(100 * GIB, 60 * GIB, 1_000, 900)
+
+
+def overflow(**words: Any) -> dict[str, Any]:
+    return {
+        "node": "sting",
+        "envelopes": ["large"],
+        "admitted": decision(),
+        "requested": sized(memory="24Gi", ephemeral="24Gi"),
+        "limited": sized(memory="40Gi", ephemeral="40Gi"),
+        "prewarm": {"image": "ghcr.io/acme/closure:1"},
+        "rollbacks": [{"lane": "vm-test"}],
+    } | words
+
+
+def judged_by(spec: dict[str, Any] | None = None, **words: Any) -> CapacityPolicySpec:
+    """A policy whose overflow node is open, but for the words given."""
+    envelope = {
+        "name": "large",
+        "requests": sized("4", "20Gi", "24Gi"),
+        "limits": sized("8", "40Gi", "40Gi"),
+    }
+    whole: dict[str, Any] = {
+        "nodes": {"primary": CAPABILITY, "overflow": [overflow(**words)]},
+        "envelopes": [envelope, envelope | {"name": "other"}],
+        "sets": [{"name": "vm-test", "max": 2, "envelope": "large"}],
+    }
+    return policy(**whole | (spec or {}))
+
+
+def sting(**fields: Any) -> Node:
+    return node(
+        "sting", "32", "54Gi", "66Gi", **{"taints": (TAINT,), "images": ("ghcr.io/acme/closure:1",)} | fields
+    )
+
+
+def runner(**fields: Any) -> Lane:
+    return lane(**LARGE | {"tolerations": (TOLERATION,)} | fields)
+
+
+def seen(*parts: Lane | Node, **fields: Any) -> World:
+    """A world in which every gate holds, but for the parts given."""
+    there = {part.name for part in parts}
+    usual = [part for part in (sting(), node("honey"), runner()) if part.name not in there]
+    summary = {"summaries": {"sting": Summary(ROOM, ROOM, NOW)}}
+    return world(*parts, *usual, **summary | fields)
+
+
+def judge(here: World | None = None, by: CapacityPolicySpec | None = None, now: int = NOW) -> dict[str, Gate]:
+    there, spec = here or seen(), by or judged_by()
+    asked = next((item for item in there.lanes if item.name == "vm-test"), runner())
+    found = gates(there, spec, spec.nodes.overflow[0], spec.envelopes[0], asked, now)
+    assert len({item.gate for item in found}) == len(found)
+    return {item.gate: item for item in found}
+
+
+def failing(found: dict[str, Gate]) -> dict[str, str]:
+    return {name: item.state for name, item in found.items() if not item.holds}
+
+
+def test_a_node_is_open_when_all_gates_hold() -> None:
+    found = judge()
+    assert failing(found) == {}
+    assert list(found) == [
+        "admission", "capability", "budget", "root-filesystem", "image-filesystem", "prewarm",
+        "toleration", "rollback", "room",
+    ]  # fmt: skip
+    assert all(item.evidence and not item.fix for item in found.values())
+    assert all(item.expires for name, item in found.items() if name != "admission")
+
+
+def fs(available: float, capacity: int = 100, inodes: int = 1_000, free: int = 900) -> Filesystem:
+    return Filesystem(capacity * GIB, int(available * GIB), inodes, free)
+
+
+def disks(root: Filesystem = ROOM, images: Filesystem = ROOM, read_at: int = NOW) -> World:
+    return seen(summaries={"sting": Summary(root, images, read_at)})
+
+
+def used(number: int = 1, requested: dict[str, int] | None = None, of: str = "arc/vm-test") -> World:
+    asks = measured("4", "20Gi", "24Gi")
+    mine = {name: value * number for name, value in asks.items()}
+    usage = Usage(requested or mine | {"pods": number}, {}, {of: number}, {of: mine})
+    return seen(usage={"sting": usage})
+
+
+#: id → (world, the gates that do not hold)
+WORLDS: dict[str, tuple[World, dict[str, str]]] = {
+    "a node without the capability": (seen(sting(labels={"kubernetes.io/os": "linux"})), {"capability": "fail", "toleration": "fail"}),
+    "the capability with another value": (seen(sting(labels=dict.fromkeys(CAPABILITY, "no"))), {"capability": "fail", "toleration": "fail"}),
+    "a lane without a toleration": (seen(runner(tolerations=())), {"toleration": "fail"}),
+    "a lane that tolerates everything": (seen(runner(tolerations=(Toleration(operator="Exists"),))), {"toleration": "fail"}),
+    "a toleration of another value": (seen(runner(tolerations=(Toleration("overflow", "Equal", "no"),))), {"toleration": "fail"}),
+    "a lane that is tied to another node": (
+        seen(runner(node_selector={**CAPABILITY, "kubernetes.io/hostname": "honey"})), {"toleration": "fail"},
+    ),
+    "a required affinity to other nodes": (
+        seen(runner(required=(Term((Match("zone", "In", ("a",)),)),))), {"toleration": "fail"},
+    ),
+    "a node without a taint": (seen(sting(taints=())), {"toleration": "fail", "rollback": "fail"}),
+    "a node that is only avoided": (
+        seen(sting(taints=(Taint("overflow", "true", "PreferNoSchedule"),))), {"toleration": "fail", "rollback": "fail"},
+    ),
+    "a node that is too small": (seen(sting(allocatable=measured("2", "54Gi", "66Gi"))), {"budget": "fail", "room": "fail"}),
+    "a node without local storage": (seen(sting(allocatable=measured("32", "54Gi"))), {"budget": "fail", "room": "fail"}),
+    "10 % of the root left": (disks(root=fs(34)), {}),
+    "less than 10 % of the root left": (disks(root=fs(33.9)), {"root-filesystem": "fail"}),
+    "15 % of the images' left": (disks(images=fs(39)), {}),
+    "less than 15 % of the images' left": (disks(images=fs(38.9)), {"image-filesystem": "fail"}),
+    "less free than the envelope may write": (disks(fs(20), fs(20)), {"root-filesystem": "fail", "image-filesystem": "fail"}),
+    "5 % of inodes left": (disks(root=fs(60, free=50)), {}),
+    "less than 5 % of inodes left": (disks(root=fs(60, free=49)), {"root-filesystem": "fail"}),
+    "a filesystem that counts no inodes": (disks(fs(60, inodes=0, free=0), fs(60, inodes=0, free=0)), {}),
+    "a kubelet that says nothing of images": (disks(images=Filesystem()), {"image-filesystem": "unknown"}),
+    "a summary that is too old": (
+        disks(read_at=NOW - 30 * DAY), {"root-filesystem": "unknown", "image-filesystem": "unknown"},
+    ),
+    "a summary of yesterday": (disks(read_at=NOW - DAY), {}),
+    "no summary": (seen(summaries={}), {"root-filesystem": "unknown", "image-filesystem": "unknown"}),
+    "disk pressure": (
+        seen(sting(taints=(TAINT, Taint("node.kubernetes.io/disk-pressure", "", "NoSchedule")))),
+        {"root-filesystem": "fail", "image-filesystem": "fail"},
+    ),
+    "another image": (seen(sting(images=("ghcr.io/acme/closure:2",))), {"prewarm": "fail"}),
+    "a node that tells no images": (seen(sting(images=())), {"prewarm": "unknown"}),
+    "a runner of the label there": (used(), {"room": "fail"}),
+    "a runner of another label there": (used(of="arc/other"), {}),
+    "a node that others have filled": (seen(usage={"sting": Usage({"memory": 40 * GIB})}), {"room": "fail"}),
+    "a node with as many pods as it takes": (seen(usage={"sting": Usage({"pods": 110})}), {"room": "fail"}),
+    "a cordoned node": (seen(sting(cordoned=True)), {"room": "fail"}),
+    "a node that is not ready": (seen(sting(ready=False)), {"room": "fail"}),
+    "pods that could not be read": (seen(unknown=(Unknown(PODS, "may not list pods"),)), {"room": "unknown"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WORLDS)
+def test_a_gate_closes_for_what_it_is_about_and_no_other_does(case: str) -> None:
+    here, expected = WORLDS[case]
+    assert failing(judge(here)) == expected
+
+
+#: id → (policy, the gates that do not hold)
+POLICIES: dict[str, tuple[CapacityPolicySpec, dict[str, str]]] = {
+    "another envelope admitted": (judged_by(envelopes=["other"]), {"budget": "fail"}),
+    "no runner at a time": (judged_by(mostRunners=0), {"budget": "fail", "room": "fail"}),
+    "a request above its guardrail": (judged_by(requested=sized(memory="19Gi")), {"budget": "fail", "room": "fail"}),
+    "a limit above its guardrail": (judged_by(limited=sized(memory="39Gi")), {"budget": "fail", "room": "fail"}),
+    "no guardrails": (judged_by(requested={}, limited={}), {}),
+    "an admission that ended": (judged_by(admitted=decision(until="2026-11-15")), {"admission": "fail"}),
+    "an admission that ends today": (judged_by(admitted=decision(until="2026-11-16")), {}),
+    "an admission of tomorrow": (judged_by(admitted=decision(when="2026-11-17")), {"admission": "fail"}),
+    "no prewarm": (judged_by(prewarm={}), {"prewarm": "fail"}),
+    "a record": (judged_by(prewarm={"record": decision()}), {}),
+    "a record that is too old": (judged_by(prewarm={"record": decision(when="2026-10-01")}), {"prewarm": "fail"}),
+    "an old record that still counts": (judged_by(prewarm={"record": decision(when="2026-10-01", until="2026-11-16")}), {}),
+    "a record that ended": (judged_by(prewarm={"record": decision(until="2026-11-15")}), {"prewarm": "fail"}),
+    "a record of tomorrow": (judged_by(prewarm={"record": decision(when="2026-11-17")}), {"prewarm": "fail"}),
+    "a record where no image tells": (judged_by(prewarm={"image": "gone", "record": decision()}), {}),
+    "no rollback": (judged_by(rollbacks=[]), {"rollback": "fail"}),
+    "a rollback of another lane": (judged_by(rollbacks=[{"lane": "small"}]), {"rollback": "fail"}),
+    "a rollback of the same name elsewhere": (judged_by(rollbacks=[{"lane": "other/vm-test"}]), {"rollback": "fail"}),
+    "a rollback by namespace and name": (judged_by(rollbacks=[{"lane": "arc/vm-test"}]), {}),
+    "a patch that takes tolerations off": (
+        judged_by(rollbacks=[{"lane": "vm-test", "patch": {"spec": {"template": {"spec": {"tolerations": None}}}}}]), {},
+    ),
+    "a patch that ties it to another node": (
+        judged_by(rollbacks=[{"lane": "vm-test", "patch": {"spec": {"template": {"spec": {"nodeSelector": {"kubernetes.io/hostname": "honey"}}}}}}]), {},
+    ),
+    "a patch that keeps it there": (
+        judged_by(rollbacks=[{"lane": "vm-test", "patch": {"spec": {"maxRunners": 1}}}]), {"rollback": "fail"},
+    ),
+    "a patch of something else": (
+        judged_by(rollbacks=[{"lane": "vm-test", "patch": {"metadata": {"name": "x"}}}]), {"rollback": "fail"},
+    ),
+    "a patch that would also rename it": (
+        judged_by(rollbacks=[{"lane": "vm-test", "patch": {"metadata": {"name": "x"}, "spec": {"template": {"spec": {"tolerations": None}}}}}]), {"rollback": "fail"},
+    ),
+    "a patch that is no pod": (
+        judged_by(rollbacks=[{"lane": "vm-test", "patch": {"spec": {"template": 3}}}]), {"rollback": "fail"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", POLICIES)
+def test_what_the_policy_says_closes_gates(case: str) -> None:
+    by, expected = POLICIES[case]
+    assert failing(judge(by=by)) == expected
+
+
+def test_a_node_that_is_not_there_passes_nothing_that_is_about_it() -> None:
+    here = world(node("honey"), runner())
+    found = judge(here)
+    assert set(failing(found)) == set(found) - {"admission"}
+    here = world(runner(), unknown=(Unknown(NODES, "may not list nodes"),))
+    states = failing(judge(here))
+    assert states["capability"] == states["budget"] == states["toleration"] == states["room"] == "unknown"
+
+
+@pytest.mark.parametrize("part", [SUMMARIES, summary_of("sting")])
+def test_what_is_missing_for_a_gate_is_named(part: str) -> None:
+    here = seen(summaries={}, unknown=(Unknown(part, "may not get nodes/proxy"),))
+    gate = judge(here)["root-filesystem"]
+    assert gate.state == "unknown"
+    assert "may not get nodes/proxy" in gate.evidence
+    assert "/api/v1/nodes/sting/proxy/stats/summary" in gate.fix
+
+
+def test_primary_nodes_may_have_labels_that_are_no_capability() -> None:
+    primary = {**CAPABILITY, "role": "primary", "kubernetes.io/hostname": "honey"}
+    by = judged_by({"nodes": {"primary": primary, "overflow": [overflow()]}})
+    assert failing(judge(by=by)) == {}
+    # while no lane selects by any of them, all but the name count
+    by_nothing = seen(runner(node_selector={}))
+    assert failing(judge(by_nothing, by)) == {"capability": "fail"}
+    named = judged_by(
+        {
+            "nodes": {
+                "primary": {**CAPABILITY, "kubernetes.io/hostname": "honey"},
+                "overflow": [overflow()],
+            }
+        }
+    )
+    assert failing(judge(by_nothing, named)) == {}
+
+
+def test_evidence_grows_old() -> None:
+    found = judge(now=NOW + 30 * DAY)
+    assert set(failing(found)) == set(found) - {"admission"}
+    assert {item.state for name, item in found.items() if name != "admission"} == {"unknown"}
+    short = judged_by({"evidence": {"date": "2026-11-01", "fitted": 4, "maxAge": "1d"}})
+    assert failing(judge(by=short, now=NOW + DAY - 1)) == {}
+    assert len(failing(judge(by=short, now=NOW + DAY))) == len(found) - 1
+
+
+def test_lanes_that_carry_the_envelope_and_can_be_there_are_asked_about() -> None:
+    by = judged_by()
+    site, large = by.nodes.overflow[0], by.envelopes[0]
+    sized_alike, small = lane("b", **LARGE), lane("small")
+    assert carriers(seen(sized_alike, small), by, site, large) == (runner(),)
+    kept_off = runner(tolerations=())
+    assert carriers(seen(kept_off, sized_alike, small), by, site, large) == (kept_off, sized_alike)
+    assert carriers(seen(runner(labels=("other",)), small), by, site, large) == ()
+
+
+@given(
+    available=st.integers(0, 200 * GIB),
+    capacity=st.integers(1, 200 * GIB),
+    request=st.integers(0, 200),
+    is_root=st.booleans(),
+)
+def test_safety_an_envelope_that_writes_all_it_requests_evicts_nobody(
+    available: int, capacity: int, request: int, is_root: bool
+) -> None:
+    seen_there = Filesystem(capacity, min(available, capacity), 10, 10)
+    here = disks(seen_there, ROOM) if is_root else disks(ROOM, seen_there)
+    large = {"name": "large", "requests": sized("4", "20Gi", f"{request}Gi")}
+    by = judged_by({"envelopes": [large]}, requested={}, limited={})
+    gate = judge(here, by)["root-filesystem" if is_root else "image-filesystem"]
+    left = seen_there.available - request * GIB
+    least = 0.10 if is_root else 0.15
+    assert gate.holds == (left * 100 >= capacity * (10 if is_root else 15))
+    if gate.holds:
+        assert left >= least * capacity - 1
+
+
+@given(st.sets(st.sampled_from(["nodes", "pods", "summaries", "images"])))
+def test_safety_what_is_not_known_never_passes(gone: set[str]) -> None:
+    here = seen(sting(images=()) if "images" in gone else sting())
+    full = judge(here)
+    if "nodes" in gone:
+        here = replace(here, nodes=(), unknown=(*here.unknown, Unknown(NODES, "no")))
+    if "pods" in gone:
+        here = replace(here, unknown=(*here.unknown, Unknown(PODS, "no")))
+    if "summaries" in gone:
+        here = replace(here, summaries={}, unknown=(*here.unknown, Unknown(SUMMARIES, "no")))
+    after = judge(here)
+    assert {name for name, item in after.items() if item.holds} <= {
+        name for name, item in full.items() if item.holds
+    }

@@ -1,0 +1,182 @@
+"""Guard rails as they are written; that a server enforces them is tested with one."""
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.capacity.builders import CAPABILITY, NOW, decision, policy
+
+from remuda.capacity.cel import conditions, quoted, variables
+from remuda.capacity.render import ACTIONS, NOTES, Action, admission, quota, quota_problems, shares_of
+
+
+def sets(**maxima: int) -> list[dict[str, Any]]:
+    return [{"name": name.replace("__", "/"), "max": most} for name, most in maxima.items()]
+
+
+SHARES: dict[str, tuple[dict[str, Any], str | None, dict[str, int]]] = {
+    "what its sets may have together": ({"sets": sets(arc__a=1, arc__b=2)}, None, {"arc": 3}),
+    "never more than the ceiling": ({"sets": sets(arc__a=3, arc__b=3)}, None, {"arc": 4}),
+    "several namespaces": ({"sets": sets(arc__a=1, ci__b=2)}, None, {"arc": 1, "ci": 2}),
+    "several that want too much": ({"sets": sets(arc__a=6, ci__b=2)}, None, {"arc": 3, "ci": 1}),
+    "more namespaces than runners": ({"ceiling": 1, "sets": sets(arc__a=1, ci__b=1)}, None, {"arc": 1, "ci": 0}),
+    "sets without a namespace": ({"sets": sets(a=1, b=1)}, "arc", {"arc": 2}),
+    "some with and some without": ({"sets": sets(a=1, ci__b=1)}, "arc", {"arc": 1, "ci": 1}),
+    "no sets": ({}, "arc", {"arc": 4}),
+    "owners keep what they are guaranteed": (
+        {"sets": sets(arc__a=9, ci__b=1), "owners": [{"name": "b", "guaranteed": 1, "lanes": ["ci/b"]}]}, None, {"arc": 3, "ci": 1},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SHARES)
+def test_namespaces_share_the_ceiling(case: str) -> None:
+    spec, namespace, expected = SHARES[case]
+    made = policy(**spec)
+    assert list(quota_problems("kvm", made, namespace)) == []
+    assert shares_of(made, namespace) == expected
+    quotas = [item for item in quota("kvm", made, namespace).objects if item["kind"] == "ResourceQuota"]
+    hard = {item["metadata"]["namespace"]: item["spec"]["hard"] for item in quotas}
+    assert hard == {name: {"pods": str(most)} for name, most in expected.items()}
+
+
+NAMES = st.sampled_from(["arc", "ci", "dev"])
+
+
+@given(
+    ceiling=st.integers(0, 20),
+    given_=st.lists(st.tuples(NAMES, st.integers(0, 12)), min_size=1, max_size=6),
+)
+def test_safety_quotas_never_come_to_more_than_the_ceiling_or_what_sets_may_have(
+    ceiling: int, given_: list[tuple[str, int]]
+) -> None:
+    listed = [{"name": f"{where}/s{number}", "max": most} for number, (where, most) in enumerate(given_)]
+    shares = shares_of(policy(ceiling=ceiling, sets=listed), None)
+    wants: dict[str, int] = {}
+    for where, most in given_:
+        wants[where] = wants.get(where, 0) + most
+    assert sum(shares.values()) == min(ceiling, sum(wants.values()))
+    assert all(shares[where] <= wants[where] for where in wants)
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ({}, ["spec.sets: names no set"]),
+        ({"sets": sets(a=1, arc__b=1, c=1)}, ["spec.sets[0].name: a names no namespace", "spec.sets[2].name: c"]),
+        ({"sets": [{"name": "Arc/b", "max": 1}]}, ["spec.sets[0].name: Arc/b: the namespace"]),
+        ({"sets": [{"name": "a/b/c", "max": 1}]}, ["spec.sets[0].name: a/b/c: the namespace"]),
+        ({"sets": [{"name": "/b", "max": 1}]}, ["spec.sets[0].name: /b: the namespace"]),
+        ({"sets": sets(arc__a=1), "priorityClass": "system-x"}, ["spec.priorityClass: system-x is the cluster's"]),
+        ({"sets": [{"name": "arc/", "max": 1}]}, ["spec.sets[0].name: arc/ names no set"]),
+    ],
+)  # fmt: skip
+def test_what_is_in_no_namespace_is_told_all_at_once(spec: dict[str, Any], told: list[str]) -> None:
+    problems = list(quota_problems("kvm", policy(**spec), None))
+    assert len(problems) == len(told)
+    assert all(problem.startswith(begin) for problem, begin in zip(problems, told, strict=True))
+
+
+def test_a_quota_counts_pods_of_a_class_and_nothing_else() -> None:
+    made = quota("kvm", policy(sets=sets(arc__a=1), priorityClass="runners"))
+    described, counted = made.objects
+    assert (described["kind"], described["metadata"]["name"]) == ("PriorityClass", "runners")
+    assert (described["value"], described["globalDefault"], described["preemptionPolicy"]) == (
+        0,
+        False,
+        "Never",
+    )
+    assert counted["spec"] == {
+        "hard": {"pods": "1"},
+        "scopeSelector": {
+            "matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["runners"]}]
+        },
+    }
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_what_is_not_caught_stands_in_the_objects(action: Action) -> None:
+    spec = policy(sets=sets(arc__a=1))
+    for made in (quota("kvm", spec), admission("kvm", spec, action, NOW)):
+        assert made.not_caught
+        noted = [item["metadata"].get("annotations", {}).get(NOTES) for item in made.objects]
+        assert "\n".join(made.not_caught) in noted
+    told = " ".join(quota("kvm", spec).not_caught)
+    assert "Pods without priorityClassName kvm" in told
+    assert "Owners who share a namespace" in told
+
+
+def test_no_rule_is_about_pods() -> None:
+    judged, bound = admission("kvm", policy(), "Warn", NOW).objects
+    (rule,) = judged["spec"]["matchConstraints"]["resourceRules"]
+    assert (rule["apiGroups"], rule["resources"]) == (["actions.github.com"], ["autoscalingrunnersets"])
+    assert bound["spec"] == {"policyName": judged["metadata"]["name"], "validationActions": ["Warn"]}
+
+
+def test_equal_policies_give_equal_guard_rails() -> None:
+    spec = {"sets": sets(arc__a=1, ci__b=2), "owners": [{"name": "x", "guaranteed": 1, "lanes": ["ci/b"]}]}
+    assert quota("kvm", policy(**spec)) == quota("kvm", policy(**spec))
+    assert admission("kvm", policy(**spec), "Deny", NOW) == admission("kvm", policy(**spec), "Deny", NOW)
+
+
+def test_warm_pools_that_end_are_told() -> None:
+    listed = [{"name": "arc/a", "max": 1, "warmPool": decision(until="2026-12-01")}]
+    made = admission("kvm", policy(sets=listed), "Deny", NOW)
+    assert any("arc/a until 2026-12-01" in line for line in made.notes)
+    later = admission("kvm", policy(sets=listed), "Deny", NOW + 30 * 86_400_000)
+    assert not any("arc/a" in line for line in later.notes)
+
+
+def test_a_policy_without_overflow_says_nothing_of_it() -> None:
+    judged, _ = admission("kvm", policy(), "Deny", NOW).objects
+    assert not any("overflow" in rule["message"] for rule in judged["spec"]["validations"])
+
+
+def test_a_rule_is_left_out_where_the_policy_does_not_require_it() -> None:
+    judged, _ = admission("kvm", policy(require={"requests": False}), "Deny", NOW).objects
+    assert not any("cpu" in rule["message"] for rule in judged["spec"]["validations"])
+    judged, _ = admission("kvm", policy(require={"ephemeralStorage": True}), "Deny", NOW).objects
+    assert any("ephemeral-storage" in rule["message"] for rule in judged["spec"]["validations"])
+
+
+def test_a_set_is_meant_with_its_namespace_before_its_name_alone() -> None:
+    listed = [{"name": f"n/{'s' * 200}{number}", "max": 1} for number in range(600)]
+    made = {item.name: item.expression for item in variables(policy(sets=listed), ())}
+    shares = [name for name in made if name.startswith("shares")]
+    assert len(shares) > 1
+    asked = re.findall(r"variables\.(id|name) in variables\.(shares\d+)", made["most"])
+    assert [key for key, _ in asked] == ["id"] * len(shares) + ["name"] * len(shares)
+    assert {share for _, share in asked} == set(shares)
+
+
+def test_no_expression_is_longer_than_a_server_takes() -> None:
+    listed = [{"name": f"namespace-{number}/scale-set-{number}", "max": 1} for number in range(5_000)]
+    made = policy(sets=listed, ceiling=5_000)
+    lengths = [len(item.expression) for item in variables(made, tuple(str(item["name"]) for item in listed))]
+    assert max(lengths) < 100_000
+
+
+@given(st.text(min_size=1, max_size=20))
+def test_safety_a_label_cannot_leave_its_quotes(label: str) -> None:
+    text = quoted(label)
+    inside = text[1:-1].replace("\\\\", "").replace('\\"', "")
+    assert (text[0], text[-1]) == ('"', '"')
+    assert '"' not in inside
+    assert "\n" not in text
+    assert all("\n" not in item.expression for item in conditions(label))
+
+
+def test_primary_labels_are_what_is_preferred() -> None:
+    nodes = {
+        "primary": CAPABILITY,
+        "overflow": [{"node": "sting", "envelopes": ["e"], "admitted": decision()}],
+    }
+    envelope = {"name": "e", "requests": {"cpu": "1", "ephemeral-storage": "1Gi"}}
+    made = admission("kvm", policy(nodes=nodes, envelopes=[envelope]), "Deny", NOW)
+    rule = made.objects[0]["spec"]["validations"][-1]
+    assert "capability.example/kvm" in rule["expression"]
+    assert "capability.example/kvm=true" in rule["message"]
+    # nothing is known of the node's taints
+    assert any("any toleration" in line for line in made.notes)
