@@ -6,6 +6,7 @@ machine is gone is used again.
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -76,8 +77,7 @@ class Fleet:
 
     def rows_of(self, machines: Iterable[str]) -> Rows:
         """The rows of machines; −1 where there is none of that id."""
-        find = self._rows.get
-        return np.array([find(machine, -1) for machine in machines], np.int64)
+        return np.fromiter(map(self._rows.get, machines, repeat(-1)), np.int64)
 
     def upsert(self, machines: Sequence[FleetMachine]) -> Rows:
         """
@@ -240,7 +240,8 @@ class Fleet:
     def _make_rows(self, fresh: Sequence[str]) -> Rows:
         """Rows for machines that have none, vacant ones first."""
         again = min(len(self._vacant), len(fresh))
-        rows = [self._vacant.pop() for _ in range(again)]
+        rows = self._vacant[: -again - 1 : -1]
+        del self._vacant[len(self._vacant) - again :]
         rows.extend(range(len(self.ids), len(self.ids) + len(fresh) - again))
         for row, machine in zip(rows[:again], fresh, strict=False):
             self.ids[row] = machine

@@ -97,6 +97,8 @@ def free_rows(work: Work) -> tuple[Ints, Ints, Ints, Ints]:
 def _give_claimed(work: Work) -> None:
     """Give machines that became idle to the needs they were made or taken for; a gang's wait until all are there."""
     fleet, demand = work.fleet, work.demand
+    if not (fleet.claim >= 0).any():
+        return
     idle = fleet.state[work.held.rows] == states.IDLE
     if not idle.any():
         return
