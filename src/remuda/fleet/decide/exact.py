@@ -212,7 +212,10 @@ def _try_option(
     lacks = search.lacks[index]
     if option == len(search.options[index]) or (missing <= 0 and lacks is None):
         if lacks is not None:
-            missing = lacks([part for part in search.way if part[0] == index])
+            mine = [part for part in search.way if part[0] == index]
+            missing = lacks(mine)
+            if mine and missing >= search.missing[index]:
+                return  # what helps nothing is not given: a part of a gang would be started that cannot be completed
         level = search.levels[index]
         short[level] += max(missing, 0)
         _try_need(search, index + 1, short, spent)
