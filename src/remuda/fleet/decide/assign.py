@@ -80,17 +80,19 @@ def assign(work: Work, engine: Engine) -> None:
 def free_rows(work: Work) -> tuple[Ints, Ints, Ints, Ints]:
     """The machines of each tier that no need has and that may be touched now."""
     fleet = work.fleet
-    free = np.ones(fleet.rows, np.bool_)
-    free[work.held.rows] = False
-    ready = fleet.not_before <= work.now
-    if not ready.all():
-        work.due.append(int(fleet.not_before[~ready].min()))
-    state = fleet.state
-    found: list[Ints] = [np.zeros(0, np.int64)] * TIERS
-    found[IDLE] = np.flatnonzero((state == states.IDLE) & free & ready)
-    found[COMING] = np.flatnonzero((state == states.CREATING) & free)
-    found[SPECULATIVE] = np.flatnonzero((state == states.SPECULATIVE) & ready)
-    found[DRAINING] = np.flatnonzero((state == states.DRAINING) & free)
+    idle, creating, speculative, draining = (
+        np.flatnonzero(fleet.state == state)
+        for state in (states.IDLE, states.CREATING, states.SPECULATIVE, states.DRAINING)
+    )
+    if (fleet.claim >= 0).any():
+        held = np.zeros(fleet.rows, np.bool_)
+        held[work.held.rows] = True
+        idle, creating, draining = (rows[~held[rows]] for rows in (idle, creating, draining))
+    waits = fleet.not_before > work.now
+    if waits.any():
+        work.due.append(int(fleet.not_before[waits].min()))
+        idle, speculative = idle[~waits[idle]], speculative[~waits[speculative]]
+    found = {IDLE: idle, COMING: creating, SPECULATIVE: speculative, DRAINING: draining}
     return found[0], found[1], found[2], found[3]
 
 
