@@ -71,6 +71,10 @@ class Scene:
             self.fleet.claim[row] = self.code(claim)
         return name
 
+    def since(self, name: str, ago: int) -> str:
+        self.fleet.since[self.fleet.row(name)] = NOW - ago
+        return name
+
     def code(self, whose: str) -> int:
         cluster, _, name = whose.partition("/")
         return self.fleet.names.need(self.fleet.names.cluster(cluster), name) if whose else -1
@@ -161,7 +165,8 @@ def taken_back_from_who_lacks_it(scene: Scene) -> Sequence[Any]:
 
 
 def given_back_although_claimed(scene: Scene) -> Sequence[Any]:
-    return [(Op.RELEASE, scene.machine("m", claim="c/n", shape=shape(capacity_type=CapacityType.SPOT)), "")]
+    name = scene.machine("m", claim="c/n", shape=shape(capacity_type=CapacityType.SPOT))
+    return [(Op.RELEASE, scene.since(name, 5 * MINUTE), "")]
 
 
 def given_back_although_owned(scene: Scene) -> Sequence[Any]:

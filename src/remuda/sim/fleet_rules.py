@@ -287,7 +287,8 @@ def is_not_needed(seen: Seen) -> Iterator[str]:
     for _, row, _, _ in seen.of(Op.RELEASE):
         shape = seen.shape(row)
         code = int(seen.fleet.claim[row])
-        claiming = seen.need(code)
+        lapsed = seen.fleet.since[row] <= seen.now - seen.policy.gang_patience
+        claiming = None if lapsed else seen.need(code)
         if claiming is not None and seen.units(claiming, shape) and not _is_met(seen, claiming, code):
             yield f"{seen.name(row)} is given back although {seen.subject(code)} claims it"
         hold = seen.policy.holds.get(shape.capacity_type)
