@@ -254,6 +254,12 @@ def test_primary_nodes_may_have_labels_that_are_no_capability() -> None:
     assert failing(judge(by_nothing, named)) == {}
 
 
+def test_what_one_lane_selects_by_beside_the_others_is_no_capability() -> None:
+    by = judged_by({"nodes": {"primary": {**CAPABILITY, "role": "primary"}, "overflow": [overflow()]}})
+    choosy = lane(name="choosy", **LARGE | {"node_selector": {**CAPABILITY, "role": "primary"}})
+    assert failing(judge(seen(choosy), by)) == {}
+
+
 def test_evidence_grows_old() -> None:
     found = judge(now=NOW + 30 * DAY)
     assert set(failing(found)) == set(found) - {"admission"}

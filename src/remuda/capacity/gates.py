@@ -184,11 +184,11 @@ def _capability(world: World, policy: CapacityPolicySpec, overflow: Overflow, no
 
 
 def _capability_of(world: World, policy: CapacityPolicySpec) -> dict[str, str]:
-    """Of what primary nodes have in common that which lanes select by; a node's name is no capability."""
+    """Of what primary nodes have in common that which all lanes select by; a node's name is no capability."""
     primary = {str(key): str(value) for key, value in policy.nodes.primary.items() if key != HOSTNAME}
-    selected = {key for lane in lanes_of(world, policy) for key in lane.node_selector}
-    shared = {key: value for key, value in primary.items() if key in selected}
-    return shared or primary
+    selecting = [lane.node_selector for lane in lanes_of(world, policy) if lane.node_selector]
+    shared = {key: value for key, value in primary.items() if all(key in keys for keys in selecting)}
+    return shared if selecting and shared else primary
 
 
 def _budget(world: World, overflow: Overflow, envelope: Envelope, node: Node | None) -> Gate:
