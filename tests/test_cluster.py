@@ -28,9 +28,11 @@ from remuda.pools.policy import EXACT_SOURCES, compile_objects
 from remuda.rehearsal import read_cluster
 
 DEADLINE_S = 60.0
-#: what a cluster keeps; the examples of a fleet are for files alone
+#: those with pools, which `up` runs
 EXAMPLES = sorted(
-    path for path in (Path(__file__).parents[1] / "examples").glob("*.yaml") if not path.match("fleet-*")
+    path
+    for path in (Path(__file__).parents[1] / "examples").glob("*.yaml")
+    if "kind: RunnerPool" in path.read_text()
 )
 API = "/apis/remuda.dev/v1alpha1/namespaces"
 

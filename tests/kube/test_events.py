@@ -27,8 +27,9 @@ class Event(Thing, frozen=True, gc=False, rename="camel"):
     message: str = ""
     type: str = ""
     count: int = 0
-    first_timestamp: str = ""
-    last_timestamp: str = ""
+    #: null in what newer parts of Kubernetes tell
+    first_timestamp: str | None = ""
+    last_timestamp: str | None = ""
     involved_object: Involved = field(default_factory=Involved)
 
 
