@@ -129,9 +129,10 @@ class Fleet:
                 rows[keep], kind[keep], state[keep], cluster[keep], need[keep], priority[keep], since[keep],
             )  # fmt: skip
         self._count(rows, -1)
-        changed = self.state[rows] != state
-        self.claim[rows[changed & ~((self.state[rows] == states.CREATING) & (state == states.IDLE))
-                        & ~((self.state[rows] == states.DRAINING) & (state == states.IDLE))]] = -1  # fmt: skip
+        before = self.state[rows]
+        changed = before != state
+        arrived = ((before == states.CREATING) | (before == states.DRAINING)) & (state == states.IDLE)
+        self.claim[rows[changed & ~arrived]] = -1
         self.not_before[rows[changed]] = 0
         self.kind[rows], self.state[rows], self.cluster[rows] = kind, state, cluster
         self.need[rows], self.priority[rows], self.since[rows] = need, priority, since

@@ -127,11 +127,6 @@ class Demand:
             self._row_at = at
         return self._row_of
 
-    def replace(self, *, count: Ints, priority: NDArray[np.int32], arrival: Ints) -> None:
-        """Replace these columns of the needs there are, as after a roll-up of every cluster that names the same needs."""
-        self.count[:], self.priority[:], self.arrival[:] = count, priority, arrival
-        self.revision += 1
-
     def load(
         self,
         needs: Sequence[Need],

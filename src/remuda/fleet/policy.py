@@ -80,7 +80,3 @@ class Policy(Struct, frozen=True):
     #: how long a gang that lost a member may wait to be completed where it is
     gang_patience: int = 10 * MINUTE
     rails: Rails = Rails()
-
-    def grace_for(self, gap: int) -> int:
-        """How long a victim has to end what it does."""
-        return next((grace for above, grace in self.graces if gap > above), self.grace)

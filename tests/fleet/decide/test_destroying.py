@@ -35,6 +35,11 @@ DONE = {
 }
 
 
+def grace_of(policy: Policy, gap: int) -> int:
+    """How long a victim has by the words of the policy, the widest gap first."""
+    return next((grace for above, grace in policy.graces if gap > above), policy.grace)
+
+
 class History:
     """A fleet that is acted on, and an account of its own of what went in the last minute."""
 
@@ -121,7 +126,7 @@ class History:
                 gap = int(demand.priority[row_of[code]]) - held_by
                 assert gap > 0, "strictly lower priorities only"
                 assert block.told(place)["gap"] == gap
-                assert block.grace[place] == self.policy.grace_for(gap)
+                assert block.grace[place] == grace_of(self.policy, gap)
             victims = {int(fleet.need[row]) for row in block.rows.tolist()}
             for code in victims:
                 if row_of[code] >= 0 and demand.profiles.all[demand.profile[row_of[code]]].same:
