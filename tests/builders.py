@@ -35,6 +35,8 @@ def machine(
     uses: int = 0,
     ended: str | None = None,
     trouble: str = "",
+    unsure: bool = False,
+    drains: bool = False,
 ) -> Machine:
     """A machine whose pool is in its name; one with a job is configured, one that ended knows only the code."""
     state = State.CONFIGURED if job is not None and state == State.IDLE else State(state)
@@ -47,9 +49,11 @@ def machine(
         since=since,
         ready_at=None if state is State.CREATING else ready_at,
         job=job,
-        uses=max(uses, job is not None),
+        uses=max(uses, int(job is not None)),
         ended=None if ended is None else Ended(ended),
         trouble=trouble,
+        unsure=unsure,
+        drains=drains,
     )
 
 

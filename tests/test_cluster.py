@@ -354,8 +354,9 @@ def test_with_nothing_valid_to_run_it_says_what_is_wrong_and_exits(
     one = replica("one")
     assert one.process.wait(DEADLINE_S) == 2
     told = one.log.read_text()
-    assert f"no pool in namespace {namespace} can be run" in told
+    assert f"remuda: no pool in namespace {namespace} can be run: RunnerPool lost: spec.ceiling: " in told
     assert "there is no Ceiling nowhere" in told
+    assert "problems" not in told
     assert defined.request("POST", path, pool("good")).status == 201
     two = replica("two")
     until(lambda: '"ok":true' in two.page("ready").replace(" ", ""), "one good pool is enough")

@@ -20,6 +20,7 @@ PURE = [
     SOURCE / "model",
     SOURCE / "rules",
     SOURCE / "pools" / "decide",
+    SOURCE / "rightsize" / "decide",
     SOURCE / "diagnose" / "checks",
 ]
 #: what tells the time, wherever it is called

@@ -53,6 +53,7 @@ def test_surplus_vms_go_where_scale_in_is_active_and_stay_where_it_is_natural(ri
         if line["loop_name"] == "scaler"
     ]
     assert {(NIX, 2, 0, 2), (NIX, 0, 0, 0)} <= set(told)
+    assert told[0][3] == 2, "nothing is said before it is known how many are wanted"
     assert {line[0] for line in told} == {NIX}
     assert rig.circle.count(UNCLAIMED, NIX) >= len(told) - 2, "a line for each poll, not for each cycle"
 

@@ -100,17 +100,73 @@ def test_a_class_that_circleci_does_not_know_keeps_no_other_from_its_vms(rig: Ri
     assert rig.agents.killed == []
 
 
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(status(404, {"message": "resource class not found"}), id="the class is deleted"),
+        pytest.param(status(401), id="the token is revoked"),
+    ],
+)
+def test_vms_that_must_go_are_powered_off_when_nobody_says_whether_they_work(rig: Rig, fault: Fault) -> None:
+    rig.pool(min=2, max=2, bootTimeout="20s")
+    rig.up()
+    rig.wait_ready(2)
+    before = rig.uids()
+    rig.circle.fault = fault
+    rig.wait_condition("Stale", "True")
+    rig.agents.submit(CI)
+    rig.wait_busy(1)
+    (busy,) = rig.agents.busy()
+    (idle,) = set(before) - {busy}
+    rig.cli("pools", "drain", "ci")
+    rig.wait_told("2 machines are left; nobody says whether 2 of them work: from ")
+    rig.wait_gone(before[idle])
+    (left,) = rig.vms()
+    assert (left["metadata"]["uid"], left["spec"]["runStrategy"]) == (before[busy], "Halted")
+    assert left["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] >= 5 * 3600
+    assert rig.running() == {busy}, "it ends its task first"
+    rig.agents.finish(busy)
+    rig.wait_gone(before[busy])
+    rig.wait_told("is drained")
+    assert rig.agents.killed == []
+    assert "is powered off: it must go, and nobody has said since" in rig.cli(
+        "why", "machine", busy, "--history"
+    )
+
+
+def test_a_pool_that_is_deleted_goes_and_its_class_is_not_asked_about_any_more(rig: Rig) -> None:
+    for name in ("ci", "nix"):
+        rig.pool(name, min=1, max=1)
+    one = rig.up()
+    for name in ("ci", "nix"):
+        rig.wait_ready(1, name)
+    rig.agents.submit(NIX)
+    rig.wait_busy(1, "nix")
+    rig.kubectl("delete", "runnerpool", "nix")
+    rig.wait_asked(UNCLAIMED)
+    rig.agents.finish(*rig.agents.busy("nix"))
+    rig.wait_running(0, "nix")
+    del rig.circle.classes[NIX]
+    before = rig.circle.count(UNCLAIMED, NIX)
+    for _ in range(4):
+        rig.wait_asked(UNCLAIMED)
+    assert rig.circle.count(UNCLAIMED, NIX) <= before + 1, "one that was under way"
+    assert "trouble" not in json.loads(one.page("ready"))["details"]
+
+
 def test_a_missing_secret_stops_its_pool_alone_until_it_is_there(rig: Rig) -> None:
     rig.pool(min=1, max=1)
-    rig.pool("nix", min=1, max=1, kubevirt={"token": {"secret": "later", "key": "token"}})
+    later = {key: {"token": {"secret": "later", "key": key}} for key in ("api", "token")}
+    rig.pool("nix", min=1, max=1, circleci=later["api"], kubevirt=later["token"])
     rig.up()
     rig.wait_condition("Accepted", "False", "nix")
-    assert "there is no Secret later" in rig.condition("Accepted", "nix")["message"]
+    assert rig.condition("Accepted", "nix")["message"].count("there is no Secret later") == 1
     rig.wait_ready(1)
     events = rig.cluster.request("GET", f"/api/v1/namespaces/{rig.namespace}/events").json()["items"]
     assert {one["involvedObject"]["name"] for one in events if one["reason"] == "NotAccepted"} == {"nix"}
     assert not rig.running("nix")
-    rig.secret("later", token="its-own")
+    assert "--from-file=api=FILE --from-file=token=FILE" in rig.condition("Accepted", "nix")["message"]
+    rig.secret("later", api=TOKEN, token="its-own")
     rig.wait_ready(1, "nix")
     assert rig.condition("Accepted", "nix")["status"] == "True"
     # The token of CircleCI's API is followed as well.

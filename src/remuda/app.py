@@ -38,7 +38,7 @@ from remuda.loop.supervise import run_loops
 from remuda.machines.process.driver import ProcessMachines
 from remuda.model.plans import Reason
 from remuda.objects.load import Loaded, Objects
-from remuda.output.words import number
+from remuda.output.words import UNKNOWN, number
 from remuda.pools.controller import PoolsJob
 from remuda.pools.decide.world import Memory, Policy, PoolAction, Snapshot
 from remuda.pools.kinds import POOL_KINDS
@@ -335,6 +335,8 @@ class App:
             pool = self._setup.policy.pools.get(reason.subject.removeprefix("pool/"))
             if pool is None or not pool.natural or pool.job_class not in heard_at:
                 continue
+            if reason.code in UNKNOWN and pool.job_class not in self._polls:
+                continue  # how many it wants is not known yet
             unclaimed, running = number(reason.terms, "unclaimed"), number(reason.terms, "running")
             poll = (heard_at[pool.job_class], unclaimed, running)
             if self._polls.get(pool.job_class) != poll:

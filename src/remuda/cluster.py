@@ -30,12 +30,10 @@ from remuda.model.times import write_instant
 from remuda.objects.kinds import GROUP, VERSION, Kind
 from remuda.objects.load import Loaded, Objects, load_text
 from remuda.objects.problems import Problem
-from remuda.output.words import number, sentence
+from remuda.output.words import UNKNOWN, number, sentence
 
 #: how often statuses that could not be written are tried again
 _GLANCE_S = 5.0
-#: reasons of pools of which nobody knows what they want or have
-_UNKNOWN = ("pool.provider-silent", "pool.source-silent")
 
 
 class Whole(Thing, frozen=True, gc=False):
@@ -225,7 +223,7 @@ class ClusterObjects:
             text: str | None = _text(kind, thing)
             alone = load_text(str(text), f"{kind} {name}", FOLLOWED)
             if alone.problems:
-                problems[kind, name] = alone.problems
+                problems[kind, name] = _unplaced(alone.problems, kind, name)
                 text = self._in_force.get(thing.metadata.uid)
             if text is not None:
                 texts.append(_Text(kind, name, thing.metadata.uid, text))
@@ -238,7 +236,7 @@ class ClusterObjects:
             for item in together.objects:
                 found = tuple(p for p in together.problems if _is_in(p, item, together.objects))
                 if found:
-                    problems.setdefault((item.kind, item.name), found)
+                    problems.setdefault((item.kind, item.name), _unplaced(found, item.kind, item.name))
                     bad |= {(item.kind, item.name)} if item.kind != "Ceiling" else set()
             if not bad:
                 self._in_force = {item.uid: item.text for item in texts}
@@ -376,6 +374,11 @@ def _is_in(problem: Problem, item: Any, others: Iterable[Any]) -> bool:
     return bool(item.line <= problem.line < min(after, default=2**31))
 
 
+def _unplaced(problems: Iterable[Problem], kind: str, name: str) -> tuple[Problem, ...]:
+    """Problems of an object that is in no file: its lines would be those of a text that nobody wrote."""
+    return tuple(Problem(f"{kind} {name}", 0, 0, problem.path, problem.message) for problem in problems)
+
+
 def _accepted(problems: tuple[Problem, ...], complaint: str) -> tuple[str, str, str, str]:
     if problems:
         return "Accepted", "False", "Invalid", _told_of(problems)
@@ -395,7 +398,7 @@ def _pool_facts(reason: Reason | None, silent: str) -> list[tuple[str, str, str,
         return []
     code = "".join(part.capitalize() for part in reason.code.removeprefix("pool.").split("-"))
     has_all = number(reason.terms, "idle") + number(reason.terms, "busy") >= number(reason.terms, "target")
-    ready = has_all and reason.code not in _UNKNOWN
+    ready = has_all and reason.code not in UNKNOWN
     facts = [("Ready", "True" if ready else "False", code, sentence(reason))]
     stale_since = reason.terms.get("stale_since")
     if isinstance(stale_since, int) or silent:

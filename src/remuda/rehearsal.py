@@ -60,8 +60,8 @@ async def check_cluster(seat: Seat, clock: Clock, rng: random.Random, *, only_re
         await check(client, "up", needs, [crd_of(kind) for kind in FOLLOWED], seat.namespace)
         loaded, problems = await read_cluster(client, seat, clock, rng, Log(clock, lambda _: None))
     if problems and not any(item.kind == "RunnerPool" for item in loaded.objects):
-        told = "\n".join(str(problem) for problem in problems)
-        raise BadInput(f"no pool in namespace {seat.namespace} can be run:\n{told}")
+        told = f"no pool in namespace {seat.namespace} can be run"
+        raise BadInput("\n".join(f"{told}: {problem}" for problem in problems))
 
 
 async def read_cluster(

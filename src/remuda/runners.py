@@ -3,14 +3,14 @@
 import asyncio
 import os
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from prometheus_client import CollectorRegistry
 
 from remuda.errors import BadInput, Unavailable
 from remuda.kube.client import Client
 from remuda.kube.proxies import proxy_around
-from remuda.kube.secrets import Secrets
+from remuda.kube.secrets import NoSecret, Secrets
 from remuda.loop.clock import Clock
 from remuda.loop.logs import Log
 from remuda.loop.steps import Reach, pass_by
@@ -59,7 +59,7 @@ class Runners:
         self.secrets = Secrets(reader, namespace, clock, rng, changed)
         self.tasks = Accounts(self._open)
         self.vms = KubevirtProvider(
-            reader, writer, namespace, self.secrets, clock, rng, log, wake, reach=reach
+            reader, writer, namespace, self.secrets, clock, rng, log, self._vms_changed, reach=reach
         )
         self.vms.refingerprint = changed
 
@@ -93,6 +93,12 @@ class Runners:
             }
         )
 
+    def _vms_changed(self) -> None:
+        """The class of a pool that is gone is asked about as long as the pool has VMs."""
+        if not all(map(self.vms.has, self._past)):
+            self.serve(self._setups)
+        self._wake()
+
     def user_data(self, setup: PoolSetup) -> str:
         """What new VMs of a pool are told at boot, without secrets."""
         make = resolve(setup.settings, setup.idle_timeout, self.secrets)
@@ -102,23 +108,23 @@ class Runners:
         """By pool, what keeps it from getting VMs or knowing its tasks, that a person must mend."""
         found = {}
         for setup in self._setups:
-            told = []
+            errors = list[BadInput]()
             try:
                 if setup.source == "circleci":
                     self._token(_account(setup))
             except BadInput as error:
-                told.append(str(error))
+                errors.append(error)
             except Unavailable:
                 pass
             try:
                 if setup.provider == "kubevirt":
                     resolve(setup.settings, setup.idle_timeout, self.secrets)
             except BadInput as error:
-                told.append(str(error))
+                errors.append(error)
             except Unavailable:
                 pass
-            if told:
-                found[setup.name] = "; ".join(dict.fromkeys(told))
+            if errors:
+                found[setup.name] = "; ".join(dict.fromkeys(map(str, _joined(errors))))
         return found
 
     def trouble(self) -> list[str]:
@@ -149,6 +155,18 @@ class Runners:
                 f"there is no CircleCI token: name a Secret in source.circleci.token, or set {TOKEN}"
             )
         return token
+
+
+def _joined(errors: Iterable[BadInput]) -> Iterator[BadInput]:
+    """The same, with one error for each Secret that is not there."""
+    keys = dict[tuple[str, str], dict[str, None]]()
+    for error in errors:
+        if isinstance(error, NoSecret):
+            keys.setdefault((error.namespace, error.name), {}).update(dict.fromkeys(error.keys))
+        else:
+            yield error
+    for (namespace, name), wanted in keys.items():
+        yield NoSecret(namespace, name, tuple(wanted))
 
 
 def _account(setup: PoolSetup) -> Account:

@@ -80,6 +80,28 @@ def test_the_server_takes_everything_and_admits_the_pods(
     assert "would violate PodSecurity" not in answer.text
 
 
+@pytest.mark.parametrize("values", EVERY_SET)
+def test_the_notes_are_whole_lines(chart: Chart, monitored: Cluster, namespace: str, values: Values) -> None:
+    kubeconfig = f"--kubeconfig={monitored.kubeconfig()}"
+    done = chart.helm(
+        "install",
+        "remuda",
+        chart.path,
+        "--dry-run=client",
+        kubeconfig,
+        "--namespace",
+        namespace,
+        values=values,
+    )
+    assert done.code == 0, done.err
+    notes = done.out.partition("NOTES:\n")[2].splitlines()
+    assert len(notes) > 5
+    assert [line for line in notes if line != line.rstrip()] == []
+    pools = [item["metadata"]["name"] for item in chart.objects(values) if item["kind"] == "RunnerPool"]
+    told = f"   From the values of Runner Provisioner there are already: {', '.join(sorted(pools))}"
+    assert (told in notes) == bool(pools)
+
+
 def test_that_namespace_does_refuse_pods(chart: Chart, monitored: Cluster, restricted: str) -> None:
     template = chart.one("Deployment")["spec"]["template"]
     template["spec"]["serviceAccountName"] = "default"

@@ -82,9 +82,9 @@ async def test_a_value_is_read_and_read_again_when_it_changes(followed: Followed
 async def test_what_is_missing_is_told_with_the_command_that_makes_it(
     followed: Followed, namespace: str
 ) -> None:
-    await eventually(lambda: "BadInput" in followed.value())
+    await eventually(lambda: "NoSecret" in followed.value())
     assert followed.value() == (
-        f"BadInput: there is no Secret runner in namespace {namespace}: "
+        f"NoSecret: there is no Secret runner in namespace {namespace}: "
         f"kubectl create secret generic runner -n {namespace} --from-file=token=FILE"
     )
     followed.put("runner", other=VALUE.encode())

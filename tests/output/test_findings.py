@@ -41,6 +41,11 @@ def test_a_person_reads_every_check_and_then_problems_first() -> None:
     ]
 
 
+@pytest.mark.parametrize("lines", [(), ("",), (" ", "")])
+def test_a_finding_without_details_has_no_table_of_them(lines: tuple[str, ...]) -> None:
+    assert "DETAILS" not in printed(Finding("nodes", "problem", "no node", lines, lines))
+
+
 def test_a_program_gets_all_of_it() -> None:
     assert '"problems": 1' in printed(FINE, WRONG, form="json")
     assert "problems: 1" in printed(FINE, WRONG, form="yaml")

@@ -1,5 +1,6 @@
 """Printing: a table for a person, the others for a program."""
 
+import csv
 import io
 import json
 from pathlib import Path
@@ -89,3 +90,34 @@ def test_what_a_job_is_called_cannot_steer_the_terminal() -> None:
 
 def test_a_line_may_be_several() -> None:
     assert shown(Report(None, lines=("a\nb",)), "table") == "a\nb\n"
+
+
+def test_csv_is_the_first_table_that_has_rows() -> None:
+    assert shown(REPORT, "csv") == "NAME,COUNT\r\nä|b,1\r\nc\\d,22\r\n"
+    assert shown(Report(None, (EMPTY, TABLE)), "csv") == shown(REPORT, "csv")
+    assert shown(Report(None, (EMPTY,)), "csv") == "NAME\r\n"
+    assert shown(REPORT, "csv", quiet=True) == "ä|b,1\r\nc\\d,22\r\n"
+
+
+def test_csv_of_an_answer_without_a_table_is_its_lines() -> None:
+    assert shown(Report(None, lines=("a, b", "=c")), "csv") == '"a, b"\r\n\'=c\r\n'
+
+
+@pytest.mark.parametrize(
+    ("cell", "written"),
+    [
+        pytest.param("=1+1", "'=1+1", id="a formula"),
+        pytest.param("@SUM(A1)", "'@SUM(A1)", id="an old formula"),
+        pytest.param("+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0", id="a command"),
+        pytest.param("-2+3", "'-2+3", id="a sum"),
+        pytest.param("\t=1", "'\t=1", id="a tab before it"),
+        pytest.param("-43.12", "-43.12", id="a number below zero stays one"),
+        pytest.param("+7", "+7", id="a number with its sign"),
+        pytest.param("-", "-", id="a dash"),
+        pytest.param('a,"b"\nc', 'a,"b"\nc', id="quotes, commas and new lines come back"),
+        pytest.param("nul\0", "nul\N{REPLACEMENT CHARACTER}", id="no zero byte"),
+    ],
+)
+def test_a_cell_of_csv_is_shown_and_never_computed(cell: str, written: str) -> None:
+    text = shown(Report(None, (Table(("A", "B"), ((cell, "x"),)),)), "csv")
+    assert list(csv.reader(io.StringIO(text, newline="")))[1] == [written, "x"]

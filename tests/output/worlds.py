@@ -98,6 +98,8 @@ def _machine(dice: Random, name: str, pool: str) -> Machine:
         uses=1 if state is State.CONFIGURED else 0,
         ended=ended,
         trouble=dice.choice(["", "no node has room"]),
+        unsure=state is State.IDLE and dice.random() < 0.2,
+        drains=dice.random() < 0.8,
     )
 
 
@@ -118,4 +120,5 @@ def _memory(dice: Random) -> PoolMemory:
         failures=failures,
         failed_at=NOW - SECOND if failures else 0,
         retry_at=NOW + 10 * SECOND if failures else 0,
+        unsure_since=dice.choice([0, NOW - MINUTE, NOW - 10 * MINUTE]),
     )

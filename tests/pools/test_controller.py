@@ -17,7 +17,7 @@ from remuda.model.needs import Need, Reading, Worker
 from remuda.model.plans import Operation, Outcome, Reason
 from remuda.pools.controller import PoolsJob, _machine, _own
 from remuda.pools.decide import decide
-from remuda.pools.decide.world import Close, Create, Delete, Memory, Override, PoolSeen
+from remuda.pools.decide.world import Close, Create, Delete, Memory, Override, PoolSeen, Snapshot
 from remuda.pools.meters import PoolMeters
 from remuda.pools.policy import Setup
 from remuda.pools.ports import Provider
@@ -337,12 +337,15 @@ class Silent:
         self.inner: Provider = room.provider
         self.is_silent = False
         self.made_for: str | None = None
+        self.drains = False
 
     async def list(self) -> tuple[Supplied, ...]:
         if self.is_silent:
             raise Unavailable("KubeVirt is not installed")
         found = await self.inner.list()
-        return tuple(msgspec.structs.replace(item, job_class=self.made_for) for item in found)
+        return tuple(
+            msgspec.structs.replace(item, job_class=self.made_for, drains=self.drains) for item in found
+        )
 
     async def create(self, order: Order) -> None:
         await self.inner.create(order)
@@ -404,13 +407,17 @@ class Agents:
     def __init__(self) -> None:
         self.reading = Reading({}, {})
         self.closed: list[tuple[str, int]] = []
+        self.trouble = ""
         self.forgotten: list[str] = []
 
     async def read(self) -> Reading:
         return self.reading
 
-    async def close(self, machine: str, made_at: int = 0) -> bool:
+    async def close(self, machine: str, made_at: int = 0, job_class: str | None = None) -> bool:
+        del job_class
         self.closed.append((machine, made_at))
+        if self.trouble:
+            raise Unavailable(self.trouble)
         return False
 
     async def forget(self, machine: str) -> None:
@@ -466,6 +473,123 @@ def test_nobody_is_taken_for_idle_whose_class_is_not_listed(
         (seen,) = (await job.observe(())).pools
         assert seen.need is not None
         assert seen.machines[0].state is state
-        assert (seen.need.unsure_since is None) == is_sure
+        assert seen.machines[0].unsure == (not is_sure)
+        plan, _ = decide(Snapshot((seen,)), Memory(), policy(settings("a", template="new")), room.clock.now())
+        assert not plan.actions
+
+    live(story)
+
+
+class Guests:
+    """A controller of guests that nobody can tell to take no more work, some of which drain when powered off."""
+
+    def __init__(self, room: Room, *, drains: bool = True) -> None:
+        self.agents, self.provider = Agents(), Silent(room)
+        self.provider.made_for, self.provider.drains = "class-a", drains
+        self.job = PoolsJob(
+            {"ci": self.agents}, {"sim": self.provider}, dict, room.clock, PoolMeters(CollectorRegistry())
+        )
+
+    async def delete(self, *, gently: bool = False, even_busy: bool = False) -> Outcome:
+        (machine,) = await self.provider.list()
+        return await self.job.act(
+            Operation(
+                1,
+                Delete(
+                    target=machine.name,
+                    expects=str(machine.created_at),
+                    reason=REASON,
+                    pool="a",
+                    gently=gently,
+                    even_busy=even_busy,
+                ),
+            )
+        )
+
+
+@pytest.mark.parametrize(
+    ("registering", "workers", "is_told", "is_unsure"),
+    [
+        pytest.param((), {}, False, True, id="nobody asks about its class"),
+        pytest.param((), {"a-1": Worker(7)}, False, False, id="its class cannot be listed any more"),
+        pytest.param(
+            ("class-a",), {"a-1": Worker(7)}, True, False, id="its class is listed for another pool"
+        ),
+    ],
+)
+def test_a_removed_pool_is_told_of_as_long_as_the_class_of_its_machines_is_listed(
+    registering: tuple[str, ...], workers: dict[str, Worker], is_told: bool, is_unsure: bool
+) -> None:
+    async def story(room: Room) -> None:
+        guests = Guests(room)
+        guests.agents.reading = Reading({}, workers, frozenset(registering))
+        await room.make()
+        (seen,) = (await guests.job.observe(())).pools
+        assert seen.need is not None
+        assert (seen.need.unsure_since is None) == is_told
+        assert (seen.machines[0].state, seen.machines[0].unsure) == (State.IDLE, is_unsure)
+        assert seen.machines[0].drains
+
+    live(story)
+
+
+def test_a_gentle_removal_does_not_ask_the_source() -> None:
+    async def story(room: Room) -> None:
+        guests = Guests(room)
+        guests.agents.trouble = "resource class not found"
+        await room.make()
+        assert (await guests.delete(gently=True)).status == "done"
+        assert guests.agents.closed == []
+        assert await room.provider.list() == ()
+
+    live(story)
+
+
+def test_a_gentle_removal_is_refused_for_a_machine_that_would_not_end_its_job() -> None:
+    async def story(room: Room) -> None:
+        guests = Guests(room, drains=False)
+        await room.make()
+        outcome = await guests.delete(gently=True)
+        assert (outcome.status, outcome.detail) == ("refused", "it would not end a job that it may have")
+        assert len(await room.provider.list()) == 1
+
+    live(story)
+
+
+@pytest.mark.parametrize(
+    ("drains", "boots", "even_busy", "goes"),
+    [
+        pytest.param(True, True, False, True, id="goes when it ends its job first"),
+        pytest.param(False, False, False, True, id="goes when it never came up"),
+        pytest.param(False, True, True, True, id="goes by order"),
+        pytest.param(False, True, False, False, id="stays when it may have a job"),
+    ],
+)
+def test_a_machine_to_be_removed_while_its_source_fails(
+    drains: bool, boots: bool, even_busy: bool, goes: bool
+) -> None:
+    async def story(room: Room) -> None:
+        guests = Guests(room, drains=drains)
+        guests.agents.trouble = "HTTP 401"
+        await room.make(boots=boots)
+        if goes:
+            assert (await guests.delete(even_busy=even_busy)).status == "done"
+        else:
+            with pytest.raises(Unavailable, match="401"):
+                await guests.delete(even_busy=even_busy)
+        assert len(await room.provider.list()) == (not goes)
+
+    live(story)
+
+
+def test_a_machine_of_an_exact_source_never_goes_unasked() -> None:
+    async def story(room: Room) -> None:
+        guests = Guests(room)
+        guests.agents.exact = True
+        guests.agents.trouble = "the disk is full"
+        await room.make(boots=False)
+        with pytest.raises(Unavailable, match="disk"):
+            await guests.delete(even_busy=True)
+        assert len(await room.provider.list()) == 1
 
     live(story)

@@ -94,10 +94,30 @@ def test_safety_only_idle_machines_are_closed_and_only_on_fresh_news(
             assert members[action.target].state is State.IDLE
             assert need is not None
             assert need.stale_since is None
+            assert need.unsure_since is None
+            assert not members[action.target].unsure
             assert not mine.natural or seen[action.pool].override.draining
             if mine.idle_window:
                 assert memory.pools[action.pool].idle_since[action.target] + mine.idle_window <= now
                 assert after.pools[action.pool].idle_since[action.target] + mine.idle_window <= now
+
+
+@given(snapshots(), memories, policies(), instants)
+def test_safety_nobody_goes_unasked_but_who_must_ends_its_job_first_and_was_in_doubt_for_long(
+    world: Snapshot, memory: Memory, rules: Policy, now: int
+) -> None:
+    plan, after = decide(world, memory, rules, now)
+    members, seen = members_of(world), {each.name: each for each in world.pools}
+    for action in plan.actions:
+        if isinstance(action, Delete) and action.gently:
+            target, need = members[action.target], seen[action.pool].need
+            mine = rules.pools.get(action.pool, _REMOVED)
+            assert (target.state, target.ended, target.drains) == (State.IDLE, None, True)
+            assert target.unsure or need is None or need.stale_since or need.unsure_since
+            is_stray = target.unsure and target.template != mine.template and not mine.natural
+            assert not mine.template or seen[action.pool].override.draining or is_stray
+            assert memory.pools[action.pool].unsure_since + mine.boot_timeout <= now
+            assert after.pools[action.pool].unsure_since + mine.boot_timeout <= now
 
 
 @given(snapshots(), memories, policies(), instants)

@@ -291,7 +291,17 @@ def test_a_pool_with_more_at_work_than_its_ceiling_says_that_it_shrinks_as_they_
     assert not plan.actions
 
 
-RARE = {"concurrency", "beyond", "failure", "blind", "trouble"}
+RARE = {
+    "concurrency",
+    "beyond",
+    "failure",
+    "blind",
+    "trouble",
+    "unknown",
+    "doubtful",
+    "undrainable",
+    "powers_off_at",
+}
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,8 @@ def machines(draw: st.DrawFn, pool: str) -> tuple[Machine, ...]:
                 job=str(number) if has_job else None,
                 uses=draw(st.integers(0, 2)),
                 ended=ended,
+                unsure=state is State.IDLE and draw(st.booleans()),
+                drains=draw(st.booleans()),
             )
         )
     return tuple(found)
@@ -62,7 +64,8 @@ overrides = st.builds(
     finish_rollout=st.sampled_from((None, None, *TEMPLATES)),
     finish_rollout_at=instants,
 )
-needs = st.none() | st.builds(Need, small, small, st.sampled_from((None, None, NOW - MINUTE)))
+lately = st.sampled_from((None, None, NOW - MINUTE))
+needs = st.none() | st.builds(Need, small, small, lately, lately)
 
 
 @st.composite
@@ -139,5 +142,6 @@ pool_memories = st.builds(
     retry_at=instants | numbers,
     failed=st.lists(st.sampled_from(("a-0@1", "b-1", "gone-7@3")), max_size=2).map(tuple),
     failure=st.sampled_from(("", "no such file")),
+    unsure_since=st.just(0) | instants | numbers,
 )
 memories = st.builds(Memory, st.dictionaries(st.sampled_from((*NAMES, "gone")), pool_memories))

@@ -17,9 +17,10 @@ from remuda.sim.circle import Mood, Outage
 from remuda.sim.faults import Fault
 from remuda.sim.history import Summary
 from remuda.sim.loop import run
-from remuda.sim.runner_scenario import hostile_runners
+from remuda.sim.runner_scenario import hostile_runners, removed_runners
 from remuda.sim.runners import (
     Comes,
+    Deletes,
     Kill,
     RunnerEvent,
     RunnerScenario,
@@ -27,7 +28,7 @@ from remuda.sim.runners import (
     Vanishes,
     simulate_runners,
 )
-from remuda.sim.scenario import pool_setup
+from remuda.sim.scenario import Reload, pool_setup, without
 from remuda.sim.vms import Guests
 
 SEEDS = range(30)
@@ -57,7 +58,7 @@ def test_hostile_histories_are_hostile() -> None:
     """Seeds in which nothing happens would prove nothing."""
     faults: Counter[str] = Counter()
     restarts = 0
-    for seed in range(16):
+    for seed in SEEDS[10:26]:
         summary = simulate_runners(hostile_runners(seed), seed)
         faults.update(summary.faults)
         restarts += summary.restarts
@@ -179,6 +180,58 @@ def test_a_process_that_is_killed_makes_nothing_twice(loses_ledger: bool) -> Non
     summary = story(small(*events, faults=slow), 2)
     assert (summary.jobs_done, summary.machines_created) == (4, 4)
     assert summary.restarts >= 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 4, 9, 12])
+def test_a_pool_that_is_removed_goes_whatever_goes_wrong(seed: int) -> None:
+    story(removed_runners(seed), seed)
+
+
+LISTS_NOBODY = Mood(outages=(Outage(60, 10**6, ("agents",)),))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("trouble", "mood"),
+    [
+        pytest.param([Deletes(60.0, "class-a")], Mood(), id="the class is deleted"),
+        pytest.param([], LISTS_NOBODY, id="the token may not list agents any more"),
+        pytest.param([Kill(60.95)], Mood(), id="the process that knew of it dies"),
+        pytest.param([Kill(60.95, loses_ledger=True)], Mood(), id="with its ledger"),
+    ],
+)
+def test_vms_of_a_removed_pool_nobody_tells_of_are_powered_off_and_end_their_tasks_first(
+    trouble: list[RunnerEvent], mood: Mood
+) -> None:
+    """Two VMs are warm as their pool is removed, and one of them claims a task that nobody hears of."""
+
+    async def history() -> tuple[Summary, list[float]]:
+        rules = policy(settings("a", min=2, max=2, idle_window=20 * SECOND), settings("b"))
+        scenario = small(rules=rules, mood=mood)
+        removal: list[RunnerEvent] = [*trouble, Reload(61.0, without(scenario.setup, "a"))]
+        removal.sort(key=lambda event: event.at)
+        events = (*removal, Comes(61.5, "class-a", 2_000.0))
+        world = RunnerWorld(replace(scenario, events=events, seconds=1_000), 1)
+        try:
+            return await world.live(), world.watch.dismissals
+        finally:
+            await world.end()
+
+    summary, dismissals = run(history())
+    assert (summary.jobs_done, summary.jobs_failed, summary.machines_created) == (1, 0, 2)
+    assert summary.faults["powered off in doubt"] == 2
+    assert summary.faults["powered off in doubt with a task"] == 1
+    assert min(dismissals) >= 660
+    assert max(dismissals) < 720
+
+
+def test_idle_vms_of_a_removed_pool_that_can_be_asked_about_go_at_once() -> None:
+    rules = policy(settings("a", min=2, max=2, idle_window=20 * SECOND), settings("b"))
+    scenario = small(rules=rules, seconds=120)
+    summary = story(replace(scenario, events=(Reload(61.0, without(scenario.setup, "a")),)), 1)
+    assert summary.faults["powered off in doubt"] == 0
+    assert summary.seconds < 300
 
 
 def test_a_vm_that_vanishes_is_replaced() -> None:

@@ -28,6 +28,17 @@ class _Secret(Thing, frozen=True, gc=False):
         return f"Secret {self.metadata.name}"
 
 
+class NoSecret(BadInput):
+    """There is no such Secret; the message has the command that makes it with the keys that are needed."""
+
+    def __init__(self, namespace: str, name: str, keys: tuple[str, ...]) -> None:
+        files = " ".join(f"--from-file={key}=FILE" for key in keys)
+        super().__init__(
+            f"there is no Secret {name} in namespace {namespace}: kubectl create secret generic {name} -n {namespace} {files}"
+        )
+        self.namespace, self.name, self.keys = namespace, name, keys
+
+
 class Secrets:
     """The Secrets of one namespace that somebody asked for. `run` follows them until cancelled."""
 
@@ -92,10 +103,7 @@ class Secrets:
             raise Unavailable(f"Secret {self._namespace}/{secret} is not read yet: {told}")
         found = cache.get(secret, self._namespace)
         if found is None:
-            raise BadInput(
-                f"there is no Secret {secret} in namespace {self._namespace}: "
-                f"kubectl create secret generic {secret} -n {self._namespace} --from-file={key}=FILE"
-            )
+            raise NoSecret(self._namespace, secret, (key,))
         data = found.data or {}
         if key not in data:
             has = ", ".join(sorted(data)) or "none"

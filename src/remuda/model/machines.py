@@ -89,6 +89,10 @@ class Machine(Struct, frozen=True, gc=False):
     trouble: str = ""
     #: the order it was made for, where that is not its name; empty when nobody can tell
     order: str | None = None
+    #: it is up, and nobody has ever said whether it works
+    unsure: bool = False
+    #: powered off, it takes no more work and ends the job it has before it goes
+    drains: bool = False
 
     @property
     def is_busy(self) -> bool:
@@ -113,6 +117,8 @@ class Supplied(Struct, frozen=True, gc=False):
     order: str | None = None
     #: the class it was made for, where the provider can tell
     job_class: str | None = None
+    #: deleted while it is up, it takes no more work and ends the job it has before it goes
+    drains: bool = False
 
 
 class Order(Struct, frozen=True):

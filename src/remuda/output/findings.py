@@ -29,9 +29,9 @@ def report_of(findings: Sequence[Finding]) -> Report:
     )
     order: tuple[Verdict, ...] = ("problem", "unknown", "ok")
     details = (
-        Table(("", "DETAILS"), _rows(item), title=f"{item.check}: {item.told}")
+        Table(("", "DETAILS"), rows, title=f"{item.check}: {item.told}")
         for item in sorted(findings, key=lambda item: order.index(item.verdict))
-        if item.evidence or item.fix
+        if (rows := _rows(item))
     )
     problems = sum(item.verdict == "problem" for item in findings)
     return Report({"findings": list(findings), "problems": problems}, (summary, *details))
@@ -43,6 +43,10 @@ def exit_code(findings: Sequence[Finding]) -> int:
 
 
 def _rows(item: Finding) -> tuple[tuple[str, str], ...]:
-    seen = [("seen" if index == 0 else "", line) for index, line in enumerate(item.evidence)]
-    todo = [("fix" if index == 0 else "", line) for index, line in enumerate(item.fix)]
-    return (*seen, *todo)
+    """What there is to read of it; a line of nothing is nothing."""
+    seen, todo = (list(filter(str.strip, lines)) for lines in (item.evidence, item.fix))
+    return tuple(
+        (word if index == 0 else "", line)
+        for word, lines in (("seen", seen), ("fix", todo))
+        for index, line in enumerate(lines)
+    )

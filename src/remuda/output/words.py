@@ -95,12 +95,12 @@ CODES: Mapping[str, tuple[str, str]] = {
     ),
     "pool.draining": (
         "Drained by an operator: idle machines go, busy ones finish.",
-        "drains: {live:machine is|machines are} left",
+        "drains: {live:machine is|machines are} left{in_doubt}{undrained}",
     ),
     "pool.drained": ("Drained by an operator, and empty.", "is drained"),
     "pool.removed": (
         "It is not configured any more: idle machines go, busy ones finish.",
-        "is not configured any more: {live:machine is|machines are} left",
+        "is not configured any more: {live:machine is|machines are} left{in_doubt}{undrained}",
     ),
     "pool.source-silent": ("The source has not answered yet.", "waits for the first answer of its source"),
     "machine.wanted": (
@@ -127,6 +127,10 @@ CODES: Mapping[str, tuple[str, str]] = {
         "Removed: it takes no more work and has none.",
         "is removed: it took no more work and has none",
     ),
+    "machine.powered-off": (
+        "Powered off: it must go, and nobody says whether it works. It takes no more work, and a job it may have ends first.",
+        "is powered off: it must go, and nobody has said since {unsure_since} whether it works; a job it may have ends first",
+    ),
     "machine.finished": ("Removed: it did its work.", "is removed: it did its work"),
     "machine.closed": ("Removed: it was told to end while idle.", "is removed: it ended as it was told"),
     "machine.idle": (
@@ -152,6 +156,8 @@ CODES: Mapping[str, tuple[str, str]] = {
     "machine.failed": ("Removed: its provider says that it failed.", "is removed: it failed: {detail}"),
     **FLEET_CODES,
 }
+#: reasons of pools of which nobody knows what they want or have
+UNKNOWN = frozenset({"pool.provider-silent", "pool.source-silent"})
 
 
 def sentence(reason: Reason) -> str:
@@ -179,9 +185,13 @@ class _Word(str):
         return f"{self} {one if self == '1' else more or f'{one}s'}"
 
 
+_IN_DOUBT = "; nobody says whether {doubtful} of them work: from {powers_off_at} on they are powered off, and a job they may have ends first"
+_UNDRAINED = "; nobody says whether {undrainable} of them work, and powered off they would lose a job: delete by hand what has none"
 #: what is said only where a term has something to say: its name in a sentence, the term, the words
 _ASIDES = (
     ("because", "failure", ": {failure}"),
+    ("in_doubt", "doubtful", _IN_DOUBT),
+    ("undrained", "undrainable", _UNDRAINED),
     ("beside", "others", ", where others hold {others}"),
     ("with_job", "job", ", and its job {job} with it"),
     *FLEET_ASIDES,

@@ -48,13 +48,24 @@ def status(session: Session, name: str | None) -> None:
             str(pool.idle),
             str(pool.busy),
             str(pool.creating),
+            str(pool.unknown),
             str(pool.leaving),
             _rollout(pool),
             tell_override(pool.override) or "-",
         )
         for pool in view.pools
     )
-    headings = ("POOL", "HAS/WANTS", "IDLE", "BUSY", "BOOTING", "LEAVING", "ROLLOUT", "SET BY HAND")
+    headings = (
+        "POOL",
+        "HAS/WANTS",
+        "IDLE",
+        "BUSY",
+        "BOOTING",
+        "UNKNOWN",
+        "LEAVING",
+        "ROLLOUT",
+        "SET BY HAND",
+    )
     old = [machine.name for machine in view.machines if machine.is_old] if name else []
     lines = (f"still of an older template: {', '.join(old)}",) if old else ()
     session.show(Report(view, (Table(headings, rows, note="no pools"),), lines))

@@ -82,7 +82,7 @@ class PoolsJob:
             )
         )
         blind = {name: told for name in self._providers if (told := await self._look(name))}
-        machines, unsure = self._join(readings)
+        machines, unlisted = self._join(readings)
         for name, source in self._sources.items():
             # Elsewhere machines that are gone are told of for hours.
             if source.exact:
@@ -93,36 +93,32 @@ class PoolsJob:
         pools = []
         for name in sorted(set(self.setups) | set(machines)):
             need = self._need(name, readings)
-            if name in unsure and need is not None:
-                need = structs.replace(need, unsure_since=need.unsure_since or unsure[name])
+            if name in unlisted:
+                need = Need(0, 0, unsure_since=unlisted[name])
             pools.append(self._pool(name, need, machines.get(name, []), overrides, blind))
         return Snapshot(tuple(pools), operations)
 
     def _join(self, readings: dict[str, Reading]) -> tuple[dict[str, list[Machine]], dict[str, Instant]]:
-        """
-        The machines of each pool; and the pools with a ready machine of which nobody says whether it works.
-
-        Its class is not asked about any more: its pool is gone, or was made anew for another class.
-        """
-        registering = {
-            setup.name: setup.job_class
-            for setup in self.setups.values()
-            if setup.job_class in readings[setup.source].registering
-        }
+        """The machines of each pool; and since when a removed pool has an idle one whose class is not listed."""
         machines: dict[str, list[Machine]] = defaultdict(list)
-        unsure: dict[str, Instant] = {}
+        unlisted: dict[str, Instant] = {}
         before, after = self._joined, {}
         for provider, listed in self._listed.items():
             source = self._partner(provider)
             workers, is_exact = readings[source].workers, self._sources[source].exact
-            pool, listed_class, found = None, None, list[Machine]()
+            registering = readings[source].registering
+            pool, pool_class, is_pool_listed, found = None, None, False, list[Machine]()
             for supplied in listed:
                 name = supplied.name
                 if supplied.pool != pool:  # machines of one pool mostly come one after another
                     pool = supplied.pool
-                    listed_class, found = registering.get(pool), machines[pool]
+                    setup, found = self.setups.get(pool), machines[pool]
+                    pool_class = setup.job_class if setup is not None else None
+                    is_pool_listed = pool_class in registering
                 worker = workers.get(name)
-                is_listed = listed_class is not None and supplied.job_class in (None, listed_class)
+                is_listed = is_pool_listed
+                if supplied.job_class not in (None, pool_class):
+                    is_listed = supplied.job_class in registering
                 joined = before.get(name)
                 if (
                     joined is None
@@ -131,16 +127,16 @@ class PoolsJob:
                     or joined[2] is not is_listed
                 ):
                     own = _own(worker, supplied)
-                    machine = _machine(supplied, own, is_listed=is_listed)
-                    is_unsure = not is_exact and own is None and machine.state is State.IDLE
-                    joined = (supplied, worker, is_listed, machine, is_unsure)
+                    machine = _machine(supplied, own, is_listed=is_listed, is_exact=is_exact)
+                    is_unlisted = not is_exact and not is_listed and machine.state is State.IDLE
+                    joined = (supplied, worker, is_listed, machine, is_unlisted)
                 after[name] = joined
                 found.append(joined[3])
-                if joined[4]:
+                if pool_class is None and joined[4]:
                     since = joined[3].since
-                    unsure[supplied.pool] = min(unsure.get(supplied.pool, since), since)
+                    unlisted[supplied.pool] = min(unlisted.get(supplied.pool, since), since)
         self._joined = after
-        return machines, unsure
+        return machines, unlisted
 
     def still_in_force(self, setup: PoolSetup, override: Override) -> Override:
         """What is set by hand without a rollout that was carried out, as far as the machines are known."""
@@ -218,7 +214,8 @@ class PoolsJob:
         if found is None:
             return self._refused("it is gone")
         provider, machine = found
-        if not await self._sources[self._partner(provider)].close(action.target, machine.created_at):
+        source = self._sources[self._partner(provider)]
+        if not await source.close(action.target, machine.created_at, machine.job_class):
             return self._refused("it took a job in the meantime; it takes no more after that")
         return self._done()
 
@@ -228,10 +225,12 @@ class PoolsJob:
             provider, machine = found
             if str(machine.created_at) != action.expects:
                 return self._refused("a machine of that name was made anew")
+            if action.gently and not machine.drains:
+                return self._refused("it would not end a job that it may have")
             source = self._sources[self._partner(provider)]
             # What is over takes no work, and must be removable while its source says nothing.
-            if machine.ended is None:
-                is_free = await source.close(action.target, machine.created_at)
+            if machine.ended is None and not action.gently:
+                is_free = await _is_free(source, machine, action)
                 if not is_free and not action.even_busy:
                     return self._refused("it has a job")
             if not await self._providers[provider].delete(
@@ -285,6 +284,20 @@ def _in_force(override: Override, machines: Iterable[Machine]) -> Override:
     return structs.replace(override, finish_rollout=None, finish_rollout_at=0)
 
 
+async def _is_free(source: Source, machine: Supplied, action: Delete) -> bool:
+    """
+    Whether a machine has no work, and gets none.
+
+    A source that fails does not keep what never came up, ends its job before it goes, or goes by order with its job.
+    """
+    try:
+        return await source.close(machine.name, machine.created_at, machine.job_class)
+    except RemudaError:
+        if source.exact or not (action.even_busy or machine.drains or machine.ready_at is None):
+            raise
+        return True
+
+
 def _own(worker: Worker | None, supplied: Supplied) -> Worker | None:
     """A worker, unless it was an earlier machine of that name."""
     if worker is not None and worker.connected_at is not None and worker.connected_at < supplied.created_at:
@@ -292,7 +305,9 @@ def _own(worker: Worker | None, supplied: Supplied) -> Worker | None:
     return worker
 
 
-def _machine(supplied: Supplied, worker: Worker | None, *, is_listed: bool = False) -> Machine:
+def _machine(
+    supplied: Supplied, worker: Worker | None, *, is_listed: bool = False, is_exact: bool = True
+) -> Machine:
     """Join what the provider and the source know of one machine; `is_listed` when the source knows all that boot."""
     uses = worker.uses if worker else 0
     job = worker.job if worker else None
@@ -324,6 +339,8 @@ def _machine(supplied: Supplied, worker: Worker | None, *, is_listed: bool = Fal
         supplied.ended,
         supplied.trouble,
         supplied.order,
+        not is_exact and worker is None and state is State.IDLE,
+        supplied.drains,
     )
 
 

@@ -23,6 +23,7 @@ _COLOURS = {
     "idle": "green",
     "creating": "cyan",
     "ended": "dim",
+    "unknown": "blue",
     "draining": "magenta",
     "failed": "red",
 }

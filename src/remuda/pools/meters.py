@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 from remuda.model.plans import Plan
 from remuda.pools.decide.world import PoolAction, Snapshot
 
-_STATES = ("creating", "idle", "busy", "draining", "dead")
+_STATES = ("creating", "idle", "unknown", "busy", "draining", "dead")
 
 
 class PoolMeters:
@@ -51,8 +51,8 @@ class PoolMeters:
         for reason in plan.reasons:
             pool, terms = reason.subject.removeprefix("pool/"), reason.terms
             for state in _STATES:
-                self._machines.labels(pool, state).set(_number(terms[state]))
-                totals[state] += _number(terms[state])
+                self._machines.labels(pool, state).set(_number(terms.get(state)))
+                totals[state] += _number(terms.get(state))
             self._wanted.labels(pool).set(_number(terms["wanted"]))
             self._target.labels(pool).set(_number(terms["target"]))
             for state in ("unclaimed", "running"):

@@ -22,11 +22,12 @@ class Source(Protocol):
         """The needs of all classes and all workers. A source that fails says its last good numbers, marked stale."""
         ...
 
-    async def close(self, machine: str, made_at: int = 0) -> bool:
+    async def close(self, machine: str, made_at: int = 0, job_class: str | None = None) -> bool:
         """
         Give a machine no more work, for good. True when it has none; repeated calls tell the same.
 
-        Work of a machine of that name from before `made_at` is not its own.
+        Work of a machine of that name from before `made_at` is not its own. `job_class` is the one it was made for,
+        where that is known: its pool may be gone, or have another one by now.
         """
         ...
 
@@ -50,6 +51,7 @@ class Provider(Protocol):
         """
         Remove a machine and everything it started; True when it is gone, or ends what it does first and then goes.
 
+        A machine that is listed as one that drains always ends what it does first.
         `at_once` does not wait for a job that it may have. False, and nothing touched, when the machine of that name is another one than the caller knew.
         """
         ...

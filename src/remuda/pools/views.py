@@ -62,6 +62,8 @@ class PoolView(Struct, frozen=True):
     code: str
     why: str
     override: Override
+    #: machines that are up, and nobody ever said whether they work
+    unknown: int = 0
 
 
 class PoolsView(Struct, frozen=True):
@@ -136,6 +138,7 @@ def _pool(reason: Reason, policy: PoolPolicy | None, override: Override) -> Pool
         code=reason.code,
         why=sentence(reason),
         override=override,
+        unknown=number(terms, "unknown"),
     )
 
 
@@ -143,7 +146,7 @@ def _machine(machine: Machine, policy: PoolPolicy | None) -> MachineView:
     return MachineView(
         name=machine.name,
         pool=machine.pool,
-        state="ended" if machine.ended else "busy" if machine.is_busy else machine.state,
+        state=_state(machine),
         since=machine.since,
         created_at=machine.created_at,
         template=machine.template,
@@ -152,6 +155,15 @@ def _machine(machine: Machine, policy: PoolPolicy | None) -> MachineView:
         job=machine.job,
         ended=f"{machine.ended.code}: {machine.ended.detail}".rstrip(": ") if machine.ended else None,
     )
+
+
+def _state(machine: Machine) -> str:
+    """In one word; whether one is idle of which nobody ever said so is not known."""
+    if machine.ended:
+        return "ended"
+    if machine.is_busy:
+        return "busy"
+    return "unknown" if machine.unsure else machine.state
 
 
 class Decision(Struct, frozen=True):

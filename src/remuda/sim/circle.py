@@ -104,7 +104,7 @@ class SimCircle:
         self.agents: dict[str, list[Agent]] = defaultdict(list)
         self._next = 1
         self.done = 0
-        #: tasks whose machine crashed
+        #: tasks whose machine crashed, or whose class nobody serves any more
         self.lost = 0
 
     @property
@@ -157,6 +157,10 @@ class SimCircle:
         for job_class in sorted(self.waiting):
             self._rouse(job_class)
 
+    def abandon(self, job_class: str) -> None:
+        """Nobody serves a class any more: what waits for it is taken back."""
+        self.lost += len(self.waiting.pop(job_class, ()))
+
     def leave(self, agent: Agent) -> None:
         """An agent is not heard of any more."""
         agent.is_taking = False
@@ -184,6 +188,8 @@ class SimApi:
         #: by call and class: since when it fails, and when it last gave a good answer
         self.failing_since: dict[tuple[str, str], float] = {}
         self.good_at: dict[tuple[str, str], float] = {}
+        #: classes that somebody deleted
+        self.deleted: set[str] = set()
         #: by class: the moment that the last good listing shows
         self.listed_at: dict[str, float] = {}
 
@@ -237,7 +243,10 @@ class SimApi:
         told = f"{call} of {job_class}: (an injected fault)"
         error: CircleError | None = None
         seconds = mood.latency_s * dice.uniform(0.5, 2)
-        if any(call in outage.calls for outage in mood.outages if self._is_on(outage)):
+        if job_class in self.deleted:
+            error = CircleError(f"404, resource class not found, {told}", "refused")
+            self._faults.counts["api class deleted"] += 1
+        elif any(call in outage.calls for outage in mood.outages if self._is_on(outage)):
             error, seconds = CircleError(f"outage, {told}", "unreachable"), dice.choice((0.1, DEADLINE_S))
             self._faults.counts["api outage"] += 1
         elif self._hits("slow", mood.slow):

@@ -16,7 +16,8 @@ from remuda.sim.watch import Watch
 
 #: counts that are older than this are stale, however seldom a class is asked
 _STALE_S = 30.0
-_CALLS = ("unclaimed", "running", "agents")
+_AGENTS = ("agents",)
+_CALLS = ("unclaimed", "running", *_AGENTS)
 #: what pools do while nobody tells them what is needed, or what there is
 _HOLDS = frozenset({"pool.source-silent", "pool.provider-silent"})
 #: what a loop may warn of while faults are injected
@@ -29,6 +30,8 @@ class RunnerWatch(Watch):
     api: SimApi
     #: how many machines of a pool are ordered and not there yet
     to_come: Callable[[str], int]
+    #: the class of a pool, also of one that is removed
+    class_of: Callable[[str], str]
 
     def __init__(self, clock: Clock, seed: int) -> None:
         super().__init__(clock, seed)
@@ -39,6 +42,10 @@ class RunnerWatch(Watch):
         #: when machines were told to go, and how many there were at once at most
         self.dismissals: list[float] = []
         self.most_together = 0
+        #: machines that go without anybody being asked, each with its moment of creation
+        self._in_doubt: set[tuple[str, str]] = set()
+        #: times one of them was told to, and had a task
+        self.powered_off = self.powered_off_busy = 0
         #: by pool: what was wanted lately, and since when
         self._wanted: dict[str, deque[tuple[Instant, int]]] = defaultdict(deque)
         #: pools that were decided on since the memory was last lost
@@ -61,7 +68,11 @@ class RunnerWatch(Watch):
         super().decided(seen, policy, now, plan)
         for action in plan.actions:
             if isinstance(action, Close):
-                self._check_known(policy.pools[action.pool].job_class, action)
+                self._check_known(
+                    self.class_of(action.pool), action, _CALLS if action.pool in policy.pools else _AGENTS
+                )
+            elif isinstance(action, Delete) and action.gently:
+                self._check_doubt(policy, action)
             elif isinstance(action, Delete) and action.even_busy:
                 raise self.broken("never a busy machine", f"{action} was ordered by nobody")
         for reason in plan.reasons:
@@ -70,8 +81,18 @@ class RunnerWatch(Watch):
                 self._check_demand(pool, reason, now)
         self._check_concurrency(seen, policy, plan)
 
-    def _check_known(self, job_class: str, action: Close) -> None:
-        for call in _CALLS:
+    def _check_doubt(self, policy: Policy, action: Delete) -> None:
+        """Only what must go does so unasked, and only while nobody could be asked."""
+        if action.pool in policy.pools:
+            raise self.broken("stale data never shrinks a pool", f"{action}: the pool is configured")
+        listing = ("agents", self.class_of(action.pool))
+        good_at = self.api.good_at.get(listing, float("-inf"))
+        if listing not in self.api.failing_since and good_at > self.observing_at - _STALE_S:
+            raise self.broken("who can be asked about is", f"{action}: agents were last listed at {good_at}")
+        self._in_doubt.add((action.target, action.expects))
+
+    def _check_known(self, job_class: str, action: Close, calls: tuple[str, ...]) -> None:
+        for call in calls:
             failing_since = self.api.failing_since.get((call, job_class))
             if failing_since is not None and failing_since < self.observing_at:
                 raise self.broken(
@@ -131,9 +152,13 @@ class RunnerWatch(Watch):
         self.most_together = max(self.most_together, self.existing.total())
 
     def dismissed(self, vm: Vm) -> None:
-        """Who is known to have a task is not even asked to go."""
+        """Who is known to have a task is not even asked to go, but where that was long ago and nobody can be asked."""
         self.note("dismissed", vm.name)
         self.dismissals.append(self._clock.monotonic())
+        if (vm.name, str(vm.order.created_at)) in self._in_doubt:
+            self.powered_off += 1
+            self.powered_off_busy += vm.job is not None
+            return
         if vm.job is None or vm.agent is None or vm.is_leaving:
             return
         if self.api.is_known_busy(vm.agent):

@@ -32,7 +32,7 @@ from remuda.sim.life import Life, Reached
 from remuda.sim.loop import run
 from remuda.sim.process import WatchedJob, make_loop
 from remuda.sim.runner_watch import RunnerWatch
-from remuda.sim.scenario import Reload, changed
+from remuda.sim.scenario import Reload, changed, without
 from remuda.sim.vms import Guests, SimVms
 from remuda.sources.circleci.meters import CircleMeters
 from remuda.sources.circleci.source import CircleCI
@@ -61,7 +61,14 @@ class Kill(Struct, frozen=True, gc=False):
     loses_ledger: bool = False
 
 
-RunnerEvent: TypeAlias = Comes | Vanishes | Kill | Reload
+class Deletes(Struct, frozen=True, gc=False):
+    """Somebody deletes a class in CircleCI: every call about it is refused from then on."""
+
+    at: float
+    job_class: str
+
+
+RunnerEvent: TypeAlias = Comes | Vanishes | Kill | Deletes | Reload
 
 
 class RunnerScenario(Struct, frozen=True):
@@ -120,15 +127,21 @@ class RunnerProcess(Life):
         self.loop = make_loop(
             self._job, self.ledger, setup.policy, clock, seed, pace, self.reach, watch.heard
         )
+        self._vms = vms
+        #: pool → class, as long as the pool is configured or has VMs
+        self._classes: dict[str, str] = {}
         self.follow(setup)
 
     def _wake(self) -> None:
         self.loop.wake()
 
     def follow(self, setup: Setup) -> None:
-        """Take over a changed configuration."""
+        """Take over a changed configuration. Of pools that are gone and were known, VMs are asked about until they go."""
         self._job.setups = setup.pools
-        self.source.serve({name: pool.job_class for name, pool in setup.pools.items()})
+        left = {vm.pool for vm in self._vms.vms.values()}
+        past = {name: job_class for name, job_class in self._classes.items() if name in left}
+        self._classes = past | {name: pool.job_class for name, pool in setup.pools.items()}
+        self.source.serve(self._classes)
         self.loop.follow(setup.policy)
 
     async def run(self) -> None:
@@ -166,7 +179,7 @@ class RunnerWorld(History[RunnerEvent, RunnerWatch]):
             scenario.guests,
             classes.__getitem__,
         )
-        self.watch.to_come = self.vms.to_come
+        self.watch.to_come, self.watch.class_of = self.vms.to_come, classes.__getitem__
 
     def _came(self, number: int) -> None:
         self.arrivals[number] = self.clock.monotonic()
@@ -212,6 +225,8 @@ class RunnerWorld(History[RunnerEvent, RunnerWatch]):
                 alive = sorted(name for name, vm in self.vms.vms.items() if vm.ended is None)
                 if alive:
                     self.vms.vanish(self.vms.vms[self.dice.choice(alive)])
+            case Deletes():
+                self.api.deleted.add(event.job_class)
             case Kill():
                 self._loses_ledger = event.loses_ledger
                 if self.process is not None:
@@ -224,7 +239,7 @@ class RunnerWorld(History[RunnerEvent, RunnerWatch]):
             self.process.follow(setup)
 
     async def calm(self) -> None:
-        """Stop all faults and go back to the first configuration, with the last templates."""
+        """Stop all faults and go back to the first configuration, with the last templates; what was removed stays away."""
         await super().calm()
         self.api.calm()
         self.vms.guests = structs.replace(
@@ -232,6 +247,9 @@ class RunnerWorld(History[RunnerEvent, RunnerWatch]):
         )
         setup = self.scenario.setup
         for name in setup.pools:
+            if name not in self.setup.pools:
+                setup = without(setup, name)
+                continue
             setup = changed(setup, name, template=self.setup.pools[name].template)
         self._follow(setup)
 
@@ -241,6 +259,10 @@ class RunnerWorld(History[RunnerEvent, RunnerWatch]):
         if process is None:
             return "no process answers"
         told = f"{process.loop.standing}, {self.watch.reasons}"
+        for name in self.scenario.setup.pools.keys() - self.setup.pools.keys():
+            self.circle.abandon(self.watch.class_of(name))
+            if self.watch.existing[name]:
+                return f"{name} is removed and has VMs: {told}"
         if self.circle.unfinished:
             return f"tasks are left: {dict(self.circle.waiting)}, {self.circle.running}; {told}"
         if process.ledger.operations():
@@ -282,6 +304,8 @@ class RunnerWorld(History[RunnerEvent, RunnerWatch]):
         process = self.process
         cycles = self.cycles + (process.loop.standing.cycles if process else 0)
         self.faults.counts["told to go with a task nobody knew of"] = self.watch.late_claims
+        self.faults.counts["powered off in doubt"] = self.watch.powered_off
+        self.faults.counts["powered off in doubt with a task"] = self.watch.powered_off_busy
         return self._summary(self.circle.done, self.circle.lost, 0, cycles, self.lives - 1)
 
     async def end(self) -> None:

@@ -261,6 +261,13 @@ def lowered(dice: random.Random, setup: Setup, at: float) -> list[Event]:
     return [Reload(at, lowered), Reload(at + 240, setup)]
 
 
+def without(setup: Setup, pool: str) -> Setup:
+    """The same without one pool."""
+    pools = {name: policy for name, policy in setup.policy.pools.items() if name != pool}
+    setups = {name: mine for name, mine in setup.pools.items() if name != pool}
+    return Setup(structs.replace(setup.policy, pools=pools), setups)
+
+
 def changed(setup: Setup, pool: str, *, template: str) -> Setup:
     """The same with another template of one pool."""
     policy = structs.replace(setup.policy.pools[pool], template=template)

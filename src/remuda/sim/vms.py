@@ -347,4 +347,6 @@ def _supplied(vm: Vm) -> Supplied:
         vm.is_leaving and vm.ended is None,
         "" if vm.ready_at is not None else "ErrorUnschedulable: no node",
         order="",
+        job_class=vm.job_class,
+        drains=True,
     )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from remuda.model.times import HOUR, MINUTE, SECOND, Duration
 from remuda.providers.kubevirt.guest.userdata import GuestConfig
-from remuda.providers.kubevirt.resources import MANAGED_BY, MEMBER, POOL, TEMPLATE
+from remuda.providers.kubevirt.resources import DRAINS, MANAGED_BY, MEMBER, POOL, TEMPLATE
 from remuda.providers.kubevirt.settings import Make
 from remuda.providers.kubevirt.template import Blueprint
 
@@ -67,6 +67,21 @@ def test_a_guest_is_given_the_time_its_task_may_take_unless_the_user_says_so() -
     assert spec["terminationGracePeriodSeconds"] * SECOND >= 5 * HOUR + 5 * MINUTE
     given_by_user = blueprint(SPEC | {"terminationGracePeriodSeconds": 7}).instance["spec"]
     assert given_by_user["terminationGracePeriodSeconds"] == 7
+
+
+@pytest.mark.parametrize(
+    ("grace", "drains"),
+    [
+        pytest.param(None, True, id="ours"),
+        pytest.param(5 * 3600, True, id="as long as a task may run"),
+        pytest.param(5 * 3600 - 1, False, id="shorter"),
+        pytest.param("18000", False, id="no number"),
+    ],
+)
+def test_a_vm_says_whether_its_grace_lets_any_task_end(grace: object, drains: bool) -> None:
+    made = blueprint(SPEC | {"terminationGracePeriodSeconds": grace})
+    for meta in (made.vm("linux-1")["metadata"], made.vm_template()["metadata"]):
+        assert (meta["annotations"].get(DRAINS) == "true") == drains
 
 
 def test_vms_are_labelled_so_that_they_are_found_again() -> None:

@@ -10,7 +10,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 from tests.sources.circleci.fake import FakeApi
 
+from remuda.errors import Unavailable
 from remuda.loop.logs import Log
+from remuda.model.needs import Worker
 from remuda.sim.clock import SimClock
 from remuda.sim.loop import run
 from remuda.sources.circleci.accounts import Account, Accounts
@@ -136,3 +138,19 @@ def test_an_account_that_is_gone_leaves_its_share_to_the_others() -> None:
 )
 def test_a_host_is_known_however_it_is_spelt(url: str, same: bool) -> None:
     assert (Account(url).host == ONE.host) is same
+
+
+def test_a_machine_of_a_pool_that_nobody_remembers_is_asked_about_where_its_class_is_served() -> None:
+    async def story() -> None:
+        rig = Rig()
+        rig.accounts.serve({"mine": (ONE, "org/a"), "other": (TWO, "org/b")})
+        rig.apis[TWO].workers["org/b"] = {"past-1": Worker(7, "task", connected_at=7)}
+        async with rig.polling():
+            assert not await rig.accounts.close("past-1", 0, "org/b")
+            assert await rig.accounts.close("past-2", 0, "org/b")
+            await rig.accounts.forget("past-2")
+            with pytest.raises(Unavailable, match="past-1 is of no pool that CircleCI serves"):
+                await rig.accounts.close("past-1", 0, "org/gone")
+        assert rig.apis[ONE].asked == []
+
+    run(story())

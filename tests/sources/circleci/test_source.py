@@ -234,6 +234,24 @@ def test_who_was_read_before_it_ran_polls_from_the_start() -> None:
     run(live())
 
 
+def test_another_kind_of_failure_is_logged_at_once_and_each_kind_once_a_minute() -> None:
+    timeout = CircleError("no answer within 10 s", "timeout")
+
+    async def story(rig: Rig) -> None:
+        await rig.attend(3)
+        rig.api.errors["unclaimed"] = BROKEN
+        await rig.attend(2)
+        rig.api.errors["unclaimed"] = timeout
+        await rig.attend(2)
+        assert [line["error"] for line in rig.lines] == [str(BROKEN), str(timeout)]
+        for second in range(50):
+            rig.api.errors["unclaimed"] = timeout if second % 2 else BROKEN
+            await rig.attend(1)
+        assert len(rig.lines) == 2
+
+    history(story)
+
+
 def test_a_host_that_wants_to_be_left_alone_is_and_all_classes_become_stale() -> None:
     async def story(rig: Rig) -> None:
         await rig.attend(10)
@@ -338,6 +356,16 @@ def test_a_machine_of_a_pool_nobody_knows_is_never_called_idle() -> None:
     async def story(rig: Rig) -> None:
         assert not await rig.source.close("other-1")
         assert rig.api.asked == []
+
+    history(story)
+
+
+def test_a_machine_of_a_pool_nobody_knows_is_looked_for_in_the_class_it_was_made_for() -> None:
+    async def story(rig: Rig) -> None:
+        rig.api.workers["org/a"] = {"other-1": BUSY, "other-2": IDLE}
+        assert not await rig.source.close("other-1", 0, "org/a")
+        assert await rig.source.close("other-2", 0, "org/a")
+        assert {job_class for _, _, job_class in rig.api.asked} == {"org/a"}
 
     history(story)
 

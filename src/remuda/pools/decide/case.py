@@ -1,7 +1,10 @@
 """One pool on its way through the steps of a decision."""
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
+from remuda.model.machines import Machine
 from remuda.pools.decide.census import Census
 from remuda.pools.decide.target import Wish
 from remuda.pools.decide.world import PoolMemory, PoolPolicy, PoolSeen
@@ -34,6 +37,8 @@ class Case(Struct, gc=False):
     may_create: int
     #: tasks that its organisation may run at once
     concurrency: int | None = None
+    #: machines that must go while nobody says whether they work
+    doubtful: Sequence[Machine] = ()
     #: the ceiling it is under, if it is under one
     room: Room | None = None
     #: what it gets of that

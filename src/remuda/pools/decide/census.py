@@ -33,6 +33,8 @@ class Census(Struct, gc=False):
     live: int
     #: what counts against a maximum or a ceiling: all that may still use the host, also on its way out
     taking_room: int
+    #: of the idle ones, those of which nobody ever said that they are
+    unsure: int = 0
     #: everyone is idle or busy and nothing is under way, so that all below is empty
     settled: bool = True
     creating: Sequence[Machine] = _NOBODY
@@ -70,7 +72,7 @@ def take_census(
     idle: list[Machine] = []
     busy: list[Machine] = []
     others: list[Machine] = []
-    old, template = 0, policy.template
+    old, unsure, template = 0, 0, policy.template
     for machine in seen.machines:
         if machine.ended is not None:
             others.append(machine)
@@ -79,12 +81,14 @@ def take_census(
             old += 1
         if machine.state is _IDLE and machine.job is None:
             idle.append(machine)
+            if machine.unsure:
+                unsure += 1
         elif machine.job is not None or machine.state is _CONFIGURED or machine.state is _CONFIGURING:
             busy.append(machine)
         else:
             others.append(machine)
     count = len(idle) + len(busy)
-    census = Census(idle, busy, old, count, count, count)
+    census = Census(idle, busy, old, count, count, count, unsure)
     if operations or others:
         _add_others(census, others, operations or [], seen, now - policy.boot_timeout, memory.failed)
     return census
@@ -104,6 +108,7 @@ def _add_others(
     moving = [machine for machine in census.idle if machine.name in targets]
     if moving:
         census.idle = [machine for machine in census.idle if machine.name not in targets]
+        census.unsure = sum(machine.unsure for machine in census.idle)
     creating, draining, dead, overdue, failed = [], [], [], [], []
     for machine in others:
         name, state = machine.name, machine.state

@@ -7,7 +7,8 @@ The whole decision, in four steps.
 4. moves     which machines are made, closed and deleted
 
 Safety: a `Close` is only for an idle machine that was idle a window long; a `Delete` only for one that is over,
-never became ready, or was closed and has no work; machines made never exceed bounds, surge or ceiling.
+never became ready, was closed and has no work, or ends its work before it goes; machines made never exceed bounds,
+surge or ceiling.
 """
 
 from collections import defaultdict
@@ -21,6 +22,7 @@ from remuda.pools.decide.case import Case
 from remuda.pools.decide.ceiling import share_ceilings
 from remuda.pools.decide.census import Census, take_census
 from remuda.pools.decide.concurrency import beyond_concurrency
+from remuda.pools.decide.doubt import doubtful, doubtful_since
 from remuda.pools.decide.moves import moves_of
 from remuda.pools.decide.target import Wish, falling_steps, wish
 from remuda.pools.decide.telling import tell
@@ -90,10 +92,12 @@ def _open_case(
     before = memory.pools.get(seen.name, _NOTHING)
     census = take_census(seen, mine, before, under_way, now)
     wanted = wish(mine, seen.need, seen.override, before, census, beyond, now)
+    in_doubt = doubtful(seen, mine, census)
     quiet = census.settled and not (mine.idle_window or before.idle_since or before.failures or before.failed)
     after = before  # what a quiet pool remembers does not change
-    if not quiet or wanted.steps is not before.wanted:
-        after = _remember(mine, before, census, wanted, now)
+    if not quiet or in_doubt or before.unsure_since or wanted.steps is not before.wanted:
+        unsure_since = doubtful_since(before, now) if in_doubt else 0
+        after = _remember(mine, before, census, wanted, unsure_since, now)
     asks = wanted.wanted
     makes = 0
     if asks > census.live:
@@ -105,18 +109,20 @@ def _open_case(
     elif asks < census.live:
         asks = max(asks, len(census.busy))  # these never give way
     bound = policy.concurrency.get(mine.organisation) if mine.organisation else None
-    return Case(seen, mine, census, wanted, after, asks, wanted.wanted, makes, bound)
+    return Case(seen, mine, census, wanted, after, asks, wanted.wanted, makes, bound, in_doubt)
 
 
 def _remember(
-    policy: PoolPolicy, before: PoolMemory, census: Census, wanted: Wish, now: Instant
+    policy: PoolPolicy, before: PoolMemory, census: Census, wanted: Wish, unsure_since: Instant, now: Instant
 ) -> PoolMemory:
     failures = failed_at = retry_at = 0
     if before.failures or census.failures:
         failures, failed_at, retry_at = remember_failures(before, census, now)
     idle_since = _idle_readings(before, census, now) if policy.idle_window else {}
     failure = (census.failure if census.failures else before.failure) if failures else ""
-    return PoolMemory(wanted.steps, idle_since, failures, failed_at, retry_at, census.failed, failure)
+    return PoolMemory(
+        wanted.steps, idle_since, failures, failed_at, retry_at, census.failed, failure, unsure_since
+    )
 
 
 def _held(case: Case, before: PoolMemory, had: int, now: Instant) -> PoolMemory:

@@ -7,6 +7,7 @@ from remuda.model.plans import Reason, Term
 from remuda.model.times import Instant
 from remuda.pools.decide.case import Case
 from remuda.pools.decide.census import Census
+from remuda.pools.decide.doubt import ends_at
 from remuda.pools.decide.world import Close, Create, Delete, PoolAction, PoolPolicy
 
 
@@ -47,15 +48,28 @@ def moves_of(case: Case, now: Instant) -> Moves:
 
 
 def _shed(moves: Moves, case: Case, now: Instant) -> None:
-    """Let go what is surplus or of an old template, as far as it is known to be idle or was ordered to go."""
+    """
+    Let go what is surplus or of an old template, as far as it is known to be idle or was ordered to go.
+
+    Who must go and may as well be busy is powered off gently in the end.
+    """
     census, need = case.census, case.seen.need
     ordered = census.old and case.seen.override.finish_rollout == case.policy.template
     if ordered and _finish_rollout(moves, case):
-        pass  # what is left is judged once these are on their way
-    elif census.idle and _may_close(case):
+        return  # what is left is judged once these are on their way
+    if census.idle and _may_close(case):
         _let_go(moves, case, now)
     elif moves.surplus and need is not None and need.unsure_since is not None:
         moves.unconfirmed = len(census.idle)
+    if case.doubtful and ends_at(case.memory, case.policy) <= now:
+        _power_off(moves, case)
+
+
+def _power_off(moves: Moves, case: Case) -> None:
+    since = case.memory.unsure_since
+    for machine in case.doubtful:
+        if machine.drains and machine.name not in case.census.occupied:
+            _delete(moves, case.policy, machine, "machine.powered-off", gently=True, unsure_since=since)
 
 
 def _may_close(case: Case) -> bool:
@@ -114,6 +128,7 @@ def _let_go(moves: Moves, case: Case, now: Instant) -> None:
         machine
         for machine in census.idle
         if machine.name not in census.occupied
+        and not machine.unsure
         and (not policy.idle_window or idle_since[machine.name] + policy.idle_window <= now)
     ]
     moves.unconfirmed = len(census.idle) - len(sure)
@@ -164,7 +179,14 @@ def _close(moves: Moves, policy: PoolPolicy, machine: Machine, code: str, **term
 
 
 def _delete(
-    moves: Moves, policy: PoolPolicy, machine: Machine, code: str, *, even_busy: bool = False, **terms: Term
+    moves: Moves,
+    policy: PoolPolicy,
+    machine: Machine,
+    code: str,
+    *,
+    even_busy: bool = False,
+    gently: bool = False,
+    **terms: Term,
 ) -> None:
     reason = Reason(code, f"machine/{machine.name}", terms)
     moves.actions.append(
@@ -174,6 +196,7 @@ def _delete(
             reason=reason,
             pool=policy.name,
             even_busy=even_busy,
+            gently=gently,
         )
     )
     moves.deleted += 1

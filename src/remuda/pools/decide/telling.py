@@ -4,6 +4,7 @@ from remuda.model.plans import Reason, Term
 from remuda.pools.decide.backoff import FAILING
 from remuda.pools.decide.case import Case
 from remuda.pools.decide.census import Census
+from remuda.pools.decide.doubt import ends_at
 from remuda.pools.decide.moves import Moves
 
 #: every term that is always told, in the order it is told in; a copy of it is filled in faster than a new one grows
@@ -64,8 +65,14 @@ def tell(case: Case, moves: Moves) -> Reason:
         terms["grant"] = case.grant
     terms["target"] = case.target
     terms["live"] = census.live
-    terms["idle"] = len(census.idle)
+    terms["idle"] = len(census.idle) - census.unsure
     terms["busy"] = len(census.busy)
+    if census.unsure:
+        terms["unknown"] = census.unsure
+    if case.doubtful:
+        draining = sum(machine.drains for machine in case.doubtful)
+        terms["doubtful"], terms["undrainable"] = draining, len(case.doubtful) - draining
+        terms["powers_off_at"] = ends_at(memory, case.policy)
     if census.old:
         terms["old"] = census.old
     if moves.actions:

@@ -69,11 +69,13 @@ class Delete(Action, frozen=True, kw_only=True, tag="delete"):
     """
     Remove a machine that has no work. `expects` is when it was created, so that a namesake is safe.
 
-    Only with `even_busy`, which an operator alone can order, does it also end a job.
+    Only with `even_busy`, which an operator alone can order, does it also end a job. With `gently` nobody is asked
+    whether there is one: the machine is one that ends it first.
     """
 
     pool: str
     even_busy: bool = False
+    gently: bool = False
 
 
 PoolAction: TypeAlias = Create | Close | Delete
@@ -101,6 +103,8 @@ class PoolMemory(Struct, frozen=True, gc=False):
     failed: tuple[str, ...] = ()
     #: what is known of the last failure
     failure: str = ""
+    #: since when machines that must go stay because nobody says whether they work
+    unsure_since: Instant = 0
 
 
 class Memory(Struct, frozen=True):

@@ -20,6 +20,8 @@ TEMPLATE = "remuda.dev/template"
 BESIDE = "remuda.dev/beside"
 #: annotation: the class a VM was made for
 CLASS = "remuda.dev/class"
+#: annotation: a VM that is powered off is given the time to end any task
+DRAINS = "remuda.dev/drains"
 #: on VMs, pools' templates and Secrets: which user data
 GUEST = "remuda.dev/guest"
 #: on VMs: what a VirtualMachinePool selects its own by; another value once it is out

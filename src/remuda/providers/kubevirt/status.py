@@ -9,6 +9,7 @@ from remuda.model.machines import Ended, Supplied
 from remuda.model.times import Instant, read_instant
 from remuda.providers.kubevirt.resources import (
     CLASS,
+    DRAINS,
     MEMBER,
     OUT,
     POOL_FINALIZER,
@@ -53,6 +54,7 @@ def supplied(vm: Vm, vmi: Vmi | None) -> Supplied:
         # A pool makes nameless VMs; others have the name of their order.
         "" if vm.owner_uid or MEMBER in vm.metadata.labels else None,
         vm.metadata.annotations.get(CLASS),
+        DRAINS in vm.metadata.annotations,
     )
 
 

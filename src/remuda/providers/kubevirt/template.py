@@ -8,10 +8,12 @@ from copy import deepcopy
 from typing import Any
 
 from remuda.kube.secrets import digest
+from remuda.model.times import SECOND
 from remuda.providers.kubevirt.guest.userdata import grace_seconds, user_data
 from remuda.providers.kubevirt.resources import (
     BESIDE,
     CLASS,
+    DRAINS,
     GUEST,
     MANAGED_BY,
     MEMBER,
@@ -40,11 +42,12 @@ class Blueprint:
         if make.beside:
             labels[BESIDE] = make.beside
         self.labels = labels
+        spec = _spec(make, self.secret)
         self.annotations = {CLASS: make.job_class}
-        self.instance = {
-            "metadata": {"labels": labels, "annotations": _LAUNCHER},
-            "spec": _spec(make, self.secret),
-        }
+        grace = spec["terminationGracePeriodSeconds"]
+        if isinstance(grace, int) and grace * SECOND >= make.guest.max_run_time:
+            self.annotations[DRAINS] = "true"
+        self.instance = {"metadata": {"labels": labels, "annotations": _LAUNCHER}, "spec": spec}
         self.written = digest(self.vm_template())
 
     def vm_template(self) -> dict[str, Any]:

@@ -71,14 +71,14 @@ class Accounts:
             frozenset(name for reading in readings for name in reading.registering),
         )
 
-    async def close(self, machine: str, made_at: int = 0) -> bool:
+    async def close(self, machine: str, made_at: int = 0, job_class: str | None = None) -> bool:
         """Whether the machine's agent has no task; see `CircleCI.close`."""
-        return await self._of(machine).close(machine, made_at)
+        return await self._of(machine, job_class).close(machine, made_at, job_class)
 
     async def forget(self, machine: str) -> None:
         """A machine is gone."""
-        if pool_of(machine) in self._account_of:
-            await self._of(machine).forget(machine)
+        for source in self._sources.values():
+            await source.forget(machine)
 
     async def refresh(self) -> None:
         """Ask all of them once now."""
@@ -109,7 +109,11 @@ class Accounts:
                     running[source] = group.create_task(source.run(), name="circleci")
                 await self._changed.wait()
 
-    def _of(self, machine: str) -> CircleCI:
+    def _of(self, machine: str, job_class: str | None) -> CircleCI:
+        """Who is asked about a machine: whoever serves its class, for whatever pool, else its pool."""
+        for source in self._sources.values():
+            if job_class is not None and source.serves(job_class):
+                return source
         account = self._account_of.get(pool_of(machine))
         if account is None:
             raise Unavailable(f"machine {machine} is of no pool that CircleCI serves")

@@ -19,8 +19,11 @@ class Trouble:
     """A call that fails; its times are monotonic."""
 
     error: str
+    #: one word for what kind of failure it is now
+    outcome: str
     since: float
-    told_at: float
+    #: when each kind was last logged
+    told: dict[str, float]
     #: what CircleCI itself last refused it with; empty while it was not asked at all
     refusal: str = ""
 

@@ -112,6 +112,10 @@ class CircleCI:
         self._join()
         self._poke.set()
 
+    def serves(self, job_class: str) -> bool:
+        """Whether a class is asked about."""
+        return job_class in self._served
+
     async def read(self) -> Reading:
         """What is known, at once. A class that was never heard of is not among the needs."""
         now = self._clock.monotonic()
@@ -137,9 +141,9 @@ class CircleCI:
                 )
         return Reading(needs, self._workers, frozenset(registering))
 
-    async def close(self, machine: str, made_at: Instant = 0) -> bool:
+    async def close(self, machine: str, made_at: Instant = 0, job_class: str | None = None) -> bool:
         """True when its agent has no task, or there is none of that name, by a listing that began after the call."""
-        job_class = self._class_of.get(pool_of(machine))
+        job_class = job_class or self._class_of.get(pool_of(machine))
         if job_class is None:
             return False  # nobody can say that it is idle
         known = self._classes.get(job_class) or Known(job_class, self._clock.now())
@@ -341,13 +345,25 @@ class CircleCI:
         refusal = "" if error.outcome == "held" else str(error)
         trouble = known.troubles.get(call)
         if trouble is not None:
-            trouble.error, trouble.refusal = str(error), refusal or trouble.refusal
+            is_other = error.outcome not in (trouble.outcome, "held")
+            trouble.error, trouble.outcome = str(error), error.outcome
+            trouble.refusal = refusal or trouble.refusal
+            if is_other:
+                self._tell(call, known, trouble, now)
             return
         is_first = not any(name in known.troubles for name in (COUNTS if call in COUNTS else (call,)))
-        known.troubles[call] = Trouble(str(error), now, now, refusal)
-        self._log.error(_FAILED[call], **{"class": known.name, "error": str(error)})
+        trouble = known.troubles[call] = Trouble(str(error), error.outcome, now, {}, refusal)
+        self._tell(call, known, trouble, now)
         if is_first:
             self._wake()
+
+    def _tell(self, call: str, known: Known, trouble: Trouble, now: float) -> None:
+        """Log what fails, each kind of failure once a minute."""
+        told = trouble.told
+        last = max(told.values(), default=None) if trouble.outcome == "held" else told.get(trouble.outcome)
+        if last is None or now - last >= _RETELL_S:
+            told[trouble.outcome] = now
+            self._log.error(_FAILED[call], **{"class": known.name, "error": trouble.error})
 
     def _note_good(self, call: str, known: Known) -> None:
         trouble = known.troubles.pop(call, None)
@@ -361,10 +377,9 @@ class CircleCI:
         """Say once a minute what still fails."""
         now = self._clock.monotonic()
         for name in self._served:
-            for call, trouble in self._classes[name].troubles.items():
-                if now - trouble.told_at >= _RETELL_S:
-                    trouble.told_at = now
-                    self._log.error(_FAILED[call], **{"class": name, "error": trouble.error})
+            known = self._classes[name]
+            for call, trouble in known.troubles.items():
+                self._tell(call, known, trouble, now)
 
     def _is_stale(self, known: Known, now: float) -> bool:
         return known.is_stale(now, self._pace.period(known.name, now))

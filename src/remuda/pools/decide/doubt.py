@@ -1,0 +1,37 @@
+"""
+Machines that must go while nobody says whether they work.
+
+A pool that drains or is not configured any more may outlive what its source tells of it: the class is deleted, the
+token revoked, the service down. So may a machine that was made for another class than its pool has now. Where powering
+a machine off lets it end its job first, that is how it goes. It is not done at once but after the time in which a
+machine must be heard of: an answer is the better way, a short silence is common, and a drain may be called off.
+"""
+
+from remuda.model.machines import Machine
+from remuda.model.times import Instant
+from remuda.pools.decide.census import Census
+from remuda.pools.decide.world import PoolMemory, PoolPolicy, PoolSeen
+
+
+def doubtful(seen: PoolSeen, policy: PoolPolicy, census: Census) -> list[Machine]:
+    """The machines that must go, look idle, and may as well be busy."""
+    if not census.idle or seen.override.paused:
+        return []
+    need = seen.need
+    is_told = need is not None and need.stale_since is None and need.unsure_since is None
+    if seen.override.draining or not policy.template:
+        return list(census.idle) if not is_told else [machine for machine in census.idle if machine.unsure]
+    if not census.unsure or not census.old or not is_told or policy.natural:
+        return []
+    # The source tells of the pool's class, so these are of another one.
+    return [machine for machine in census.idle if machine.unsure and machine.template != policy.template]
+
+
+def doubtful_since(before: PoolMemory, now: Instant) -> Instant:
+    """When the doubt that there is now began; a clock that jumped back must not stretch it."""
+    return min(before.unsure_since or now, now)
+
+
+def ends_at(memory: PoolMemory, policy: PoolPolicy) -> Instant:
+    """When doubtful machines are powered off."""
+    return memory.unsure_since + policy.boot_timeout
