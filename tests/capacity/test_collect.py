@@ -30,13 +30,14 @@ from tests.servers.fixtures import Programs, require_openssl
 
 from remuda.capacity.collect import collect
 from remuda.capacity.files import read_files
-from remuda.capacity.world import NODES, PODS, POOLS, SCALE_SETS, SUMMARIES, Place, World, summary_of
+from remuda.capacity.world import NODES, PODS, POOLS, SCALE_SETS, SUMMARIES, World, summary_of
 from remuda.catalog import KINDS
 from remuda.kube.client import Client
 from remuda.kube.config import from_kubeconfig
 from remuda.kube.rbac import cluster_role
 from remuda.loop.clock import SystemClock
 from remuda.objects.crds import crd_of
+from remuda.objects.problems import Place
 
 pytestmark = pytest.mark.slow
 ADDRESS = own_address()

@@ -31,8 +31,9 @@ from tests.capacity.builders import (
 
 from remuda.capacity.files import FilesRead, read_files
 from remuda.capacity.gather import POOL_MAX, POOL_MIN
-from remuda.capacity.world import NODES, PODS, SCALE_SETS, SUMMARIES, Filesystem, Lane, Place, World
+from remuda.capacity.world import NODES, PODS, SCALE_SETS, SUMMARIES, Filesystem, Lane, World
 from remuda.model.pods import Match, Taint, Term, Toleration
+from remuda.objects.problems import Place
 from remuda.pools.objects import RunnerPoolSpec
 from remuda.pools.policy import DEFAULT_MIN
 
@@ -83,6 +84,7 @@ def test_a_scale_set_becomes_a_lane(tmp_path: Path) -> None:
             max=2,
             requests=measured("4", "32Gi", "24Gi"),
             limits=measured("8", "64Gi", "40Gi"),
+            written=(sized("4", "32Gi", "24Gi"), sized("8", "64Gi", "40Gi")),
             node_selector=CAPABILITY,
             required=(zone,),
             preferred=(zone,),
@@ -95,26 +97,28 @@ def test_a_scale_set_becomes_a_lane(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "labels", "labelled"),
+    ("spec", "labels", "given"),
     [
-        pytest.param({}, ("vm-test",), False, id="its own name"),
-        pytest.param({"runnerScaleSetName": "kvm"}, ("kvm",), False, id="the name it is given"),
-        pytest.param({"runnerScaleSetName": ""}, ("vm-test",), False, id="an empty name is none"),
-        pytest.param({"runnerScaleSetLabels": ["kvm", "x64"]}, ("vm-test", "kvm", "x64"), True, id="labels"),
+        pytest.param({}, ("vm-test",), (), id="its own name"),
+        pytest.param({"runnerScaleSetName": "kvm"}, ("kvm",), (), id="the name it is given"),
+        pytest.param({"runnerScaleSetName": ""}, ("vm-test",), (), id="an empty name is none"),
+        pytest.param(
+            {"runnerScaleSetLabels": ["kvm", "x64"]}, ("vm-test", "kvm", "x64"), ("kvm", "x64"), id="labels"
+        ),
         pytest.param(
             {"runnerScaleSetName": "kvm", "runnerScaleSetLabels": ["x64", "kvm"]},
             ("kvm", "x64"),
-            True,
+            ("x64", "kvm"),
             id="a label that is the name",
         ),
-        pytest.param({"runnerScaleSetLabels": []}, ("vm-test",), False, id="no labels"),
+        pytest.param({"runnerScaleSetLabels": []}, ("vm-test",), (), id="no labels"),
     ],
 )
 def test_a_workflow_targets_the_name_and_the_labels(
-    tmp_path: Path, spec: dict[str, Any], labels: tuple[str, ...], labelled: bool
+    tmp_path: Path, spec: dict[str, Any], labels: tuple[str, ...], given: tuple[str, ...]
 ) -> None:
     lane = read(tmp_path, written_set(**spec)).lanes[0]
-    assert (lane.labels, lane.labelled) == (labels, labelled)
+    assert (lane.labels, lane.given) == (labels, given)
 
 
 def test_a_set_without_bounds_has_no_minimum_and_no_maximum(tmp_path: Path) -> None:

@@ -151,7 +151,7 @@ POLICY, STING = "CapacityPolicy kvm", "Node sting"
         ("envelope-not-carried", "error", SET, {"docs": docs(requests=measured("2", "9Gi"))}, {}),
         ("envelope-not-carried", "warning", SET, {"docs": docs(limits=measured("4", "16Gi"))}, {}),
         ("repo-shaped-label", "error", SET, {"docs": docs(labels=(LABEL, "acme-docs"))}, {"forbiddenLabels": ["^acme-"]}),
-        ("repo-shaped-label", "error", SET, {"docs": docs(labels=("docs-set", LABEL, "acme-docs"), labelled=True)}, {"forbiddenLabels": ["^acme-"]}),
+        ("repo-shaped-label", "error", SET, {"docs": docs(labels=("docs-set", LABEL, "acme-docs"), given=(LABEL, "acme-docs"))}, {"forbiddenLabels": ["^acme-"]}),
         ("missing-requests", "error", SET, {"docs": docs(requests=measured("2"))}, {}),
         ("missing-requests", "error", SET, {"docs": docs(requests=measured("", "8Gi"))}, {}),
         ("missing-limits", "error", SET, {"docs": docs(limits=measured("8"))}, {}),
@@ -170,9 +170,9 @@ POLICY, STING = "CapacityPolicy kvm", "Node sting"
         ("hostname-in-selector", "info", SET, {"docs": docs(required=(Term((Match(HOST, "In", ("honey",)),)),))}, {}),
         ("limit-exceeds-node", "warning", SET, {"docs": docs(limits=measured("8", "200Gi"))},
          {"sets": [{"name": "docs", "max": 1}, {"name": "vm-test", "max": 1, "envelope": "large"}], "envelopes": [{"name": "large", **LARGE}]}),
-        ("overflow-gate", "error", STING, {}, {"nodes": overflow(prewarm={"image": "another:1"})}),
-        ("overflow-gate", "error", STING, {}, {"nodes": overflow(admitted=decision(until="2026-11-02"))}),
-        ("overflow-gate", "error", VM, {}, {"nodes": overflow(rollbacks=[])}),
+        ("overflow-gate", "error", POLICY, {}, {"nodes": overflow(prewarm={"image": "another:1"})}),
+        ("overflow-gate", "error", POLICY, {}, {"nodes": overflow(admitted=decision(until="2026-11-02"))}),
+        ("overflow-gate", "error", POLICY, {}, {"nodes": overflow(rollbacks=[])}),
         ("overflow-not-preferring-primary", "error", VM, {"vm-test": vm_test(preferred=())}, {}),
         ("overflow-not-preferring-primary", "error", VM, {"vm-test": vm_test(preferred=(Term((Match("capability.example/kvm", "Exists"),)),))}, {}),
         ("overflow-without-guardrails", "error", POLICY, {}, {"nodes": overflow(requested=sized("", "", "24Gi"))}),
@@ -189,9 +189,12 @@ def test_each_rule_is_found_by_what_breaks_it(
     assert seen == [(rule, severity, name)]
 
 
-def runners(on: str, number: int, memory: str = "8Gi", of: str = "arc/vm-test") -> dict[str, Usage]:
+def runners(
+    on: str, number: int, memory: str = "8Gi", of: str = "arc/vm-test", limit: str = "8Gi"
+) -> dict[str, Usage]:
     taken = {key: value * number for key, value in (measured("2", memory, "8Gi") | {"pods": 1}).items()}
-    return {on: Usage(taken, {}, {of: number}, {of: taken})}
+    limits = {key: value * number for key, value in measured("2", limit, "8Gi").items()}
+    return {on: Usage(taken, limits, {of: number}, {of: taken}, {of: limits})}
 
 
 @pytest.mark.parametrize(
@@ -200,6 +203,7 @@ def runners(on: str, number: int, memory: str = "8Gi", of: str = "arc/vm-test") 
         ("running-above-ceiling", POLICY, runners("honey", 3)),
         ("too-much-overflow", STING, runners("sting", 2)),
         ("overflow-above-guardrails", STING, runners("sting", 1, "25Gi")),
+        ("overflow-above-guardrails", STING, runners("sting", 1, limit="41Gi")),
     ],
 )
 def test_what_runs_now_is_held_against_the_policy(rule: str, name: str, usage: dict[str, Usage]) -> None:
@@ -279,10 +283,10 @@ def test_overflow_takes_only_as_many_as_are_allowed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("until", "is_found"), [(None, False), ("2026-11-16", False), ("2026-11-15", True), ("2026-11-16T11:00:00Z", True)]
+    ("until", "is_found"), [("2026-11-16", False), ("2026-11-15", True), ("2026-11-16T11:00:00Z", True)]
 )  # fmt: skip
-def test_a_decision_for_a_warm_pool_counts_until_its_day_is_over(until: str | None, is_found: bool) -> None:
-    warm = decision() | ({} if until is None else {"until": until})
+def test_a_decision_for_a_warm_pool_counts_until_its_day_is_over(until: str, is_found: bool) -> None:
+    warm = decision(until=until)
     sets = [
         {"name": "docs", "max": 1, "envelope": "small", "warmPool": warm},
         {"name": "vm-test", "max": 1, "envelope": "large"},
@@ -291,9 +295,46 @@ def test_a_decision_for_a_warm_pool_counts_until_its_day_is_over(until: str | No
     assert found(herd(docs(min=1)), rules(sets=sets)) == expected
 
 
+def test_a_name_that_is_also_among_the_labels_of_a_set_is_judged() -> None:
+    named = docs(labels=("acme-docs", LABEL), given=("acme-docs", LABEL))
+    assert found(herd(named), rules(forbiddenLabels=["^acme-"])) == [("repo-shaped-label", "error", SET)]
+
+
+def test_a_gate_is_told_of_what_it_is_about() -> None:
+    seen = judged(
+        herd(summaries={"sting": Summary(DISK, Filesystem(100 * GIB, GIB, 10, 9), NOW)}),
+        rules(nodes=overflow(prewarm={"image": "another:1"}, rollbacks=[])),
+    )
+    gates = [(item.object, item.field) for item in seen.findings if item.rule == "overflow-gate"]
+    assert gates == [
+        (POLICY, "spec.nodes.overflow[0].prewarm"),
+        (POLICY, "spec.nodes.overflow[0].rollbacks"),
+        (STING, "stats/summary node.runtime.imageFs"),
+    ]
+
+
+def test_who_could_not_look_at_scale_sets_is_not_told_that_all_is_well() -> None:
+    spec = rules(nodes={"primary": CAPABILITY})
+    forbidden = judged(world(honey(), unknown=(Unknown(SCALE_SETS, "may not list"),)), spec)
+    assert [(item.rule, item.severity) for item in forbidden.findings] == [("not-read", "error")]
+    (label,) = forbidden.labels
+    assert (label.max, label.requests, label.packing, label.is_known) == (None, None, None, False)
+    absent = judged(world(honey(), unknown=(Unknown(SCALE_SETS, "no such kind", is_absent=True),)), spec)
+    assert [item.severity for item in absent.findings if item.rule == "not-read"] == ["info"]
+    assert absent.labels[0].max == 0
+
+
+def test_a_node_is_told_which_labels_of_primary_nodes_it_lacks() -> None:
+    spec = rules(nodes={"primary": CAPABILITY | {"role": "primary"}})
+    bumble = node("bumble", labels=CAPABILITY)
+    (case,) = judged(herd(bumble), spec).cases
+    reasons = {item.name: role.reason for item, role in zip(case.ground.nodes, case.roles, strict=True)}
+    assert reasons["bumble"] == "has not role=primary, and is no overflow node of the policy"
+
+
 def test_names_of_sets_and_urls_may_carry_owners() -> None:
     """Judged are the labels that workflows target: the name of a set that was given labels is none."""
-    owned = docs(labels=("acme-docs", LABEL), labelled=True, scope="https://github.com/acme/docs")
+    owned = docs(labels=("acme-docs", LABEL), given=(LABEL,), scope="https://github.com/acme/docs")
     assert found(herd(owned), rules(forbiddenLabels=["^acme-"])) == []
 
 
@@ -313,7 +354,7 @@ def test_a_gate_that_does_not_hold_closes_the_node() -> None:
 def test_where_no_set_can_be_a_gate_is_in_nobodys_way() -> None:
     apart = vm_test(tolerations=(), preferred=())
     seen = found(herd(apart), rules(nodes=overflow(prewarm={"image": "another:1"})))
-    assert seen == [("overflow-gate", "warning", STING)]
+    assert seen == [("overflow-gate", "warning", POLICY)]
 
 
 def test_without_a_policy_each_node_says_whether_a_set_can_run_there_and_why_not() -> None:
@@ -403,6 +444,16 @@ def test_unknown_pods_leave_what_runs_unknown() -> None:
     assert (label.running, label.pending) == (None, None)
 
 
+def test_a_name_alone_means_all_sets_of_it_but_those_that_another_owner_names_in_full() -> None:
+    lanes = [lane("a", namespace=place, max=1) for place in ("one", "three", "two")]
+    owners = [{"name": "ada", "lanes": ["a"]}, {"name": "bob", "lanes": ["two/a"]}]
+    (label,) = judged(world(*lanes, honey()), rules(owners=owners)).labels
+    assert [(owner.name, owner.lanes) for owner in label.owners] == [
+        ("ada", ("one/a", "three/a")),
+        ("bob", ("two/a",)),
+    ]
+
+
 def test_owners_share_the_ceiling_by_guarantee_priority_and_weight() -> None:
     lanes = [lane(name, max=4) for name in ("a", "b", "c")]
     owners = [
@@ -468,6 +519,7 @@ amounts = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(
     st.lists(amounts, min_size=1, max_size=3),
     st.lists(amounts, min_size=1, max_size=3),

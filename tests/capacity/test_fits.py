@@ -94,11 +94,21 @@ nodes = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(lanes, nodes)
 def test_what_all_nodes_say_at_once_is_what_each_says(seen: Lane, there: list[Node]) -> None:
     ground = Ground(there)
     allowed = ground.picked(ground.allowing(shape_of(seen).placement))
     assert list(allowed) == [at for at, each in enumerate(there) if not any(closed(seen, each))]
+
+
+@given(st.lists(st.none() | st.integers(0, 5), max_size=8), st.integers(0, 6))
+def test_nodes_with_less_of_a_resource_are_those_that_tell_so(has: list[int | None], amount: int) -> None:
+    there = [
+        Node(f"n{at}", allocatable={} if each is None else {"memory": each}) for at, each in enumerate(has)
+    ]
+    wanted = [at for at, each in enumerate(has) if each is not None and each < amount]
+    assert list(Ground(there).picked(Ground(there).below("memory", amount))) == wanted
 
 
 @given(st.sets(st.integers(0, 70)))

@@ -254,6 +254,12 @@ def test_primary_nodes_may_have_labels_that_are_no_capability() -> None:
     assert failing(judge(by_nothing, named)) == {}
 
 
+def test_a_lane_that_is_tied_to_a_node_by_name_says_nothing_of_the_capability() -> None:
+    by = judged_by({"nodes": {"primary": {**CAPABILITY, "role": "primary"}, "overflow": [overflow()]}})
+    tied = lane("tied", node_selector={"kubernetes.io/hostname": "honey"})
+    assert failing(judge(seen(tied), by)) == {}
+
+
 def test_what_one_lane_selects_by_beside_the_others_is_no_capability() -> None:
     by = judged_by({"nodes": {"primary": {**CAPABILITY, "role": "primary"}, "overflow": [overflow()]}})
     choosy = lane(name="choosy", **LARGE | {"node_selector": {**CAPABILITY, "role": "primary"}})
@@ -300,6 +306,7 @@ def test_safety_an_envelope_that_writes_all_it_requests_evicts_nobody(
         assert left >= least * capacity - 1
 
 
+@pytest.mark.slow
 @given(st.sets(st.sampled_from(["nodes", "pods", "summaries", "images"])))
 def test_safety_what_is_not_known_never_passes(gone: set[str]) -> None:
     here = seen(sting(images=()) if "images" in gone else sting())

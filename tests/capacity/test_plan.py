@@ -1,12 +1,26 @@
 """A plan: what changes would do, where runners would be, and what is claimed about it."""
 
+import re
 from collections.abc import Sequence
 from itertools import product
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.capacity.builders import CAPABILITY, GIB, LABEL, NOW, lane, measured, node, policy, sized, world
+from tests.capacity.builders import (
+    CAPABILITY,
+    GIB,
+    LABEL,
+    NOW,
+    decision,
+    lane,
+    measured,
+    node,
+    policy,
+    sized,
+    world,
+)
 
 from remuda.capacity.objects import CapacityPolicySpec
 from remuda.capacity.plan import Plan, Side, plan
@@ -192,6 +206,32 @@ def test_labels_are_those_of_the_policy_else_of_the_change_else_all() -> None:
     assert [item.name for item in planned(mixed, {}, labels=("gpu",)).labels] == ["gpu"]
     other = planned(mixed, set=["g.max=2"])
     assert other.notes == ("the changes are about gpu, which is not among the labels looked at",)
+
+
+def test_a_finding_that_was_there_is_not_taken_for_a_new_one_about_the_same_field() -> None:
+    """Neither set has a rollback; only that of the set that is added is new, although it is told first."""
+    overflow = {"node": "sting", "envelopes": ["large"], "admitted": decision()}
+    spec = policy(
+        ceiling=9, envelopes=[LARGE], evidence=EVIDENCE | {"fitted": 9},
+        nodes={"primary": {"role": "primary"}, "overflow": [overflow]}, sets=[{"name": "vm", "max": 2}],
+    )  # fmt: skip
+    taint = Taint("overflow", "", "NoSchedule")
+    there = world(
+        msgspec.structs.replace(VM, tolerations=(Toleration("overflow", "Exists"),)),
+        msgspec.structs.replace(STING, taints=(taint,)),
+        HONEY,
+    )
+    found = planned(there, {"kvm": spec}, add=["name=a,like=vm,max=1"])
+    told = [item.is_ for item in found.appeared if item.field.endswith(".rollbacks")]
+    assert told == ["gate rollback of sting does not hold: none is named that returns arc/a to primary nodes"]
+    assert not any(each.after.field.endswith(".rollbacks") for each in found.altered)
+
+
+def test_scale_sets_that_were_not_read_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    found = planned(world(HONEY, unknown=(Unknown("scale sets", "forbidden"),)))
+    assert "scale sets were not read: what they come to is not known" in found.notes
+    show(report(found, "table"), "table")
+    assert re.search(r"^maxima together +[?] +[?]$", capsys.readouterr().out, re.MULTILINE)
 
 
 def test_what_was_not_read_is_unknown() -> None:

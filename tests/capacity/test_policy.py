@@ -144,6 +144,11 @@ def test_shares_may_come_to_more_than_the_ceiling() -> None:
             id="a pattern that forbids the label",
         ),
         pytest.param(
+            {"sets": [{"name": "a", "max": 1, "warmPool": decision()}]},
+            "sets[0].warmPool.until: is required: the day it ends",
+            id="a warm pool without end",
+        ),
+        pytest.param(
             {"sets": [{"name": "a", "max": 1, "warmPool": decision(until="2026-10-31")}]},
             "sets[0].warmPool.until: 2026-10-31 is before 2026-11-01, when it was decided",
             id="a decision that ended before it was made",

@@ -167,6 +167,7 @@ VALUES = st.recursive(
 OBJECTS = st.dictionaries(st.text("abc", max_size=1), VALUES, max_size=3)
 
 
+@pytest.mark.slow
 @given(OBJECTS, OBJECTS)
 def test_the_difference_of_two_objects_makes_one_of_the_other(
     before: dict[str, Any], after: dict[str, Any]
@@ -177,6 +178,7 @@ def test_the_difference_of_two_objects_makes_one_of_the_other(
     assert bool(list(changes(before, after))) or before == after
 
 
+@pytest.mark.slow
 @given(OBJECTS, OBJECTS)
 def test_a_patch_that_was_applied_changes_nothing_more(before: dict[str, Any], patch: dict[str, Any]) -> None:
     once = merged(before, patch)

@@ -153,6 +153,23 @@ def test_a_label_that_no_set_carries_is_bad_input_with_near_misses(run: Run, clu
     assert "did you mean nix-kvm?" in ran.out
 
 
+@pytest.mark.parametrize("text", ["[]", '{"apiVersion": "v1", "kind": "List", "items": []}'])
+def test_files_without_scale_sets_are_no_clean_audit(run: Run, tmp_path: Path, text: str) -> None:
+    file = tmp_path / "nothing.json"
+    file.write_text(text)
+    ran = run("capacity", "audit", "--label", LABEL, "--from", file)
+    assert ran.code == 1
+    assert "scale sets were not read: who carries the label, and what it comes to, is not known" in ran.out
+    assert "no set carries the label" not in ran.out
+    assert audited(run, "--label", LABEL, "--from", file)["labels"][0]["aggregate"]["max"] is None
+
+
+def test_a_maximum_that_the_controller_takes_for_none_is_none(run: Run, tmp_path: Path) -> None:
+    found = audited(run, "--label", LABEL, "--from", write(tmp_path, *written_sets(maxRunners=2**31 - 1)))
+    assert found["labels"][0]["aggregate"]["max"] is None
+    assert "unbounded-set" in {item["rule"] for item in found["findings"]}
+
+
 def test_a_policy_is_judged_by(run: Run, cluster: Path, tmp_path: Path) -> None:
     policy = write(tmp_path, written_policy(ceiling=3), name="policy.json")
     found = audited(run, "--label", LABEL, "--from", cluster, "--policy", policy)

@@ -12,9 +12,11 @@ from remuda.catalog import CHECKS, KINDS
 from remuda.objects.crds import crd_of
 from remuda.objects.load import load_text
 
-#: what a cluster keeps; the examples of a fleet are for files alone
+#: what a cluster keeps; the examples of a fleet and of a review are for files alone
 EXAMPLES = sorted(
-    path for path in (Path(__file__).parents[2] / "examples").glob("*.yaml") if not path.match("fleet-*")
+    path
+    for path in (Path(__file__).parents[2] / "examples").glob("*.yaml")
+    if not path.match("fleet-*") and not path.match("rightsize-*")
 )
 PLURALS = {kind.name: kind.plural for kind in KINDS}
 

@@ -10,10 +10,10 @@ from msgspec import Struct
 
 from remuda.capacity import findings_ceiling, findings_overflow, findings_placing, findings_sets
 from remuda.capacity.case import Case, total
-from remuda.capacity.findings import SEVERITIES, Finding
+from remuda.capacity.findings import SEVERITIES, Finding, Severity
 from remuda.capacity.fits import Ground, Rooms, folded
 from remuda.capacity.objects import CapacityPolicySpec
-from remuda.capacity.world import Amounts, Lane, World
+from remuda.capacity.world import SCALE_SETS, Amounts, Lane, World
 from remuda.model.times import Instant
 from remuda.rules.ceilings import Member, share
 from remuda.rules.packing import Packing
@@ -46,6 +46,8 @@ class LabelAudit(Struct, frozen=True):
     pending: int | None
     owners: tuple[OwnerShare, ...]
     packing: Packing | None
+    #: False when scale sets could not be read, so that sums say nothing
+    is_known: bool = True
 
 
 class Audit(Struct, frozen=True):
@@ -112,7 +114,8 @@ def audit(
 
 
 def _label(case: Case, packing: Packing | None) -> LabelAudit:
-    most = findings_ceiling.most(case.lanes)
+    is_known = not any(item.part == SCALE_SETS and not item.is_absent for item in case.world.unknown)
+    most = findings_ceiling.most(case.lanes) if is_known else None
     is_bounded = most is not None
     at_most = [(lane, lane.max or 0) for lane in case.lanes]
     running = case.running
@@ -127,7 +130,8 @@ def _label(case: Case, packing: Packing | None) -> LabelAudit:
         running=None if running is None else sum(running.values()),
         pending=None if running is None else sum(case.world.pending.get(lane, 0) for lane in case.own),
         owners=tuple(_shares(case, running)),
-        packing=packing,
+        packing=packing if is_known else None,
+        is_known=is_known,
     )
 
 
@@ -136,12 +140,17 @@ def _shares(case: Case, running: dict[str, int] | None) -> Iterator[OwnerShare]:
     policy = case.policy
     if policy is None:
         return
-    by_name = {name: lane for lane in case.lanes for name in (lane.name, lane.id)}
+    by_name: dict[str, dict[str, Lane]] = {}
+    # A lane that an owner names in full is not among those that another means by the name alone.
+    in_full = {name for owner in policy.owners for name in owner.lanes}
+    for lane in case.lanes:
+        for name in {lane.id} if lane.id in in_full else {lane.name, lane.id}:
+            by_name.setdefault(name, {})[lane.id] = lane
     owned: dict[str, tuple[Lane, ...]] = {}
     members: list[Member] = []
     taken: set[str] = set()
     for owner in policy.owners:
-        lanes = tuple(by_name[name] for name in owner.lanes if name in by_name)
+        lanes = tuple(lane for name in owner.lanes for lane in by_name.get(name, {}).values())
         taken.update(lane.id for lane in lanes)
         owned[str(owner.name)] = lanes
         members.append(
@@ -175,7 +184,9 @@ def _unread(world: World, cases: tuple[Case, ...]) -> Iterator[Finding]:
         if item.part.startswith("summar") and not has_overflow:
             continue
         fix = "make it readable, or add a file of it: until then nothing is concluded from it"
-        yield Finding("not-read", "info", "", item.part, "", item.why, "read", fix)
+        # Who could not look at scale sets must not be told that all is well.
+        severity: Severity = "error" if item.part == SCALE_SETS and not item.is_absent else "info"
+        yield Finding("not-read", severity, "", item.part, "", item.why, "read", fix)
 
 
 def _sorted(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -112,8 +112,8 @@ class Case:
             return ()
         left = self.rooms.unlimited(index)
         if index in self._own_places:
-            here = self.rooms.runners(index).items()
-            own = total((self._own_limits[lane], count) for lane, count in here if lane in self._own_limits)
+            here = self.rooms.runner_limits(index)
+            own = total((limits, 1) for lane, limits in here.items() if lane in self.own)
             left = {name: value + own.get(name, 0) for name, value in left.items()}
         return tuple(
             [name for name, limit in alike.shape.limits if name in left and limit * number > left[name]]
@@ -122,10 +122,6 @@ class Case:
     @cached_property
     def _own_places(self) -> set[int]:
         return self.rooms.holding(self.own)
-
-    @cached_property
-    def _own_limits(self) -> dict[str, Amounts]:
-        return {lane.id: lane.limits for lane in self.lanes}
 
     @cached_property
     def sites(self) -> tuple[Site, ...]:
@@ -214,6 +210,8 @@ class Case:
             return self.primary & self.ground.up
         found = 0
         for alike, _, nodes in self.places:
+            if not nodes & ~found:
+                continue
             taking = bits(index for index, number in alike.fits.items() if number)
             found |= nodes & taking
             size = alike.shape.size
@@ -231,14 +229,13 @@ class Case:
         )
         is_primary = Role("primary", True, f"has {wanted}" if wanted else "the policy takes every node")
         is_eligible = Role("eligible", True, "sets of the label can run here")
-        is_other = Role("not-eligible", False, f"has not {wanted}, and is no overflow node of the policy")
         for index in range(len(self.ground.nodes)):
             if index in sites:
                 yield self._overflow_role(sites[index], is_usable=index in usable)
             elif self.policy is None:
                 yield is_eligible if index in usable else self._closed("not-eligible", index)
             elif index not in primary:
-                yield is_other
+                yield self._other_role(index)
             else:
                 yield is_primary if index in usable else self._closed("primary", index)
 
@@ -248,19 +245,36 @@ class Case:
             return Role(
                 "overflow", True, f"admitted by {admitted.who} on {admitted.when}, and its gates hold"
             )
-        failed = dict.fromkeys(
-            f"gate {gate.gate} does not hold: {gate.evidence}"
-            for gates in site.gates.values()
-            for gate in gates
-            if not gate.holds
-        )
+        failed: dict[tuple[str, str], dict[str, None]] = {}
+        for gates in site.gates.values():
+            for gate in gates:
+                if not gate.holds:
+                    failed.setdefault((gate.state, gate.evidence), {})[gate.gate] = None
         if failed:
-            return Role("overflow", False, "; ".join(failed))
+            return Role(
+                "overflow",
+                False,
+                "; ".join(_told_failed(*key, tuple(names)) for key, names in failed.items()),
+            )
         return Role("overflow", False, self._why_not(site.index or 0))
+
+    def _other_role(self, index: int) -> Role:
+        """A node that is neither primary nor overflow, by the labels that it lacks; equal nodes share it."""
+        labels, wanted = self.ground.nodes[index].labels, self.policy.nodes.primary if self.policy else {}
+        lacking = ", ".join(f"{key}={value}" for key, value in wanted.items() if labels.get(key) != value)
+        made = self._other_roles.get(lacking)
+        if made is None:
+            reason = f"has not {lacking}, and is no overflow node of the policy"
+            made = self._other_roles[lacking] = Role("not-eligible", False, reason)
+        return made
+
+    @cached_property
+    def _other_roles(self) -> dict[str, Role]:
+        return {}
 
     def _closed(self, role: RoleName, index: int) -> Role:
         """A node that takes none of the lanes, and why; equal nodes share it."""
-        key = (role, self._signatures[index])
+        key = (role, self.signatures[index])
         made = self._closed_roles.get(key)
         if made is None:
             made = self._closed_roles[key] = Role(role, False, self._why_not(index))
@@ -271,7 +285,7 @@ class Case:
         return {}
 
     @cached_property
-    def _signatures(self) -> Sequence[int]:
+    def signatures(self) -> Sequence[int]:
         """Nodes by what the reasons depend on, so that these are put into words once for equal nodes."""
         placements = {alike.shape.placement for alike in self.alike}
         keys = {key for placement in placements for key, _ in placement.selector}
@@ -298,6 +312,15 @@ class Case:
         """The pattern that forbids a label."""
         patterns = self.policy.forbidden_labels if self.policy else ()
         return next((pattern for pattern in patterns if re.search(pattern, label)), None)
+
+
+def _told_failed(state: str, evidence: str, names: tuple[str, ...]) -> str:
+    """Gates that do not hold for one reason."""
+    who = f"gate {names[0]}" if len(names) == 1 else f"gates {' and '.join(names)}"
+    is_one = len(names) == 1
+    if state == "fail":
+        return f"{who} {'does' if is_one else 'do'} not hold: {evidence}"
+    return f"{who} {'is' if is_one else 'are'} not known to hold: {evidence}"
 
 
 def some(names: Iterable[str], most: int = 3) -> str:

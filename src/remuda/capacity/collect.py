@@ -12,13 +12,14 @@ from msgspec import Struct
 
 from remuda.capacity import written
 from remuda.capacity.gather import Gathering
-from remuda.capacity.world import NODES, PODS, POOLS, SCALE_SETS, SUMMARIES, Place, Unknown, World, summary_of
+from remuda.capacity.world import NODES, PODS, POOLS, SCALE_SETS, SUMMARIES, Unknown, World, summary_of
 from remuda.kube import resources
 from remuda.kube.client import Client, decoded
 from remuda.kube.discovery import server_version
 from remuda.kube.errors import Forbidden, KubeError, Missing
 from remuda.kube.resources import Resource
 from remuda.model.times import Instant
+from remuda.objects.problems import Place
 
 T = TypeVar("T", bound=Struct)
 
@@ -76,7 +77,8 @@ class _Collecting:
         except KubeError as error:
             if isinstance(error, Missing) and part == POOLS:
                 return []  # who has no such kind has none of them
-            self._unknown.append(Unknown(part, _why("list", resource, error)))
+            is_absent = isinstance(error, Missing)
+            self._unknown.append(Unknown(part, _why("list", resource, error), is_absent))
             return []
 
     def _take(self, items: list[T], add: Callable[[Any, Place], bool], kind: str) -> None:

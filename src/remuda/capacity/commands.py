@@ -7,7 +7,7 @@ from remuda.capacity.fits import folded
 from remuda.capacity.gating import gate
 from remuda.capacity.guarding import render, rollback
 from remuda.capacity.planning import plan
-from remuda.capacity.reading import look, overflow_nodes, policies, sources
+from remuda.capacity.reading import known_policies, look, overflow_nodes, sources
 from remuda.control.command import Group, Session, pass_session
 from remuda.errors import BadInput
 from remuda.output.show import Report
@@ -48,6 +48,7 @@ def audit(
     context: str | None,
     files: tuple[str, ...],
     policy: tuple[str, ...],
+    summaries: tuple[str, ...],
     at: str | None,
     fail_on: Severity,
     schema: bool,
@@ -60,18 +61,19 @@ def audit(
     """
     from remuda.capacity import document
     from remuda.capacity.audit import audit as judge
+    from remuda.capacity.schema import schema_of_audit, schema_text
     from remuda.capacity.show import report
 
     if schema:
-        session.show(Report(document.schema(), lines=(document.schema_text(),)))
+        session.show(Report(schema_of_audit(), lines=(schema_text(),)))
         return
-    known = policies(session, policy)
-    if known and labels and not {folded(item.label) for item in known.values()} & set(map(folded, labels)):
+    known = known_policies(session, policy, context, files)
+    if policy and labels and not {folded(item.label) for item in known.values()} & set(map(folded, labels)):
         has = ", ".join(sorted(item.label for item in known.values()))
         raise BadInput(
             f"--policy is for {has}, and for none of the labels that are asked for: {', '.join(labels)}"
         )
-    world = look(session, context, files, overflow_nodes(known), at)
+    world = look(session, context, files, overflow_nodes(known), at, summaries)
     made = judge(world, labels, known, session.instant(at, session.now()))
     match session.form:
         case "json":

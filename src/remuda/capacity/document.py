@@ -1,194 +1,39 @@
 """
-An audit as a program reads it: the schema `remuda.dev/capacity-audit/v1`, and the text, made piece by piece.
+An audit as a program reads it: the text of its schema, made piece by piece.
 
-Keys are only ever added within a version. How many runners of 2,000 sets fit on each of 5,000 nodes is most of the
-text: sets that fit alike are written once and joined, and no more than a node is held at a time.
+How many runners of 2,000 sets fit on each of 5,000 nodes is most of the text: sets that fit alike are written once and
+joined, nodes that are alike share it, and no more than a node is held at a time beside that.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import msgspec
-from msgspec import Meta, Raw, Struct
+from msgspec import Raw
 
 from remuda.capacity.audit import Audit, LabelAudit
 from remuda.capacity.case import Alike, Case, Role
 from remuda.capacity.findings import Finding
+from remuda.capacity.schema import (
+    MOST_FITS,
+    SCHEMA,
+    Aggregate,
+    FindingRow,
+    Label,
+    NodeRole,
+    NodeRow,
+    Quantities,
+    Room,
+    ScaleSet,
+    Share,
+    Unread,
+)
 from remuda.capacity.words import quantity
 from remuda.capacity.world import PODS, RESOURCES, Amounts, Lane, Usage
 from remuda.model.times import write_instant
-from remuda.objects.convert import type_info
-from remuda.objects.schema import schema_of_type
 
-SCHEMA = "remuda.dev/capacity-audit/v1"
-#: with more sets times nodes than this, sets that do not fit on a node are left out of its `fits`
-MOST_FITS = 250_000
-
-
-class Quantities(Struct, frozen=True):
-    """Amounts in base units, and as Kubernetes writes them; null is not given, or without bound."""
-
-    cpu_millicores: int | None
-    memory_bytes: int | None
-    ephemeral_storage_bytes: int | None
-    raw: Annotated[dict[str, str], Meta(description="The same as quantities, with every other resource.")]
-
-
-class Room(Quantities, frozen=True):
-    """Amounts of a node, with how many pods."""
-
-    pods: int | None
-
-
-class ScaleSet(Struct, frozen=True, rename="camel"):
-    """A set that carries an audited label; a RunnerPool is one, too."""
-
-    kind: str
-    namespace: str
-    name: str
-    labels: Annotated[list[str], Meta(description="What workflows target.")]
-    scope: Annotated[str, Meta(description="The GitHub URL it is registered with.")]
-    node_selector: dict[str, str]
-    tolerations: list[dict[str, str]]
-    min: int
-    max: Annotated[int | None, Meta(description="null is unbounded.")]
-    requests: Quantities
-    limits: Quantities
-    running: Annotated[int | None, Meta(description="Runners on nodes now; null when pods were not read.")]
-    pending: Annotated[int | None, Meta(description="Runners without a node; null when pods were not read.")]
-    phase: str
-    priority_class: str
-    file: str
-    line: int
-
-
-class Aggregate(Struct, frozen=True):
-    """All sets of a label at their maximum; null where one is unbounded."""
-
-    max: int | None
-    requests: Quantities
-    limits: Quantities
-
-
-class Share(Struct, frozen=True):
-    """What an owner would be guaranteed now if everybody wanted all they may."""
-
-    name: str
-    lanes: list[str]
-    guaranteed: int
-    priority: int
-    weight: int
-    wants: int
-    running: int | None
-    share: int
-
-
-class Label(Struct, frozen=True, rename="camel"):
-    """A label as a whole."""
-
-    name: str
-    policy: Annotated[str | None, Meta(description="The CapacityPolicy it was judged by.")]
-    active_sets: Annotated[int, Meta(description="How many sets carry it and may run anything.")]
-    ceiling: int | None
-    aggregate: Aggregate
-    running: int | None
-    pending: int | None
-    placement: Annotated[
-        Literal["fits", "cannot fit", "no placement found", "unknown"],
-        Meta(description="Whether all sets at their maximum fit the admitted nodes."),
-    ]
-    owners: list[Share]
-
-
-class NodeRole(Struct, frozen=True):
-    """What a node is to a label."""
-
-    role: Literal["primary", "overflow", "eligible", "not-eligible"]
-    admitted: Annotated[bool, Meta(description="Whether a set of the label can run there now.")]
-    reason: str
-
-
-class NodeRow(Struct, frozen=True, rename="camel"):
-    """A node. With several labels its role is the best it has for any of them."""
-
-    name: str
-    admitted: bool
-    role: Literal["primary", "overflow", "eligible", "not-eligible"]
-    reason: str
-    taints: list[str]
-    capability: Annotated[
-        dict[str, str], Meta(description="Of the labels that sets or the policy select by, those it has.")
-    ]
-    cordoned: bool
-    ready: bool
-    allocatable: Room
-    requested: Annotated[Room | None, Meta(description="By all pods there; null when pods were not read.")]
-    fits: Annotated[
-        dict[str, int],
-        Meta(
-            description="How many runners of each set fit there once those of its label are gone. By the set's name, or"
-            f" namespace/name where two have the same. With more than {MOST_FITS:,} sets times nodes without those of"
-            " which none fits."
-        ),
-    ]
-    overcommits: Annotated[
-        dict[str, list[str]],
-        Meta(description="Resources that limits over-commit if so many are there, by set."),
-    ]
-    labels: Annotated[
-        dict[str, NodeRole], Meta(description="What it is to each label, when several are audited.")
-    ]
-
-
-class FindingRow(Struct, frozen=True):
-    """Something that is not as it should be."""
-
-    rule: str
-    severity: Literal["error", "warning", "info"]
-    label: str
-    object: str
-    field: str
-    is_: str = msgspec.field(name="is")
-    should: str
-    fix: str
-    file: str
-    line: int
-
-
-class Unread(Struct, frozen=True):
-    """A part that could not be read: nothing is concluded from it."""
-
-    part: str
-    why: str
-
-
-class Document(Struct, frozen=True, rename="camel"):
-    """An audit of labels that runner scale sets share."""
-
-    schema: Literal["remuda.dev/capacity-audit/v1"]
-    at: Annotated[str, Meta(description="When, by RFC 3339.")]
-    source: Annotated[str, Meta(description="The files, or the cluster.")]
-    scale_sets: list[ScaleSet]
-    labels: list[Label]
-    nodes: list[NodeRow]
-    findings: list[FindingRow]
-    unknown: list[Unread]
-
-
-def schema() -> dict[str, Any]:
-    """The JSON Schema of the document."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": SCHEMA,
-        "title": SCHEMA,
-        **schema_of_type(type_info(Document)),
-    }
-
-
-def schema_text() -> str:
-    """The same as text."""
-    return msgspec.json.format(msgspec.json.encode(schema()), indent=2).decode()
+_NONE: Mapping[str, object] = {}
 
 
 def text(audit: Audit) -> Iterator[str]:
@@ -202,7 +47,8 @@ def text(audit: Audit) -> Iterator[str]:
     yield from _listed("labels", map(_label, audit.labels))
     yield from _listed("nodes", _nodes(audit, is_large=is_large), is_compact=is_large)
     yield from _listed("findings", map(_finding, audit.findings))
-    yield from _listed("unknown", audit.world.unknown, end="\n}\n")
+    unread = [Unread(item.part, item.why) for item in audit.world.unknown]
+    yield from _listed("unknown", unread, end="\n}\n")
 
 
 def data(audit: Audit) -> Any:
@@ -224,20 +70,23 @@ def _listed(key: str, items: Iterable[Any], end: str = ",\n", *, is_compact: boo
     yield f'  "{key}": []{end}' if is_empty else f"\n  ]{end}"
 
 
-def quantities(amounts: Mapping[str, int] | None) -> Quantities:
-    """Amounts as the document has them."""
+def quantities(amounts: Mapping[str, int] | None, written: Mapping[str, object] = _NONE) -> Quantities:
+    """Amounts as the document has them: what is written somewhere as it stands there."""
     given = amounts or {}
     cpu, memory, ephemeral = map(given.get, RESOURCES)
-    return Quantities(cpu, memory, ephemeral, _raw(given))
+    return Quantities(cpu, memory, ephemeral, _raw(given, written))
 
 
-def _room(amounts: Amounts) -> Room:
+def _room(amounts: Amounts, written: Mapping[str, object] = _NONE) -> Room:
     cpu, memory, ephemeral = map(amounts.get, RESOURCES)
-    return Room(cpu, memory, ephemeral, _raw(amounts), amounts.get("pods"))
+    return Room(cpu, memory, ephemeral, _raw(amounts, written), amounts.get("pods"))
 
 
-def _raw(amounts: Mapping[str, int]) -> dict[str, str]:
-    return {name: _quantity(name, value) for name, value in amounts.items()}
+def _raw(amounts: Mapping[str, int], written: Mapping[str, object]) -> dict[str, str]:
+    return {
+        name: str(written[name]) if name in written else _quantity(name, value)
+        for name, value in amounts.items()
+    }
 
 
 _quantity = lru_cache(maxsize=16_384)(quantity)
@@ -262,8 +111,8 @@ def _sets(audit: Audit) -> Iterator[ScaleSet]:
             ],
             min=lane.min,
             max=lane.max,
-            requests=quantities(lane.requests),
-            limits=quantities(lane.limits),
+            requests=quantities(lane.requests, lane.written[0]),
+            limits=quantities(lane.limits, lane.written[1]),
             running=running.get(lane.id, 0) if is_known else None,
             pending=audit.world.pending.get(lane.id, 0) if is_known else None,
             phase=lane.phase,
@@ -323,6 +172,7 @@ def _nodes(audit: Audit, *, is_large: bool) -> Iterator[NodeRow]:
     for index, node in enumerate(audit.world.nodes):
         roles = [case.roles[index] for case in audit.cases]
         best = min(roles, key=_rank, default=Role("not-eligible", False, "no label was audited"))
+        fits, overcommits = fitting.told(index)
         yield NodeRow(
             name=node.name,
             admitted=best.admitted,
@@ -332,16 +182,19 @@ def _nodes(audit: Audit, *, is_large: bool) -> Iterator[NodeRow]:
             capability={key: node.labels[key] for key in keys if key in node.labels},
             cordoned=node.cordoned,
             ready=node.ready,
-            allocatable=_room(node.allocatable),
+            allocatable=_room(node.allocatable, node.written),
             requested=_room(nothing | audit.world.usage.get(node.name, Usage()).requested)
             if is_known
             else None,
-            fits=fitting.fits(index),
-            overcommits=fitting.overcommits(index),
+            fits=fits,
+            overcommits=overcommits,
             labels=fitting.labels(roles) if len(roles) > 1 else {},
         )
 
 
+#: so many texts of nodes are kept for others that are alike
+_MOST_ALIKE = 64
+_UNUSED = Usage()
 _RANKS = ("primary", "overflow", "eligible", "not-eligible")
 
 
@@ -359,6 +212,10 @@ class _Fitting:
         self._numbers: dict[tuple[int, int], str] = {}
         self._beyond: dict[tuple[int, tuple[str, ...]], str] = {}
         self._roles: dict[tuple[int, ...], Raw] = {}
+        self._told: dict[tuple[Any, ...], tuple[Any, Any]] = {}
+        self._nodes, self._usage = audit.world.nodes, audit.world.usage
+        # Labels whose sets select by the same keys share them.
+        self._signatures = list({id(case.signatures): case.signatures for case in audit.cases}.values())
         #: a set of several labels is told once, by the first of them
         told: set[tuple[str, str]] = set()
         self._groups: list[tuple[Case, Alike, list[str]]] = []
@@ -373,7 +230,24 @@ class _Fitting:
                     written = [msgspec.json.encode(names[key]).decode() for key in keys]
                     self._groups.append((case, alike, written))
 
-    def fits(self, index: int) -> Any:
+    def told(self, index: int) -> tuple[Any, Any]:
+        """How many of each set fit on a node, and whose limits over-commit it; nodes that are alike share the text."""
+        key = self._key(index)
+        made = self._told.get(key)
+        if made is None:
+            made = self._fits(index), self._overcommits(index)
+            if len(self._told) < _MOST_ALIKE:
+                self._told[key] = made
+        return made
+
+    def _key(self, index: int) -> tuple[Any, ...]:
+        used = self._usage.get(self._nodes[index].name, _UNUSED)
+        if used.runners:
+            return (index,)
+        taken = tuple(sorted(used.requested.items())), tuple(sorted(used.limits.items()))
+        return *[numbers[index] for numbers in self._signatures], taken
+
+    def _fits(self, index: int) -> Any:
         """Sets by how many fit."""
         parts = []
         for at, (_, alike, names) in enumerate(self._groups_at(index)):
@@ -385,7 +259,7 @@ class _Fitting:
                 parts.append(piece)
         return Raw(f"{{{','.join(parts)}}}".encode())
 
-    def overcommits(self, index: int) -> Any:
+    def _overcommits(self, index: int) -> Any:
         """Sets whose limits come to more than the node has, by what."""
         parts = []
         for at, (case, alike, names) in enumerate(self._groups_at(index)):

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from remuda.capacity.world import Place
+from remuda.objects.problems import Place
 
 Severity: TypeAlias = Literal["error", "warning", "info"]
 #: the gravest first

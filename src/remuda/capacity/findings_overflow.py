@@ -42,23 +42,34 @@ def _gates(case: Case, site: Site, where: str, lanes: list[Lane]) -> Iterator[Fi
             if not gate.holds:
                 # Where no set can be, a gate that does not hold is in nobody's way.
                 severity: Severity = "error" if lanes and gate.state == "fail" else "warning"
-                is_ = f"gate {gate.gate} {_STATES[gate.state]} for envelope {envelope}: {gate.evidence}"
-                name = f"Node {site.overflow.node}"
-                fix = gate.fix or _ALL_GATES.format(node=site.overflow.node, envelope=envelope)
-                yield Finding("overflow-gate", severity, case.label, name, where, is_, should, fix)
+                node = site.overflow.node
+                is_ = f"gate {gate.gate} of {node} {_STATES[gate.state]} for envelope {envelope}: {gate.evidence}"
+                fix = gate.fix or _ALL_GATES.format(node=node, envelope=envelope)
+                if gate.gate in _OF_NODE:
+                    name, field = f"Node {node}", _OF_NODE[gate.gate]
+                else:
+                    name, field = case.policy_object, where + _OF_POLICY.get(gate.gate, "")
+                yield Finding("overflow-gate", severity, case.label, name, field, is_, should, fix)
     for lane in lanes:
         for gate in case.gates_of(site, lane):
             if not gate.holds:
                 severity = "error" if gate.state == "fail" else "warning"
                 is_ = f"gate {gate.gate} of {site.overflow.node} {_STATES[gate.state]}: {gate.evidence}"
-                field = (
-                    field_of(lane, "pod", ".tolerations")
-                    if gate.gate == "toleration"
-                    else f"{where}.rollbacks"
-                )
-                yield about(case, lane, "overflow-gate", severity, field, is_, should, gate.fix)
+                if gate.gate == "toleration":
+                    field = field_of(lane, "pod", ".tolerations")
+                    yield about(case, lane, "overflow-gate", severity, field, is_, should, gate.fix)
+                else:
+                    field = f"{where}.rollbacks"
+                    yield _of_policy(case, "overflow-gate", severity, field, is_, should, gate.fix)
 
 
+#: where what a gate is about stands: of the node, or of its entry in the policy
+_OF_NODE = {
+    "capability": "metadata.labels",
+    "root-filesystem": "stats/summary node.fs",
+    "image-filesystem": "stats/summary node.runtime.imageFs",
+}
+_OF_POLICY = {"admission": ".admitted", "budget": ".envelopes", "prewarm": ".prewarm"}
 _STATES = {"fail": "does not hold", "unknown": "is not known to hold"}
 _ALL_GATES = "remuda capacity gate {node} --envelope {envelope} tells all of them"
 
@@ -94,7 +105,7 @@ def _above(case: Case, site: Site, lane: Lane) -> Iterator[Finding]:
 
 
 def _now(case: Case, site: Site) -> Iterator[Finding]:
-    """Runners that are there now: how many, and what they request together."""
+    """Runners that are there now: how many, and what they request and are limited to together."""
     if case.world.is_unknown(PODS):
         return
     overflow = site.overflow
@@ -111,14 +122,18 @@ def _now(case: Case, site: Site) -> Iterator[Finding]:
             f"at most {overflow.most_runners} at a time",
             "let the surplus end, and send lanes back to primary nodes: remuda capacity rollback LANE",
         )  # fmt: skip
-    together = total((used.runner_requests.get(lane, {}), 1) for lane in here)
-    for name, bound in measured(overflow.requested).items():
-        if together.get(name, 0) > bound:
-            yield Finding(
-                "overflow-above-guardrails", "error", case.label, node, "pods",
-                f"runners request {told(name, together[name])} together: {who}", f"at most {quantity(name, bound)}",
-                "let runners end, and send lanes back to primary nodes: remuda capacity rollback LANE",
-            )  # fmt: skip
+    for verb, taken, bounds in (
+        ("request", used.runner_requests, measured(overflow.requested)),
+        ("are limited to", used.runner_limits, measured(overflow.limited)),
+    ):
+        together = total((taken.get(lane, {}), 1) for lane in here)
+        for name, bound in bounds.items():
+            if together.get(name, 0) > bound:
+                yield Finding(
+                    "overflow-above-guardrails", "error", case.label, node, "pods",
+                    f"runners {verb} {told(name, together[name])} together: {who}", f"at most {quantity(name, bound)}",
+                    "let runners end, and send lanes back to primary nodes: remuda capacity rollback LANE",
+                )  # fmt: skip
 
 
 def _unbounded(case: Case, site: Site, lanes: list[Lane]) -> Iterator[Finding]:

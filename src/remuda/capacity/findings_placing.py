@@ -296,6 +296,8 @@ def told_bound(bound: Bound) -> str:
     limited = "limits that come to " if bound.resource.startswith(_LIMITED) else ""
     if bound.kind == "sum":
         return f"{who} ask for {limited}{told(name, bound.wanted)}, and {told(name, bound.room)} can be used"
+    if bound.kind == "count" and not name:
+        return f"no node is admitted for {who}"
     if bound.kind == "count":
         short_of = f", for want of {limited and 'room under the limits of '}{name}" if name else ""
         return f"of {bound.wanted} runners of {who} at most {bound.room} fit at a time{short_of}"

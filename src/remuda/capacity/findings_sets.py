@@ -86,7 +86,7 @@ def _minimum(case: Case, lane: Lane) -> Iterator[Finding]:
     decision = budget.warm_pool if budget else UNSET
     ended = ""
     if decision is not UNSET:
-        if decision.until is UNSET or (read_end(decision.until) or 0) > case.now:
+        if (read_end(decision.until) or 0) > case.now:
             return
         ended = f"; the decision of {decision.who} for a warm pool ended on {decision.until}"
     fix = f"set {where} to 0, or write down who decided on a warm pool, why and until when: spec.sets[].warmPool"
@@ -95,9 +95,8 @@ def _minimum(case: Case, lane: Lane) -> Iterator[Finding]:
 
 
 def _labels(case: Case, lane: Lane) -> Iterator[Finding]:
-    judged = (lane.labels[1:] or lane.labels) if lane.labelled else lane.labels
-    where = field_of(lane, "labels" if lane.labelled else "name")
-    for label in judged:
+    where = field_of(lane, "labels" if lane.given else "name")
+    for label in lane.given or lane.labels:
         pattern = case.forbidden(label)
         if pattern is not None:
             wanted = f"a label that names a capability: not like {pattern}"

@@ -5,9 +5,11 @@ Nodes are bits of whole numbers here: which of 5,000 nodes a lane may be on is a
 lanes and nodes share labels, taints and tolerations. Words are made for one lane and one node at a time.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import repeat
+from itertools import accumulate, repeat
+from operator import or_
 from typing import TypeAlias, TypeVar
 
 from msgspec import UNSET, Struct
@@ -82,7 +84,7 @@ class Ground:
         self._placements: dict[Placement, Nodes] = {}
         self._tolerated: dict[tuple[Toleration, ...], Nodes] = {}
         self._terms: dict[Term, Nodes] = {}
-        self._below: dict[tuple[str, int], Nodes] = {}
+        self._ranked: dict[str, tuple[list[int], list[Nodes]]] = {}
         self._signatures: dict[tuple[tuple[str, ...], bool], list[int]] = {}
         self._picked: dict[Nodes, tuple[int, ...]] = {}
 
@@ -137,15 +139,19 @@ class Ground:
 
     def below(self, resource: str, amount: int) -> Nodes:
         """Nodes that have less of a resource in all, of those that tell how much they have."""
-        found = self._below.get((resource, amount))
-        if found is None:
-            found = bits(
-                index
+        ranked = self._ranked.get(resource)
+        if ranked is None:
+            having = (
+                (node.allocatable[resource], index)
                 for index, node in enumerate(self.nodes)
-                if resource in node.allocatable and node.allocatable[resource] < amount
+                if resource in node.allocatable
             )
-            self._below[resource, amount] = found
-        return found
+            by_amount = _gathered(having)
+            amounts = sorted(by_amount)
+            # nodes with less than the first amount, than the second, and so on
+            ranked = amounts, [0, *accumulate((by_amount[each] for each in amounts), or_)]
+            self._ranked[resource] = ranked
+        return ranked[1][bisect_left(ranked[0], amount)]
 
     def picked(self, nodes: Nodes) -> tuple[int, ...]:
         """The places of the nodes, in order."""
@@ -230,6 +236,7 @@ class Rooms:
         self._unlimited: list[Amounts | None] = [None] * len(world.nodes)
         self._fits: dict[tuple[tuple[tuple[str, int], ...], tuple[int, ...]], dict[int, int]] = {}
         self._columns: dict[tuple[tuple[int, ...], str], list[int]] = {}
+        self._equal: dict[tuple[tuple[int, ...], tuple[str, ...]], tuple[list[list[int]], list[int]]] = {}
         self._holding: dict[frozenset[str], set[int]] = {}
         #: lane → nodes on which it has runners
         self._places: dict[str, list[int]] = {}
@@ -271,8 +278,9 @@ class Rooms:
         size = dict(requests) | {"pods": 1}
         plain = self._fits.get((requests, nodes))
         if plain is None:
-            columns = [self._column(nodes, name) for name in size]
-            plain = dict(zip(nodes, _wholes(size.values(), columns), strict=True))
+            columns, places = self._distinct(nodes, tuple(size))
+            counts = _wholes(size.values(), columns)
+            plain = dict(zip(nodes, map(counts.__getitem__, places), strict=True))
             self._fits[requests, nodes] = plain
         emptied = self.holding(own)
         held = [index for index in nodes if index in emptied] if emptied else []
@@ -281,6 +289,17 @@ class Rooms:
         rooms = [self.free(index, own) for index in held]
         columns = [[room.get(name, 0) for room in rooms] for name in size]
         return plain | dict(zip(held, _wholes(size.values(), columns), strict=True))
+
+    def _distinct(self, nodes: tuple[int, ...], names: tuple[str, ...]) -> tuple[list[list[int]], list[int]]:
+        """What is free of each resource on nodes, each room once, and where among these that of every node is."""
+        found = self._equal.get((nodes, names))
+        if found is None:
+            rooms: dict[tuple[int, ...], int] = {}
+            columns = [self._column(nodes, name) for name in names]
+            places = [rooms.setdefault(room, len(rooms)) for room in zip(*columns, strict=True)]
+            alone = [list(column) for column in zip(*rooms, strict=True)] or [[] for _ in names]
+            found = self._equal[nodes, names] = alone, places
+        return found
 
     def _column(self, nodes: tuple[int, ...], name: str) -> list[int]:
         """What is free of a resource on each of the nodes, with all runners there."""
@@ -308,9 +327,9 @@ class Rooms:
             self._unlimited[index] = left
         return left
 
-    def runners(self, index: int) -> Mapping[str, int]:
-        """Runners on a node by lane."""
-        return self._usage.get(self._nodes[index].name, _NOTHING).runners
+    def runner_limits(self, index: int) -> Mapping[str, Amounts]:
+        """What the limits of runners on a node come to, by lane."""
+        return self._usage.get(self._nodes[index].name, _NOTHING).runner_limits
 
 
 def obstacles(lane: Lane, node: Node, free: Amounts | None = None) -> tuple[str, ...]:

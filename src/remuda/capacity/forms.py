@@ -1,4 +1,4 @@
-"""The kinds that are read: of which version, into which projection, and who takes them."""
+"""The kinds that an audit reads: of which version, into which projection, and who takes them."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -9,48 +9,45 @@ from msgspec import Struct
 from remuda.capacity import written
 from remuda.capacity.gather import Gathering
 from remuda.capacity.pods import QuickPod
-from remuda.capacity.world import Place
-
-
-class Form(Struct, frozen=True):
-    """A kind that is read: how, and where to."""
-
-    kind: str
-    group: str
-    version: str
-    type: Any
-    decode: Callable[[Any], Any]
-    take: Callable[[Gathering, Any, Place], bool]
-    #: the line it stands on is worth finding
-    has_line: bool = False
-
-    @property
-    def api_version(self) -> str:
-        """As objects carry it."""
-        return f"{self.group}/{self.version}" if self.group else self.version
+from remuda.objects.dumps import Form
+from remuda.objects.problems import Place
 
 
 def _form(
     kind: str,
-    group: str,
-    version: str,
+    api_version: str,
     type_: type[Struct],
-    take: Callable[[Gathering, Any, Place], bool],
+    add: Callable[[Gathering, Any, Place], bool],
     *,
     quick: type[Struct] | None = None,
     has_line: bool = False,
-) -> Form:
-    return Form(kind, group, version, type_, msgspec.json.Decoder(quick or type_).decode, take, has_line)
+) -> Form[Gathering]:
+    return Form(
+        kind,
+        (api_version,),
+        type_,
+        lambda into, item, place, _: add(into, item, place),
+        msgspec.json.Decoder(quick or type_).decode,
+        has_line,
+    )
 
 
-_ARC, _REMUDA = "actions.github.com", "remuda.dev"
-POD = _form("Pod", "", "v1", written.Pod, Gathering.add_pod, quick=QuickPod)
+_ARC, _REMUDA = "actions.github.com/v1alpha1", "remuda.dev/v1alpha1"
+POD = _form("Pod", "v1", written.Pod, Gathering.add_pod, quick=QuickPod)
 FORMS: Final = {
     form.kind: form
     for form in (
-        _form("AutoscalingRunnerSet", _ARC, "v1alpha1", written.ScaleSet, Gathering.add_scale_set, has_line=True),
-        _form("RunnerPool", _REMUDA, "v1alpha1", written.Pool, Gathering.add_pool, has_line=True),
-        _form("Node", "", "v1", written.Node, Gathering.add_node),
+        _form("AutoscalingRunnerSet", _ARC, written.ScaleSet, Gathering.add_scale_set, has_line=True),
+        _form("RunnerPool", _REMUDA, written.Pool, Gathering.add_pool, has_line=True),
+        _form("Node", "v1", written.Node, Gathering.add_node),
         POD,
     )
 }  # fmt: skip
+SUMMARY: Final[Form[Gathering]] = Form(
+    "summary",
+    (),
+    written.Stats,
+    lambda into, item, _, changed: into.add_summary(item, changed),
+    msgspec.json.Decoder(written.Stats).decode,
+    name_of=lambda item: str(item.node.node_name),
+)

@@ -176,19 +176,25 @@ def _capability(world: World, policy: CapacityPolicySpec, overflow: Overflow, no
     lacking = [f"{key}={value}" for key, value in sorted(wanted.items()) if node.labels.get(key) != value]
     if lacking:
         told = f"{node.name} has no label {', '.join(lacking)}"
-        return Gate(
-            "capability", "fail", told, f"kubectl label node {node.name} {' '.join(lacking)}", world.read_at
-        )
+        fix = f"kubectl label node {node.name} {' '.join(lacking)}, if it can do that"
+        return Gate("capability", "fail", told, fix, world.read_at)
     has = ", ".join(f"{key}={value}" for key, value in sorted(wanted.items()))
     return Gate("capability", "pass", f"{node.name} has {has}, as primary nodes have", "", world.read_at)
 
 
 def _capability_of(world: World, policy: CapacityPolicySpec) -> dict[str, str]:
-    """Of what primary nodes have in common that which all lanes select by; a node's name is no capability."""
+    """
+    Of what primary nodes have in common that which all lanes select by, or else some; a node's name is no capability.
+
+    Lanes that select by none of it say nothing about what the capability is.
+    """
     primary = {str(key): str(value) for key, value in policy.nodes.primary.items() if key != HOSTNAME}
-    selecting = [lane.node_selector for lane in lanes_of(world, policy) if lane.node_selector]
-    shared = {key: value for key, value in primary.items() if all(key in keys for keys in selecting)}
-    return shared if selecting and shared else primary
+    selecting = [primary.keys() & lane.node_selector.keys() for lane in lanes_of(world, policy)]
+    selecting = [keys for keys in selecting if keys]
+    if not selecting:
+        return primary
+    keys = set.intersection(*map(set, selecting)) or set.union(*map(set, selecting))
+    return {key: value for key, value in primary.items() if key in keys}
 
 
 def _budget(world: World, overflow: Overflow, envelope: Envelope, node: Node | None) -> Gate:
@@ -245,15 +251,15 @@ def _room(world: World, policy: CapacityPolicySpec, overflow: Overflow, envelope
         if item.part == PODS:
             return Gate("room", "unknown", f"what runs on {node.name} could not be read: {item.why}")
     usage = world.usage.get(node.name, Usage())
-    lanes = {lane.id: lane for lane in lanes_of(world, policy)}
+    lanes = {lane.id for lane in lanes_of(world, policy)}
     there = {name: count for name, count in usage.runners.items() if name in lanes}
     taken: Amounts = {}
     limited: Amounts = {}
-    for name, count in there.items():
-        _add(taken, usage.runner_requests.get(name, {}), 1)
-        _add(limited, lanes[name].limits, count)
-    _add(taken, measured(envelope.requests), 1)
-    _add(limited, measured(envelope.limits), 1)
+    for name in there:
+        _add(taken, usage.runner_requests.get(name, {}))
+        _add(limited, usage.runner_limits.get(name, {}))
+    _add(taken, measured(envelope.requests))
+    _add(limited, measured(envelope.limits))
     over = []
     if sum(there.values()) >= overflow.most_runners:
         over.append(
@@ -274,9 +280,9 @@ def _room(world: World, policy: CapacityPolicySpec, overflow: Overflow, envelope
     return Gate("room", "pass", told, "", world.read_at)
 
 
-def _add(total: Amounts, more: Amounts, times: int) -> None:
+def _add(total: Amounts, more: Amounts) -> None:
     for name, value in more.items():
-        total[name] = total.get(name, 0) + value * times
+        total[name] = total.get(name, 0) + value
 
 
 def _filesystem(
@@ -320,8 +326,8 @@ def _filesystem(
 
 
 _SUMMARY = (
-    "grant get on nodes/proxy (`remuda rbac capacity --optional`), or add the file that"
-    " `kubectl get --raw /api/v1/nodes/{node}/proxy/stats/summary` prints to --from"
+    "grant get on nodes/proxy (`remuda rbac capacity --optional`), or record what"
+    " `kubectl get --raw /api/v1/nodes/{node}/proxy/stats/summary` prints and give it with --summary"
 )
 _LATER = "read the kubelet's summary again"
 

@@ -6,15 +6,18 @@ from msgspec import Struct
 
 from remuda.capacity import written
 from remuda.capacity.pods import QuickPod, SizesByText
-from remuda.capacity.sizes import amount, amounts, pod_sizes
-from remuda.capacity.world import Amounts, Filesystem, Lane, Node, Place, Summary, Unknown, Usage, World
+from remuda.capacity.world import Amounts, Filesystem, Lane, Node, Summary, Unknown, Usage, World
+from remuda.model.amounts import amount, as_written, pod_sizes, strict_amounts
 from remuda.model.times import Instant, read_instant
+from remuda.objects.problems import Place
 
 SET_NAME = "actions.github.com/scale-set-name"
 SET_NAMESPACE = "actions.github.com/scale-set-namespace"
 #: a listener carries the labels of its scale set, too, and is no runner
 COMPONENT, LISTENER = "app.kubernetes.io/component", "runner-scale-set-listener"
 POOL = "remuda.dev/pool"
+#: what GitHub's controller takes a maximum for that is not given
+NO_LIMIT = 2**31 - 1
 #: what a RunnerPool means that does not say it
 POOL_MIN, POOL_MAX = 3, 10
 #: KubeVirt requests a tenth of a processor for each that it shows to a guest
@@ -117,12 +120,13 @@ def lane_of_set(item: written.ScaleSet, place: Place) -> Lane:
         namespace=item.metadata.namespace,
         name=item.metadata.name,
         labels=tuple(dict.fromkeys((name, *spec.runner_scale_set_labels))),
-        labelled=bool(spec.runner_scale_set_labels),
+        given=spec.runner_scale_set_labels,
         scope=spec.github_config_url,
         min=spec.min_runners or 0,
-        max=spec.max_runners,
+        max=None if spec.max_runners is None or spec.max_runners >= NO_LIMIT else spec.max_runners,
         requests=requests,
         limits=limits,
+        written=as_written(pod),
         node_selector=pod.node_selector,
         required=pod.required,
         preferred=pod.preferred,
@@ -159,8 +163,8 @@ def lane_of_pool(item: written.Pool, place: Place) -> Lane:
 
 def _vm_sizes(vm: written.VmSpec) -> tuple[Amounts, Amounts]:
     domain = vm.domain
-    limits = amounts(domain.resources.limits)
-    requests = limits | amounts(domain.resources.requests)
+    limits = strict_amounts(domain.resources.limits)
+    requests = limits | strict_amounts(domain.resources.requests)
     if domain.cpu is not None and "cpu" not in requests:
         cpu = domain.cpu
         requests["cpu"] = (cpu.cores or 1) * (cpu.sockets or 1) * (cpu.threads or 1) * _SHARE_OF_CPU
@@ -178,7 +182,8 @@ def node_of(item: written.Node, place: Place, names: dict[str, str]) -> Node:
         name=item.metadata.name,
         labels=item.metadata.labels,
         taints=item.spec.taints,
-        allocatable=amounts(room),
+        allocatable=strict_amounts(room),
+        written=room,
         cordoned=item.spec.unschedulable,
         ready=all(each.status == "True" for each in status.conditions if each.type == "Ready"),
         images=tuple([names.setdefault(name, name) for image in status.images for name in image.names]),
@@ -225,13 +230,16 @@ def _usage(pods: Iterable[Taken]) -> tuple[dict[str, Usage], dict[str, int]]:
             continue
         on_node = usage.get(pod.node)
         if on_node is None:
-            on_node = usage[pod.node] = Usage({}, {}, {}, {})
+            on_node = usage[pod.node] = Usage({}, {}, {}, {}, {})
         _count(on_node.requested, pod.requests)
         for name, value in pod.limits.items():
             on_node.limits[name] = on_node.limits.get(name, 0) + value
         if pod.lane:
             on_node.runners[pod.lane] = on_node.runners.get(pod.lane, 0) + 1
             _count(on_node.runner_requests.setdefault(pod.lane, {}), pod.requests)
+            limits = on_node.runner_limits.setdefault(pod.lane, {})
+            for name, value in pod.limits.items():
+                limits[name] = limits.get(name, 0) + value
     return usage, pending
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from remuda.capacity.objects import CapacityPolicySpec, Envelope, Overflow
-from remuda.capacity.reading import look, needed_policies
+from remuda.capacity.reading import look, needed_policies, summary_option
 from remuda.control.command import Command, Session, pass_session
 from remuda.errors import BadInput, NotFound
 from remuda.model.times import Instant, write_instant
@@ -44,11 +44,12 @@ policy_option = click.option(
 @click.option("--lane", "only", metavar="LANE", help="The scale set. Default: those that carry the envelope.")
 @click.option("--label", metavar="LABEL", help="Whose policy, where several know the node.")
 @click.option("--at", metavar="TIME", help="Judge ages and expiries as if it were then. Default: now.")
+@summary_option
 @reading
 @pass_session
 def gate(
     session: Session, /, node: str, name: str, only: str | None, label: str | None, at: str | None,
-    files: tuple[str, ...], context: str | None, policy: tuple[str, ...],
+    summaries: tuple[str, ...], files: tuple[str, ...], context: str | None, policy: tuple[str, ...],
 ) -> None:  # fmt: skip
     """
     Whether an overflow node may take a runner.
@@ -62,7 +63,7 @@ def gate(
 
     known = needed_policies(session, policy, context, files)
     by, spec, overflow, envelope = _asked(known, node, name, label)
-    world = look(session, context, files, (node,), at)
+    world = look(session, context, files, (node,), at, summaries)
     now = session.instant(at, session.now())
     lanes = _lanes(world, spec, overflow, envelope, only)
     found: list[tuple[str, Gate]] = [("", item) for item in node_gates(world, spec, overflow, envelope, now)]
@@ -147,7 +148,9 @@ def _told_gates(
         for _, item in found
     )  # fmt: skip
     fixes = tuple((item.gate, item.fix) for _, item in found if not item.holds and item.fix)
-    verdict = "all gates hold" if is_open else f"{sum(not item.holds for _, item in found)} gates do not hold"
+    failed = sum(not item.holds for _, item in found)
+    verdict = "1 gate does not hold" if failed == 1 else f"{failed} gates do not hold"
+    verdict = "all gates hold" if is_open else verdict
     data = {
         "node": node, "label": label, "policy": by, "envelope": envelope, "pass": is_open,
         "gates": [

@@ -28,6 +28,12 @@ class Decision(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     )
 
 
+class WarmPool(Decision, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """The decision that lets a lane keep runners warm, which always has an end."""
+
+    until: Annotated[Day, Meta(description="The day it ends.")]
+
+
 class Amounts(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """Amounts of the resources a runner asks for."""
 
@@ -51,7 +57,7 @@ class BudgetedSet(Struct, frozen=True, forbid_unknown_fields=True, rename="camel
     max: Annotated[Count, Meta(description="The most runners it may have.")]
     envelope: Annotated[ObjectName | UnsetType, Meta(description="The envelope its runners carry.")] = UNSET
     warm_pool: Annotated[
-        Decision | UnsetType, Meta(description="The decision that lets its minimum be above 0.")
+        WarmPool | UnsetType, Meta(description="The decision that lets its minimum be above 0.")
     ] = UNSET
 
 

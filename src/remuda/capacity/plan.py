@@ -15,7 +15,7 @@ from remuda.capacity.findings import Finding
 from remuda.capacity.findings_placing import demands
 from remuda.capacity.supposed import Policies, suppose
 from remuda.capacity.what_if import Change, NodeAdded, NodeDrained
-from remuda.capacity.world import NODES, PODS, World
+from remuda.capacity.world import NODES, PODS, SCALE_SETS, World
 from remuda.errors import BadInput
 from remuda.model.times import Instant
 from remuda.rules.mixes import Safe, Share, Worst, weigh
@@ -194,20 +194,38 @@ def _compared(
     before: Iterable[Finding], after: Iterable[Finding]
 ) -> tuple[tuple[Finding, ...], tuple[Finding, ...], tuple[Altered, ...]]:
     """Findings that appear, those that go, and those that say something else, each in the order they have."""
-    old, new = _by_place(before), _by_place(after)
-    appeared = tuple(item for key, item in new.items() if key not in old)
-    gone = tuple(item for key, item in old.items() if key not in new)
-    altered = tuple(Altered(old[key], item) for key, item in new.items() if key in old and old[key] != item)
-    return appeared, gone, altered
+    old, new = list(before), list(after)
+    same = {_said(item) for item in old} & {_said(item) for item in new}
+    twins = {_said(item): item for item in old}
+    altered = {
+        id(item): Altered(twins[_said(item)], item)
+        for item in new
+        if _said(item) in same and twins[_said(item)] != item
+    }
+    # What is left on both sides about one field says something else there.
+    waiting: dict[tuple[str, ...], list[Finding]] = {}
+    for item in old:
+        if _said(item) not in same:
+            waiting.setdefault(_said(item)[:-1], []).append(item)
+    appeared = []
+    for item in new:
+        if _said(item) not in same:
+            place = waiting.get(_said(item)[:-1])
+            if place:
+                altered[id(item)] = Altered(place.pop(0), item)
+            else:
+                appeared.append(item)
+    gone = {id(item) for place in waiting.values() for item in place}
+    return (
+        tuple(appeared),
+        tuple(item for item in old if id(item) in gone),
+        tuple(altered[id(item)] for item in new if id(item) in altered),
+    )
 
 
-def _by_place(findings: Iterable[Finding]) -> dict[tuple[str, ...], Finding]:
-    found: dict[tuple[str, ...], Finding] = {}
-    for item in findings:
-        key = (item.rule, item.label, item.object, item.field)
-        # Several about one field differ in what they say.
-        found[(*key, item.is_) if key in found else key] = item
-    return found
+def _said(item: Finding) -> tuple[str, ...]:
+    """What tells findings apart; the last of it is what they say of a field."""
+    return item.rule, item.label, item.object, item.field, item.is_
 
 
 def _new_errors(appeared: Iterable[Finding], altered: Iterable[Altered]) -> Iterator[str]:
@@ -234,6 +252,8 @@ def _worse(item: LabelPlan) -> Iterator[str]:
 
 
 def _more_notes(world: World, chosen: tuple[str, ...], touched: tuple[str, ...]) -> Iterator[str]:
+    if any(item.part == SCALE_SETS and not item.is_absent for item in world.unknown):
+        yield "scale sets were not read: what they come to is not known"
     if world.is_unknown(PODS):
         yield "pods were not read: nodes count as empty"
     if touched and chosen and set(touched).isdisjoint(chosen):

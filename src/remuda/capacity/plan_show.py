@@ -6,10 +6,11 @@ from typing import Any
 from msgspec import to_builtins
 
 from remuda.capacity.case import some
-from remuda.capacity.document import FindingRow, quantities
+from remuda.capacity.document import quantities
 from remuda.capacity.findings import Finding
 from remuda.capacity.findings_placing import told_bound
 from remuda.capacity.plan import LabelPlan, Placed, Plan, Side
+from remuda.capacity.schema import FindingRow
 from remuda.capacity.words import count, figure
 from remuda.capacity.world import RESOURCES
 from remuda.model.times import write_instant
@@ -72,6 +73,8 @@ def _compared(item: LabelPlan) -> Table:
 def _total(resource: str, kind: str) -> Callable[[Side], str]:
     def tell(side: Side) -> str:
         amounts = side.label.requests if kind == "requests" else side.label.limits
+        if not side.label.is_known:
+            return "?"
         return count(None) if amounts is None else figure(resource, amounts.get(resource, 0))
 
     return tell
@@ -114,8 +117,8 @@ def _told_first(side: Side) -> str:
 
 _ASPECTS: dict[str, Callable[[Side], str]] = {
     "ceiling": lambda side: "-" if side.label.ceiling is None else str(side.label.ceiling),
-    "sets": lambda side: str(sum(lane.max != 0 for lane in side.label.lanes)),
-    "maxima together": lambda side: count(side.label.max),
+    "sets": lambda side: str(sum(lane.max != 0 for lane in side.label.lanes)) if side.label.is_known else "?",
+    "maxima together": lambda side: count(side.label.max) if side.label.is_known else "?",
     **{f"requests at maximum, {_WORDS[name]}": _total(name, "requests") for name in RESOURCES},
     **{f"limits at maximum, {_WORDS[name]}": _total(name, "limits") for name in RESOURCES},
     "nodes admitted": lambda side: str(side.nodes),

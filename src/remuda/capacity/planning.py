@@ -2,7 +2,7 @@
 
 import click
 
-from remuda.capacity.reading import look, overflow_nodes, policies, sources
+from remuda.capacity.reading import known_policies, look, overflow_nodes, sources
 from remuda.control.command import Command, Session, pass_session
 from remuda.errors import BadInput
 
@@ -56,6 +56,7 @@ def plan(
     context: str | None,
     files: tuple[str, ...],
     policy: tuple[str, ...],
+    summaries: tuple[str, ...],
     at: str | None,
     sets: tuple[str, ...],
     added: tuple[str, ...],
@@ -77,8 +78,8 @@ def plan(
     changes, problems = read_changes(
         {"--set": sets, "--add": added, "--ceiling": ceilings, "--node-add": nodes, "--node-drain": drained}
     )
-    known = policies(session, policy)
-    world = look(session, context, files, overflow_nodes(known), at)
+    known = known_policies(session, policy, context, files)
+    world = look(session, context, files, overflow_nodes(known), at, summaries)
     try:
         made = judge(world, labels, known, changes, session.instant(at, session.now()))
     except BadInput as error:

@@ -10,8 +10,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from remuda.capacity import written
-from remuda.capacity.sizes import pod_sizes
-from remuda.capacity.world import Amounts
+from remuda.model.amounts import Amounts, pod_sizes
 
 _NOTHING = Raw(b"{}")
 _NONE = (UNSET, UNSET, UNSET)

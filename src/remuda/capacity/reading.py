@@ -8,9 +8,10 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from msgspec.structs import replace
 
 from remuda.capacity.objects import CapacityPolicySpec
-from remuda.capacity.world import World
+from remuda.capacity.world import SUMMARIES, World, summary_of
 from remuda.control.command import Session
 from remuda.errors import BadInput
 from remuda.model.times import Instant
@@ -20,17 +21,30 @@ if TYPE_CHECKING:
 
 _TIMEOUT_S = 30.0
 C = TypeVar("C", bound=Callable[..., None])
+summary_option = click.option(
+    "--summary",
+    "summaries",
+    multiple=True,
+    metavar="FILE",
+    help="What a kubelet said of its filesystems earlier, for nodes whose kubelets may not be asked.",
+)
 
 
 def sources(command: C) -> C:
-    """The options that say what is read: `context`, `files`, `policy` and `at`."""
+    """The options that say what is read: `context`, `files`, `policy`, `summaries` and `at`."""
     for option in (
         click.option(
             "--at",
             metavar="TIME",
             help="Judge ages and expiries as if it were then, or so long ago. Default: now.",
         ),
-        click.option("--policy", multiple=True, metavar="FILE", help="The CapacityPolicies to judge by."),
+        click.option(
+            "--policy",
+            multiple=True,
+            metavar="FILE",
+            help="The CapacityPolicies to judge by. Default: those the cluster keeps, if it is read.",
+        ),
+        summary_option,
         click.option(
             "--from",
             "files",
@@ -50,21 +64,31 @@ def look(
     files: tuple[str, ...],
     nodes: Iterable[str],
     at: str | None = None,
+    summaries: tuple[str, ...] = (),
 ) -> World:
     """
     Read files, or the cluster without any; of a cluster the kubelets of these nodes are asked, too.
 
-    Files count as read when they are judged as of, unless what they hold says when it was seen.
-    `BadInput` with everything that is wrong with the files.
+    Files count as read when they are judged as of, unless what they hold says when it was seen. `summaries` are files,
+    too, which count for kubelets of a cluster that did not answer. `BadInput` with everything that is wrong with files.
     """
-    now = session.now()
-    if not files:
-        return asyncio.run(_collect(context, frozenset(nodes), now))
-    now = session.instant(at, now)
-    if context:
+    if files and context:
         raise BadInput("--from reads files and --context a cluster: leave one of them out")
+    now = session.now()
+    with session.progress() as tell:
+        if files:
+            return _read(session, (*files, *summaries), session.instant(at, now), tell)
+        recorded = _read(session, summaries, now, tell) if summaries else None
+        tell("the cluster")
+        asked = frozenset(nodes)
+        world = asyncio.run(_collect(context, asked, now))
+        return world if recorded is None else _with_recorded(world, recorded, asked)
+
+
+def _read(session: Session, files: tuple[str, ...], now: Instant, tell: Callable[[str], None]) -> World:
     from remuda.capacity.files import read_files  # noqa: PLC0415 - not for a cluster
 
+    tell(", ".join(files))
     read = read_files(files, now)
     if read.problems:
         raise BadInput("\n".join(map(str, read.problems)))
@@ -72,6 +96,16 @@ def look(
         for note in read.notes:
             click.echo(note, err=True)
     return read.world
+
+
+def _with_recorded(world: World, recorded: World, asked: frozenset[str]) -> World:
+    """A world in which what kubelets said earlier stands for what they did not say now."""
+    known = recorded.summaries | world.summaries
+    parts = {summary_of(node) for node in recorded.summaries}
+    if asked <= known.keys():
+        parts.add(SUMMARIES)
+    unknown = tuple(item for item in world.unknown if item.part not in parts)
+    return replace(world, summaries=known, unknown=unknown)
 
 
 async def _collect(context: str | None, nodes: frozenset[str], now: Instant) -> World:
@@ -133,6 +167,23 @@ def needed_policies(
     if not found:
         raise BadInput("the cluster keeps no CapacityPolicy: give --policy FILE")
     return found
+
+
+def known_policies(
+    session: Session, given: tuple[str, ...], context: str | None, files: tuple[str, ...]
+) -> dict[str, CapacityPolicySpec]:
+    """The policies of files, or else those that the cluster keeps and lets us read, which may be none."""
+    if given or files:
+        return policies(session, given)
+    from remuda.kube.errors import Forbidden  # noqa: PLC0415 - not for files
+
+    try:
+        return asyncio.run(_kept(context))
+    except Forbidden:
+        if not session.quiet:
+            words = "may not list capacitypolicies.remuda.dev: judged without those that the cluster keeps"
+            click.echo(f"{words}; `remuda rbac capacity` prints what is needed", err=True)
+        return {}
 
 
 async def _kept(context: str | None) -> dict[str, CapacityPolicySpec]:

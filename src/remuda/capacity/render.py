@@ -179,8 +179,8 @@ def _named(items: Iterator[Condition]) -> list[dict[str, str]]:
     return [{"name": item.name, "expression": item.expression} for item in items]
 
 
-def _is_over(until: str | UnsetType, now: Instant) -> bool:
-    end = None if isinstance(until, UnsetType) else read_end(until)
+def _is_over(until: str, now: Instant) -> bool:
+    end = read_end(until)
     return end is not None and end <= now
 
 
@@ -191,7 +191,6 @@ def _told_rules(policy: CapacityPolicySpec, warm: tuple[str, ...], action: Actio
         f"{item.name} until {item.warm_pool.until}"
         for item in policy.sets
         if item.name in warm and not isinstance(item.warm_pool, UnsetType)
-        if not isinstance(item.warm_pool.until, UnsetType)
     ]
     if ends:
         yield f"A rule cannot tell the time: render again when these warm pools end: {', '.join(ends)}."

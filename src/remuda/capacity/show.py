@@ -7,7 +7,7 @@ from remuda.capacity.case import Case, Role, some
 from remuda.capacity.document import set_names
 from remuda.capacity.findings import SEVERITIES, Finding
 from remuda.capacity.words import UNBOUNDED, count, figure
-from remuda.capacity.world import EPHEMERAL, PODS, Amounts, Lane, Node, Usage
+from remuda.capacity.world import EPHEMERAL, NODES, PODS, SCALE_SETS, Amounts, Lane, Node, Usage
 from remuda.model.pods import Toleration
 from remuda.model.times import write_instant
 from remuda.output.show import Report, Table
@@ -16,7 +16,15 @@ from remuda.output.show import Report, Table
 MOST_ROWS = 200
 #: so many nodes of one reason are told one by one
 _MOST_ALIKE = 10
+#: so many envelopes are told of a node
+_MOST_FITTING = 5
 _AMOUNTS = ("CPU", "MEMORY GiB", "EPHEMERAL GiB")
+#: what the tables do not say because of it
+_UNREAD = {
+    SCALE_SETS: "who carries the label, and what it comes to, is not known",
+    NODES: "whether anything fits is not known",
+    PODS: "what fits on a node is told as if nothing ran there",
+}
 
 
 def report(audit: Audit, form: str) -> Report:
@@ -43,10 +51,12 @@ def _lines(audit: Audit, form: str) -> Iterator[str]:
         yield ""
     found = {severity: sum(item.severity == severity for item in audit.findings) for severity in SEVERITIES}
     yield ", ".join(f"{number} {severity}" + ("s" if number != 1 and severity != "info" else "") for severity, number in found.items())  # fmt: skip
-    if audit.world.is_unknown(PODS):
-        if form == "markdown":
-            yield ""
-        yield "pods were not read: what fits on a node is told as if nothing ran there"
+    unread = {item.part for item in audit.world.unknown if not item.is_absent}
+    for part, so_that in _UNREAD.items():
+        if part in unread:
+            if form == "markdown":
+                yield ""
+            yield f"{part} were not read: {so_that}"
 
 
 def _pair(name: str, requests: Amounts | None, limits: Amounts | None) -> str:
@@ -63,7 +73,9 @@ def _sets(audit: Audit) -> Table:
     is_known = not audit.world.is_unknown(PODS)
     rows = [_set_row(lane, str(running.get(lane.id, 0)) if is_known else "?") for lane in audit.lanes]
     headings = ("SET", "LABELS", "SCOPE", "SELECTOR", "TOLERATES", "MIN", "MAX", *_AMOUNTS, "RUNNING")
-    return _table(headings, rows, "Sets (requests / limits of a runner)", "no set carries the label")
+    is_read = all(label.is_known for label in audit.labels)
+    note = "no set carries the label" if is_read else "scale sets were not read"
+    return _table(headings, rows, "Sets (requests / limits of a runner)", note)
 
 
 def _set_row(lane: Lane, running: str) -> tuple[str, ...]:
@@ -91,11 +103,14 @@ def _labels(audit: Audit) -> Table:
     rows = [
         (
             label.name,
-            str(sum(lane.max != 0 for lane in label.lanes)),
-            count(label.max),
+            str(sum(lane.max != 0 for lane in label.lanes)) if label.is_known else "?",
+            count(label.max) if label.is_known else "?",
             "-" if label.ceiling is None else str(label.ceiling),
             "?" if label.running is None else str(label.running),
-            *(_pair(name, label.requests, label.limits) for name in ("cpu", "memory", EPHEMERAL)),
+            *(
+                _pair(name, label.requests, label.limits) if label.is_known else "?"
+                for name in ("cpu", "memory", EPHEMERAL)
+            ),
             label.packing.outcome if label.packing else "unknown",
         )
         for label in audit.labels
@@ -171,16 +186,15 @@ def _taken(name: str, node: Node, used: Usage | None) -> str:
 
 def _fits(case: Case, index: int, names: dict[tuple[str, str], str]) -> str:
     """How many of each envelope fit: sets that fit alike together, by the first of them."""
+    here = [alike for alike in case.alike if index in alike.fits]
     told = []
-    for alike in case.alike:
-        number = alike.fits.get(index)
-        if number is None:
-            continue
+    for alike in here[:_MOST_FITTING]:
         first, *more = alike.lanes
         beyond = case.overcommitted(alike, index)
         who = names[first.kind, first.id] + (f" and {len(more)} like it" if more else "")
-        told.append(f"{who} {number}{'!' if beyond else ''}")
-    return some(told, 5) or "-"
+        told.append(f"{who} {alike.fits[index]}{'!' if beyond else ''}")
+    rest = len(here) - len(told)
+    return ", ".join(told) + (f" and {rest} more" if rest else "") or "-"
 
 
 def _findings(audit: Audit) -> Table:

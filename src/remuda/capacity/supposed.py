@@ -19,8 +19,8 @@ from remuda.capacity.what_if import (
     blame,
 )
 from remuda.capacity.words import told_all
-from remuda.capacity.world import Amounts, Lane, Node, Place, Usage, World
-from remuda.objects.problems import did_you_mean
+from remuda.capacity.world import Lane, Node, Usage, World
+from remuda.objects.problems import Place, did_you_mean
 
 Policies = Mapping[str, CapacityPolicySpec]
 
@@ -113,7 +113,7 @@ class _Supposing:
         )
         carried = self._carried(change.envelope, labels) if change.envelope else {}
         made = replace(
-            made, namespace=namespace, name=change.name, labels=labels, labelled=True,
+            made, namespace=namespace, name=change.name, labels=labels, given=(like.given if like and not change.label else ()) or labels,
             max=change.max, min=change.min, place=Place(), **carried,
         )  # fmt: skip
         if any(lane.id == made.id for lane in self._lanes):
@@ -147,7 +147,7 @@ class _Supposing:
         beside = {lane.namespace for lane in self._lanes if not set(labels).isdisjoint(lane.labels)}
         return beside.pop() if len(beside) == 1 else "default"
 
-    def _carried(self, name: str, labels: tuple[str, ...]) -> dict[str, Amounts]:
+    def _carried(self, name: str, labels: tuple[str, ...]) -> dict[str, Any]:
         """Requests and limits of an envelope of a policy for one of the labels."""
         envelopes: dict[str, Envelope] = {}
         for policy in self._policies.values():
@@ -155,7 +155,11 @@ class _Supposing:
                 envelopes |= {str(item.name): item for item in policy.envelopes}
         if name in envelopes:
             found = envelopes[name]
-            return {"requests": measured(found.requests), "limits": measured(found.limits)}
+            return {
+                "requests": measured(found.requests),
+                "limits": measured(found.limits),
+                "written": ({}, {}),
+            }
         if not self._policies:
             raise _Wrong("envelopes are a policy's: give one with --policy")
         if not envelopes:
@@ -219,7 +223,7 @@ class _Supposing:
         taints = like.taints if change.taints is None else change.taints
         made = replace(
             like, name=change.name, labels=labels, taints=taints, allocatable=like.allocatable | change.allocatable,
-            cordoned=False, ready=True, place=Place(),
+            written={}, cordoned=False, ready=True, place=Place(),
         )  # fmt: skip
         self._node_at[change.name] = len(self._nodes)
         self._nodes.append(made)
@@ -236,7 +240,10 @@ class _Supposing:
                 others[name] = others.get(name, 0) - value
         pods = others.pop("pods", 0)
         if pods > 0:
-            what = f"{pods} other {'pod' if pods == 1 else 'pods'} of {change.name}, which request {told_all(others)}"
+            who = "1 other pod" if pods == 1 else f"{pods} other pods"
+            what = (
+                f"{who} of {change.name}, which {'requests' if pods == 1 else 'request'} {told_all(others)}"
+            )
             self._notes.append(
                 f"where {what}, would go is not counted: DaemonSets aside, they need room elsewhere"
             )

@@ -6,8 +6,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from remuda.capacity.sizes import amount
 from remuda.capacity.world import EPHEMERAL, Amounts
+from remuda.model.amounts import amount
 from remuda.model.labels import check_key, check_value
 from remuda.model.pods import Taint
 from remuda.objects.problems import did_you_mean, quoted

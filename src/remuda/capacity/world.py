@@ -5,12 +5,14 @@ Amounts are whole numbers by resource: `cpu` in millicores, everything else in b
 there was not given, which is not the same as zero.
 """
 
+from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
 from remuda.model.pods import Taint, Term, Toleration
 from remuda.model.times import Instant
+from remuda.objects.problems import Place
 
 Amounts: TypeAlias = dict[str, int]
 
@@ -26,13 +28,6 @@ def summary_of(node: str) -> str:
     return f"summary of {node}"
 
 
-class Place(Struct, frozen=True):
-    """Where something was read: a file and the object in it, or the cluster."""
-
-    file: str = ""
-    line: int = 0
-
-
 class Lane(Struct, frozen=True):
     """One AutoscalingRunnerSet or RunnerPool: what advertises labels and makes runners for them."""
 
@@ -41,8 +36,8 @@ class Lane(Struct, frozen=True):
     name: str
     #: what a workflow targets: the scale set's name, and the labels it was given
     labels: tuple[str, ...]
-    #: the labels were given one by one, not only by the scale set's name
-    labelled: bool = False
+    #: those of them that it was given one by one: then workflows are to target these, and not its name
+    given: tuple[str, ...] = ()
     #: the GitHub URL it is registered with
     scope: str = ""
     min: int = 0
@@ -50,6 +45,8 @@ class Lane(Struct, frozen=True):
     max: int | None = None
     requests: Amounts = {}
     limits: Amounts = {}
+    #: requests and limits as they are written, where each is written once
+    written: tuple[Mapping[str, object], Mapping[str, object]] = ({}, {})
     node_selector: dict[str, str] = {}
     #: one of these must hold, if there are any
     required: tuple[Term, ...] = ()
@@ -74,6 +71,8 @@ class Node(Struct, frozen=True):
     taints: tuple[Taint, ...] = ()
     #: `pods` is among them
     allocatable: Amounts = {}
+    #: the same as it is written
+    written: Mapping[str, object] = {}
     cordoned: bool = False
     ready: bool = True
     #: names of images it has, where the node tells
@@ -91,6 +90,8 @@ class Usage(Struct, frozen=True):
     runners: dict[str, int] = {}
     #: lane id → what its runners request together
     runner_requests: dict[str, Amounts] = {}
+    #: lane id → what their limits come to
+    runner_limits: dict[str, Amounts] = {}
 
 
 class Filesystem(Struct, frozen=True):
@@ -111,10 +112,11 @@ class Summary(Struct, frozen=True):
 
 
 class Unknown(Struct, frozen=True):
-    """A part that could not be read: what, and why."""
+    """A part that could not be read: what, and why. It is absent where the cluster has no such kind at all."""
 
     part: str
     why: str
+    is_absent: bool = False
 
 
 class World(Struct, frozen=True):

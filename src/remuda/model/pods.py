@@ -130,6 +130,7 @@ class EnvFrom(Struct, frozen=True, rename="camel"):
 
 class _Resources(Struct, frozen=True):
     requests: dict[str, str | int] = {}
+    limits: dict[str, str | int] = {}
 
 
 class Container(Struct, frozen=True, rename="camel"):
@@ -140,6 +141,8 @@ class Container(Struct, frozen=True, rename="camel"):
     env: tuple[EnvVar, ...] = ()
     env_from: tuple[EnvFrom, ...] = ()
     resources: _Resources = _Resources()
+    #: of a first container: with `Always` it runs beside the others
+    restart_policy: str = ""
 
 
 class PodSpec(Struct, frozen=True, rename="camel"):
@@ -154,6 +157,8 @@ class PodSpec(Struct, frozen=True, rename="camel"):
     init_containers: tuple[Container, ...] = ()
     image_pull_secrets: tuple[Named, ...] = ()
     overhead: dict[str, str | int] = {}
+    #: of the pod as a whole, where the cluster knows that
+    resources: _Resources | None = None
 
     @property
     def required_terms(self) -> tuple[Term, ...]:

@@ -21,7 +21,7 @@ _BINARY = {suffix: NANO * 1024**power for power, suffix in enumerate(("Ki", "Mi"
 _SHAPE = re.compile(
     r"\+?(?P<whole>[0-9]{0,40})(?:\.(?P<part>[0-9]{0,40}))?(?:(?P<suffix>[KMGTPE]i|[numkMGTPE])|[eE](?P<power>[+-]?[0-9]{1,3}))?"
 )
-_SLIP = re.compile(r"([0-9.]+)\s*([kmgtpe])(i?)b?", re.IGNORECASE)
+_SLIP = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgtpe])(i?)b?", re.IGNORECASE)
 
 
 class Quantity(int):

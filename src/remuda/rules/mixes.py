@@ -313,9 +313,7 @@ class _Mixes:
 
     def _likely(self, ceiling: int, most: Sequence[int]) -> Iterator[tuple[int, ...]]:
         """Mixes that may happen and ask for much: one kind before all others, those that do not even fit alone first."""
-        demanding = sorted(
-            range(len(self._kinds)), key=lambda index: -self._tightness(_only(index, len(self._kinds)))
-        )
+        demanding = self._demanding
         too_many = [index for index in demanding if most[index] > self._kinds[index].alone]
         heads = [chain[0] for chain in self._chains[: max(2, min(_HEADS, self._limit))]]
         for first in (*too_many[:1], *heads, *demanding[:1]):
@@ -359,6 +357,16 @@ class _Mixes:
             there = self._there[number]
             taken[name] = asked / there if there else float(asked)
         return taken
+
+    @cached_property
+    def _demanding(self) -> list[int]:
+        """Kinds by how much one item of them takes."""
+
+        def part(index: int) -> float:
+            sizes = zip(self._kinds[index].size, self._there, strict=True)
+            return max((each / there if there else float(each) for each, there in sizes), default=0.0)
+
+        return sorted(range(len(self._kinds)), key=lambda index: -part(index))
 
     @cached_property
     def _there(self) -> tuple[int, ...]:
@@ -457,7 +465,3 @@ def _compositions(caps: Sequence[int], total: int, step: int) -> Iterator[tuple[
 
 def _exceeds(most: int | None, number: int) -> bool:
     return most is None or most > number
-
-
-def _only(index: int, length: int) -> tuple[int, ...]:
-    return tuple(int(each == index) for each in range(length))

@@ -54,7 +54,7 @@ class Bound(Struct, frozen=True):
 
     `sum` is what the groups take of the resource, and what all their bins have of it that can be used; `count` is how
     many items there are, and how many their bins hold if nothing else is there, each bin counted in whole items of the
-    smallest size; `search` means that every placement was tried. The resource is the one that runs out first.
+    smallest size; `search` means that every placement was tried. The resource is the one that runs out first, if any does.
     """
 
     kind: Literal["sum", "count", "search"]
@@ -286,7 +286,8 @@ class _Problem:
                 return
             for number, each in enumerate(whole):
                 short[number] += each == fits
-        name = self._names[short.index(max(short))] if rooms else self._names[_first(size)]
+        # Without any bin nothing runs out.
+        name = self._names[short.index(max(short))] if rooms else ""
         yield Bound("count", self._told(kinds), name, wanted, held)
 
     # the search
@@ -393,7 +394,3 @@ def _whole(size: tuple[int, ...], room: tuple[int, ...], limit: int) -> int:
 
 def _holds(size: tuple[int, ...], room: tuple[int, ...]) -> bool:
     return all(have >= each for have, each in zip(room, size, strict=True))
-
-
-def _first(size: tuple[int, ...]) -> int:
-    return next(number for number, each in enumerate(size) if each)

@@ -4,26 +4,47 @@ The slow way to read an object, for those the quick way stumbles over: it finds 
 Fields that no projection knows are passed over, and so is a field without a value, as Kubernetes does.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 from msgspec import Struct, inspect
 
-from remuda.capacity.sizes import amount
+from remuda.model.amounts import amount
 from remuda.objects.convert import fields_of, mend, type_info
 from remuda.objects.nodes import Entry, ListNode, MapNode, Node, ScalarNode, place_of
-from remuda.objects.problems import Problem, child_path
+from remuda.objects.problems import Problem, child_path, path_steps
 
 S = TypeVar("S", bound=Struct)
 
 
-def read_slowly(root: Node, kind: type[S], file: str, report: Callable[[Problem], None]) -> S | None:
-    """What the tree says as this type; None after reporting every problem, bad quantities included."""
+def no_faults(_: Any) -> Iterable[tuple[str, str]]:
+    """Of kinds whose types say all there is to say."""
+    return ()
+
+
+def read_slowly(
+    root: Node,
+    kind: type[S],
+    file: str,
+    report: Callable[[Problem], None],
+    faults: Callable[[S], Iterable[tuple[str, str]]] = no_faults,
+) -> S | None:
+    """
+    What the tree says as this type; None after reporting every problem, bad quantities included.
+
+    `faults` tells path and words of what else is wrong with it, as far as it could be read.
+    """
     value, broken = mend(_pruned(root, type_info(kind)), kind, file, report)
-    bad = [(path, words) for path, words in _bad_amounts(value, "") if path not in broken]
+    found = (*bad_amounts(value), *faults(value))
+    bad = [(path, words) for path, words in found if not _is_within(path, broken)]
     for path, words in bad:
         report(Problem(file, *place_of(root, path), path, words))
     return None if broken or bad else value
+
+
+def _is_within(path: str, others: Iterable[str]) -> bool:
+    steps = path_steps(path)
+    return any(steps[: len(other)] == other for other in map(path_steps, others))
 
 
 def node_from(data: Any, line: int, column: int) -> Node:
@@ -62,11 +83,15 @@ def _is_nothing(node: Node) -> bool:
     return isinstance(node, ScalarNode) and node.value is None
 
 
-def _bad_amounts(value: object, path: str) -> Iterator[tuple[str, str]]:
-    """Whatever is not typed further is a quantity, or quantities by resource."""
+def bad_amounts(value: object, path: str = "") -> Iterator[tuple[str, str]]:
+    """
+    Path and fault of each quantity in a Struct that is none.
+
+    Whatever is not typed further, nor annotated, is a quantity, or quantities by resource.
+    """
     if isinstance(value, tuple):
         for index, item in enumerate(value):
-            yield from _bad_amounts(item, child_path(path, index))
+            yield from bad_amounts(item, child_path(path, index))
     if not isinstance(value, Struct):
         return
     for key, field in fields_of(type(value)).items():
@@ -76,7 +101,7 @@ def _bad_amounts(value: object, path: str) -> Iterator[tuple[str, str]]:
         elif isinstance(field.type, inspect.AnyType) and inner is not None:
             written = [(below, "", inner)]
         else:
-            yield from _bad_amounts(inner, below)
+            yield from bad_amounts(inner, below)
             continue
         for where, name, each in written:
             try:

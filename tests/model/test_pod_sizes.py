@@ -6,8 +6,9 @@ import msgspec
 import pytest
 from tests.capacity.builders import GIB, sized
 
-from remuda.capacity.sizes import amount, pod_sizes
-from remuda.capacity.written import PodSpec
+from remuda.capacity import written
+from remuda.model import pods
+from remuda.model.amounts import amount, asks_of, pod_sizes
 
 Resources = dict[str, Any]
 
@@ -19,10 +20,6 @@ def container(
         "resources": {"requests": requests or {}, "limits": limits or {}},
         **({"restartPolicy": policy} if policy else {}),
     }
-
-
-def sizes(**spec: Any) -> tuple[dict[str, int], dict[str, int]]:
-    return pod_sizes(msgspec.convert(spec, PodSpec))
 
 
 @pytest.mark.parametrize(
@@ -108,10 +105,18 @@ def sizes(**spec: Any) -> tuple[dict[str, int], dict[str, int]]:
         ),
     ],
 )
-def test_a_pod_comes_to_what_kubernetes_counts(
+def test_a_pod_comes_to_what_kubernetes_counts_however_it_was_read(
     spec: dict[str, Any], requests: dict[str, int], limits: dict[str, int]
 ) -> None:
-    assert sizes(**spec) == (requests, limits)
+    assert pod_sizes(msgspec.convert(spec, written.PodSpec)) == (requests, limits)
+    read = msgspec.convert(spec, pods.PodSpec)
+    assert pod_sizes(read) == (requests, limits)
+    assert asks_of(read) == {"pods": 1, **requests}
+
+
+def test_what_a_pod_asks_for_is_told_without_what_is_no_quantity() -> None:
+    spec = {"containers": [container({"cpu": "much", "memory": "1Gi"})]}
+    assert asks_of(msgspec.convert(spec, pods.PodSpec)) == {"pods": 1, "memory": GIB}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,87 @@
+"""The document of an audit: what it shares between nodes is what each of them would say alone."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.capacity.builders import (
+    CAPABILITY,
+    GIB,
+    LABEL,
+    NOW,
+    lane,
+    measured,
+    node,
+    sized,
+    world,
+    written_set,
+)
+
+from remuda.capacity import document, written
+from remuda.capacity.audit import audit
+from remuda.capacity.gather import lane_of_set, node_of
+from remuda.capacity.world import Usage, World
+from remuda.objects.problems import Place
+
+
+def usage(cpu: int, *, is_runner: bool) -> Usage:
+    taken = {"cpu": cpu * 1_000, "memory": cpu * GIB, "pods": 1}
+    limits = {"memory": 2 * cpu * GIB}
+    if not is_runner:
+        return Usage(taken, limits)
+    return Usage(taken, limits, {"arc/a": 1}, {"arc/a": taken}, {"arc/a": limits})
+
+
+def herd(kinds: list[tuple[bool, int, bool]]) -> World:
+    sets = [
+        lane("a", requests=measured("2", "8Gi"), limits=measured("8", "64Gi"), node_selector={}),
+        lane("b", requests=measured("3", "9Gi"), limits=measured("4", "16Gi"), node_selector={"big": "yes"}),
+    ]
+    nodes = [
+        node(
+            f"n{at:02}", memory="64Gi" if is_big else "32Gi", labels={"big": "yes"} if is_big else CAPABILITY
+        )
+        for at, (is_big, _, _) in enumerate(kinds)
+    ]
+    used = {
+        f"n{at:02}": usage(cpu, is_runner=is_runner) for at, (_, cpu, is_runner) in enumerate(kinds) if cpu
+    }
+    return world(*sets, *nodes, usage=used)
+
+
+@pytest.mark.slow
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 2), st.booleans()), max_size=12))
+def test_nodes_that_share_a_text_say_what_each_would_alone(kinds: list[tuple[bool, int, bool]]) -> None:
+    made = audit(herd(kinds), (LABEL,), {}, NOW)
+    (case,) = made.cases
+    for index, row in enumerate(document.data(made)["nodes"]):
+        for alike in case.alike:
+            for each in alike.lanes:
+                assert row["fits"][each.name] == alike.fits.get(index, 0)
+                beyond = case.overcommitted(alike, index)
+                assert tuple(row["overcommits"].get(each.name, ())) == beyond
+
+
+@pytest.mark.parametrize(
+    ("pod", "cpu"),
+    [
+        pytest.param({}, "1.5", id="written once"),
+        pytest.param({"overhead": {"cpu": "250m"}}, "1750m", id="come to from several"),
+    ],
+)
+def test_a_quantity_is_given_raw_as_it_is_written(pod: dict[str, Any], cpu: str) -> None:
+    body = written_set(requests=sized("1.5", "1024Mi"), runnerScaleSetName=LABEL, maxRunners=1, pod=pod)
+    there = node_of(
+        msgspec.convert(
+            {"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": 4, "memory": "57336136Ki"}}},
+            written.Node,
+        ),
+        Place(),
+        {},
+    )
+    seen = world(lane_of_set(msgspec.convert(body, written.ScaleSet), Place()), there)
+    found = document.data(audit(seen, (LABEL,), {}, NOW))
+    assert found["scaleSets"][0]["requests"]["raw"]["cpu"] == cpu
+    assert found["nodes"][0]["allocatable"]["raw"] == {"cpu": "4", "memory": "57336136Ki"}
