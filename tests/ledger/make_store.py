@@ -2,18 +2,22 @@
 Write `tests/data/store-vN.sql`: the store of a short real run, as text.
 
 Run it once for each released version (`python -m tests.ledger.make_store`) and never again for that one: the file
-stands for the stores people have. Two pools share a ceiling; jobs succeed, fail, are retried, cancelled, run and wait.
+stands for the stores people have. Two pools share a ceiling; jobs succeed, fail, are retried, cancelled, run and wait;
+a document is kept.
 """
 
 import asyncio
 import sqlite3
 from pathlib import Path
 
+from remuda.ledger.documents import put
+from remuda.ledger.record import pack
 from remuda.ledger.schema import VERSIONS
 from remuda.ledger.store import InlineStore
 from remuda.model.times import SECOND
 from remuda.pools.decide.world import Bounds, Override, Policy, PoolPolicy
 from remuda.pools.policy import Setup
+from remuda.sim.clock import MONDAY
 from remuda.sim.faults import Fault
 from remuda.sim.full import FullWorld
 from remuda.sim.loop import run
@@ -50,6 +54,7 @@ async def history() -> InlineStore:
     await asyncio.sleep(_UNTIL_S)
     store = InlineStore()
     world.store.read(lambda db: store.read(db.backup))
+    await store.write(lambda db: put(db, "notes/example", MONDAY, pack({"told": "kept"})))
     life.cancel()
     await asyncio.wait([life])
     await world.end()

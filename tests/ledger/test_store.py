@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,13 +20,14 @@ from remuda.errors import BadInput, Unavailable
 from remuda.ledger.record import pack
 from remuda.ledger.retention import make_room
 from remuda.ledger.schema import APPLICATION_ID, VERSIONS, migrate
-from remuda.ledger.store import InlineStore, ReadOnlyStore, SqliteStore, explained, reading
+from remuda.ledger.store import InlineStore, ReadOnlyStore, SqliteStore, explained, reading, writing
 from remuda.model.plans import Plan
 
 OPEN: dict[str, Callable[[Path], object]] = {
     "to write": lambda path: SqliteStore(path).close(),
     "to read": lambda path: contextlib.ExitStack().enter_context(reading(path)),
     "for a dry run": lambda path: ReadOnlyStore(path).close(),
+    "beside another": lambda path: contextlib.ExitStack().enter_context(writing(path)),
 }
 
 
@@ -374,7 +376,11 @@ def make_torn(path: Path) -> None:
     [
         pytest.param(lambda path: path.write_bytes(b"garbage " * 999), "is damaged", id="garbage"),
         pytest.param(make_foreign, "is a database of another program; choose another", id="foreign"),
-        pytest.param(make_newer, r"version 2 and this remuda knows up to 1: install the newer", id="newer"),
+        pytest.param(
+            make_newer,
+            f"version {len(VERSIONS) + 1} and this remuda knows up to {len(VERSIONS)}: install the newer",
+            id="newer",
+        ),
     ],
 )
 def test_a_file_that_is_no_store_is_refused_and_not_changed(
@@ -453,6 +459,28 @@ def test_a_store_is_brought_from_version_to_version(path: Path, monkeypatch: pyt
     with reading(path) as db:
         assert db.execute("SELECT * FROM third").fetchall() == [(3,)]
         assert db.execute("PRAGMA user_version").fetchone() == (len(VERSIONS) + 2,)
+
+
+def test_whoever_brings_it_to_a_version_second_finds_it_done(path: Path) -> None:
+    other = sqlite3.connect(path, isolation_level=None)
+
+    class Late(sqlite3.Connection):
+        """Has looked at the version already when the other one changes it."""
+
+        is_late = True
+
+        def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+            if sql == "BEGIN IMMEDIATE" and self.is_late:
+                self.is_late = False
+                migrate(other, str(path))
+            return super().execute(sql, *values)
+
+    late = sqlite3.connect(path, isolation_level=None, factory=Late)
+    migrate(late, str(path))
+    assert not late.is_late
+    assert late.execute("PRAGMA user_version").fetchone() == (len(VERSIONS),)
+    late.close()
+    other.close()
 
 
 # The other stores.

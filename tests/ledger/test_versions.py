@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from remuda.control.client import Remuda
+from remuda.ledger.documents import documents, kept, read
 from remuda.ledger.history import cycles_between, oldest
 from remuda.ledger.record import Ledger
 from remuda.ledger.schema import VERSIONS
@@ -110,3 +111,9 @@ def test_a_loop_goes_on_where_it_was(home: Path) -> None:
     assert store.read(overrides)["quick"].max == 2
     assert store.read(rows.running)
     store.close()
+
+
+def test_documents_are_read_where_there_are_any(home: Path, request: pytest.FixtureRequest) -> None:
+    with documents(home) as db:
+        found = [read(db, item, dict) for item in kept(db, "notes/example")]
+    assert found == ([] if "version 1" in request.node.name else [{"told": "kept"}])

@@ -3,6 +3,8 @@
 import sys
 
 import click
+from tests.servers.browser import NAME as BROWSER
+from tests.servers.browser import find_browser, get_browser
 from tests.servers.build import Progress, get
 from tests.servers.catalog import SERVERS
 from tests.servers.found import ServersError, Surroundings, find, surroundings
@@ -31,16 +33,21 @@ def main() -> None:
     The real servers that tests run against.
 
     Each is taken from KUBEBUILDER_ASSETS (etcd, kube-apiserver, kubectl) or REMUDA_SERVERS (any), else from the
-    per-user cache, else built from its published Go module into that cache.
+    per-user cache, else built from its published Go module into that cache. The browser is the one on the PATH, else
+    Debian's is installed, for which one has to be root.
     """
 
 
 @main.command("get")
-@click.argument("names", nargs=-1, type=click.Choice(list(SERVERS)), metavar="[NAME]...")
+@click.argument("names", nargs=-1, type=click.Choice([*SERVERS, BROWSER]), metavar="[NAME]...")
 def get_command(names: tuple[str, ...]) -> None:
-    """Find or build the named servers, or all of them."""
+    """Find or build the named servers, or all of them and the browser."""
+    wanted = names or (*SERVERS, BROWSER)
+    tell = teller(is_terminal=sys.stderr.isatty())
     try:
-        paths = get(names or tuple(SERVERS), surroundings(), teller(is_terminal=sys.stderr.isatty()))
+        paths = get([name for name in wanted if name != BROWSER], surroundings(), tell)
+        if BROWSER in wanted:
+            paths[BROWSER] = get_browser(tell)
     except ServersError as error:
         raise click.ClickException(str(error)) from None
     for name, path in paths.items():
@@ -63,6 +70,9 @@ def rows(around: Surroundings) -> list[tuple[str, str, str, str]]:
         size = "-" if path is None else f"{path.stat().st_size / 1e6:.0f}"
         where = f"missing; python -m tests.servers get {server.name}" if path is None else str(path)
         table.append((server.name, server.version, size, where))
+    browser = find_browser()
+    where = f"missing; python -m tests.servers get {BROWSER}" if browser is None else str(browser)
+    table.append((BROWSER, "any", "-", where))
     return table
 
 

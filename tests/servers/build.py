@@ -99,21 +99,29 @@ def _build_module(
         # "go build -o" into a directory of its own: renaming that is what makes the program appear whole
         made = scratch / "made" / server.name
         made.mkdir(parents=True)
-        command = ["nice", "-n", "19", go, "build", "-p", "2", "-mod=mod", "-trimpath"]
-        command += ["-tags", module.tags] if module.tags else []
-        command += ["-ldflags", module.ldflags, "-o", str(made / server.name), server.package]
-        _run(command, scratch, f"building {server.name} {server.version}", progress)
+        if server.is_file:
+            shutil.copyfile(_fetch(go, module, scratch, progress) / server.package, made / server.name)
+        else:
+            command = ["nice", "-n", "19", go, "build", "-p", "2", "-mod=mod", "-trimpath"]
+            command += ["-tags", module.tags] if module.tags else []
+            command += ["-ldflags", module.ldflags, "-o", str(made / server.name), server.package]
+            _run(command, scratch, f"building {server.name} {server.version}", progress)
         target = cached(server, around.cache).parent
         shutil.rmtree(target, ignore_errors=True)
         made.rename(target)
 
 
-def _adopt(go: str, module: Module, scratch: Path, progress: Progress) -> None:
-    """Add the module's own replacements and checksums, which Go heeds in the main module alone."""
+def _fetch(go: str, module: Module, scratch: Path, progress: Progress) -> Path:
+    """Where Go keeps the files of a module."""
     command = [go, "mod", "download", "-json", f"{module.path}@v{module.version}"]
     output = _run(command, scratch, f"fetching {module.path} {module.version}", progress)
     # what it says on the way comes before the answer
-    own = Path(json.JSONDecoder().raw_decode(output, output.index("{"))[0]["Dir"])
+    return Path(json.JSONDecoder().raw_decode(output, output.index("{"))[0]["Dir"])
+
+
+def _adopt(go: str, module: Module, scratch: Path, progress: Progress) -> None:
+    """Add the module's own replacements and checksums, which Go heeds in the main module alone."""
+    own = _fetch(go, module, scratch, progress)
     shutil.copyfile(own / "go.sum", scratch / "go.sum")
     lines = (own / "go.mod").read_text(encoding="utf-8").splitlines()
     # a replacement by a directory of its repository is not in the published module; ours takes its place

@@ -45,12 +45,17 @@ class Module:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One program: its name is its file's name. A `source` beside this file is built as the package `./NAME`."""
+    """
+    One program: its name is its file's name. A `source` beside this file is built as the package `./NAME`.
+
+    One that `is_file` is kept as the module has it, and its package is the path; nothing is built.
+    """
 
     name: str
     package: str
     module: Module
     source: str = ""
+    is_file: bool = False
 
     @property
     def version(self) -> str:
@@ -98,8 +103,15 @@ _KUBERNETES = _kubernetes()
 _KWOK = Module("sigs.k8s.io/kwok", "0.7.0")
 _HELM = _helm("3.19.0")
 # without the clouds' own libraries, which take longer to build than all the rest
-_PROMETHEUS = Module("github.com/prometheus/prometheus", "0.311.3", tags="remove_all_sd")
+_PROMETHEUS = Module(
+    "github.com/prometheus/prometheus",
+    "0.311.3",
+    # of its own, which its module's is made from
+    stamps=(("github.com/prometheus/common/version.Version", "3.11.3"),),
+    tags="remove_all_sd",
+)
 _KUBEVIRT = _kubevirt("1.8.0")
+_VPA = Module("k8s.io/autoscaler/vertical-pod-autoscaler", "1.8.1")
 
 SERVERS = {
     server.name: server
@@ -112,7 +124,9 @@ SERVERS = {
         Server("kwok", "sigs.k8s.io/kwok/cmd/kwok", _KWOK),
         Server("helm", "helm.sh/helm/v3/cmd/helm", _HELM),
         Server("promtool", "github.com/prometheus/prometheus/cmd/promtool", _PROMETHEUS),
+        Server("prometheus", "github.com/prometheus/prometheus/cmd/prometheus", _PROMETHEUS),
         Server("virt-controller", "kubevirt.io/kubevirt/cmd/virt-controller", _KUBEVIRT),
         Server("kubevirt-crds", "./kubevirt-crds", _KUBEVIRT, source="kubevirt_crds.go"),
+        Server("vpa-crds", "deploy/vpa-v1-crd-gen.yaml", _VPA, is_file=True),
     )
 }

@@ -15,13 +15,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.servers.browser import NAME as BROWSER
+from tests.servers.browser import find_browser, get_browser
 from tests.servers.build import get
 from tests.servers.catalog import SERVERS
 from tests.servers.cluster import ALWAYS, Cluster
 from tests.servers.found import ServersError, find, surroundings
+from tests.servers.prometheus import NAMES, PrometheusServer
 
 Programs = Callable[..., dict[str, Path]]
 NewCluster = Callable[..., Cluster]
+NewPrometheus = Callable[..., PrometheusServer]
 
 
 def provide(names: tuple[str, ...], environ: Mapping[str, str] = os.environ) -> dict[str, Path]:
@@ -48,6 +52,25 @@ def _tell(doing: str, elapsed_s: float) -> None:
 def programs() -> Programs:
     """`programs("helm", "kubectl")` gives paths by name, or skips the test."""
     return lambda *names: provide(names)
+
+
+def provide_browser(environ: Mapping[str, str] = os.environ) -> Path:
+    """Find the browser for a test, which is skipped without it, or fails where servers are required."""
+    if environ.get("REMUDA_REQUIRE_SERVERS") == "1":
+        try:
+            return get_browser(_tell, environ)
+        except ServersError as error:
+            pytest.fail(str(error), pytrace=False)
+    found = find_browser(environ)
+    if found is None:
+        pytest.skip(f"needs {BROWSER}; `make servers` provides what is missing")
+    return found
+
+
+@pytest.fixture(scope="session")
+def browser_program() -> Path:
+    """The browser's program; the test is skipped without."""
+    return provide_browser()
 
 
 def require_openssl() -> None:
@@ -96,3 +119,10 @@ def namespace(cluster: Cluster) -> Iterator[str]:
     """A new namespace in `cluster`."""
     with new_namespace(cluster) as name:
         yield name
+
+
+@pytest.fixture
+def new_prometheus(programs: Programs) -> Iterator[NewPrometheus]:
+    """`new_prometheus(**options of PrometheusServer)` starts one for this test alone."""
+    with ExitStack() as stack:
+        yield lambda **options: stack.enter_context(PrometheusServer(programs(*NAMES), **options))

@@ -47,4 +47,5 @@ def find(server: Server, around: Surroundings) -> Path | None:
     """The program, or None. A directory given by environment that lacks the program is passed over."""
     candidates = [directory / server.name for directory, names in around.given if server.name in names]
     candidates.append(cached(server, around.cache))
-    return next((path for path in candidates if path.is_file() and os.access(path, os.X_OK)), None)
+    wanted = os.R_OK if server.is_file else os.X_OK
+    return next((path for path in candidates if path.is_file() and os.access(path, wanted)), None)

@@ -137,6 +137,18 @@ def test_a_module_that_needs_them_is_built_with_its_own_replacements_and_checksu
     assert "components.NewVirtualMachinePoolCrd," in built
 
 
+def test_a_file_of_a_module_is_kept_as_it_is(tmp_path: Path) -> None:
+    place = Place(tmp_path, ADOPTS)
+    (tmp_path / "own" / "deploy").mkdir(parents=True)
+    (tmp_path / "own" / "deploy" / "vpa-v1-crd-gen.yaml").write_text("kind: CustomResourceDefinition\n")
+    place.environ["OWN"] = str(tmp_path / "own")
+    code, _, err = place.run("tests.servers", "get", "vpa-crds")
+    assert code == 0, err
+    assert "done fetching k8s.io/autoscaler/vertical-pod-autoscaler 1.8.1  " in err
+    kept = place.cache / "remuda/servers/vpa-crds-1.8.1/vpa-crds"
+    assert kept.read_text() == "kind: CustomResourceDefinition\n"
+
+
 def test_a_failed_build_says_so_with_the_end_of_its_output_and_leaves_nothing(tmp_path: Path) -> None:
     place = Place(tmp_path, FAILS)
     code, out, err = place.run("tests.servers", "get", "etcd")

@@ -5,10 +5,11 @@ Every command takes `-o`, `--quiet`, `--data-dir` and `--server`, before or afte
 comes out of them is in the context.
 """
 
+import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +63,17 @@ class Session:
         if not self.quiet and self.form == "table":
             click.echo(text)
 
+    @contextlib.contextmanager
+    def progress(self) -> Iterator[Callable[[str], None]]:
+        """Say on a terminal what is being read, on one line that goes away."""
+        if self.quiet or not sys.stderr.isatty():
+            yield lambda _: None
+            return
+        try:
+            yield lambda what: click.echo(f"\r\x1b[Kreading {what} …", err=True, nl=False)
+        finally:
+            click.echo("\r\x1b[K", err=True, nl=False)
+
     def now(self) -> Instant:
         """The instant at which the command runs."""
         return time.time_ns() // 1_000_000
@@ -93,7 +105,7 @@ def shared_options() -> list[click.Option]:
             type=click.Choice(FORMATS),
             expose_value=False,
             callback=_set("form"),
-            help="How to print: a table for a person, the others for a program.",
+            help="How to print: a table for a person, the others for a program; csv is the first table.",
         ),
         click.Option(
             ["-q", "--quiet"],

@@ -108,22 +108,53 @@ CREATE TABLE workers (
 ) STRICT, WITHOUT ROWID;
 """
 
-VERSIONS: tuple[str, ...] = (_V1,)
+_V2 = """
+CREATE TABLE documents (
+  id   INTEGER PRIMARY KEY AUTOINCREMENT,
+  kind TEXT    NOT NULL,
+  at   INTEGER NOT NULL,
+  data BLOB    NOT NULL
+) STRICT;
+CREATE INDEX documents_by_time ON documents (kind, at);
+"""
+
+VERSIONS: tuple[str, ...] = (_V1, _V2)
 
 
 def migrate(connection: sqlite3.Connection, path: str) -> None:
-    """Bring the store to this program's version, one version a transaction; refuse what is not ours or newer."""
-    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    """
+    Bring the store to this program's version, one version a transaction; refuse what is not ours or newer.
+
+    Two processes may do so at once: whoever comes second finds it done.
+    """
     check(connection, path)
-    for number, script in enumerate(VERSIONS[version:], version + 1):
-        connection.executescript(
-            f"BEGIN IMMEDIATE; {script} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {number}; COMMIT;"
-        )
+    for number, script in enumerate(VERSIONS, 1):
+        if store_version(connection) >= number:
+            continue
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            if store_version(connection) < number:
+                # Not executescript, which would end the transaction first.
+                for statement in filter(str.strip, script.split(";")):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                connection.execute(f"PRAGMA user_version = {number}")
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+def store_version(connection: sqlite3.Connection) -> int:
+    """Which of `VERSIONS` a store has, counted from 1; 0 is an empty one."""
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    return version
 
 
 def check(connection: sqlite3.Connection, path: str) -> None:
     """Raise `BadInput` unless the file is empty or a store of a version this program knows."""
-    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    version = store_version(connection)
     owner: int = connection.execute("PRAGMA application_id").fetchone()[0]
     tables: int = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     if (version or tables) and owner != APPLICATION_ID:

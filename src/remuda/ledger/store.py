@@ -260,6 +260,30 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
         connection.close()
 
 
+@contextmanager
+def writing(path: Path) -> Iterator[sqlite3.Connection]:
+    """
+    One transaction of a process that is not the one that runs here: made beside it, and committed at the end.
+
+    The store is made where there is none. `BadInput` says why it cannot be written, `Unavailable` that it is full or busy.
+    """
+    connection = _open_for_writing(path, None)
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        yield connection
+        connection.execute("COMMIT")
+    except sqlite3.OperationalError as error:
+        if _is_full(error):
+            told = f"{path} cannot grow: its disk or quota is full; free some space"
+        else:
+            told = f"writing {path}: {error}"
+        raise Unavailable(told) from error
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        connection.close()
+
+
 def _check_written(connection: sqlite3.Connection, path: Path) -> None:
     check(connection, str(path))
     if connection.execute("PRAGMA user_version").fetchone()[0] == 0:

@@ -1,15 +1,16 @@
 """
-Print data: as a table for a person, as JSON, YAML or markdown for a program.
+Print data: as a table for a person, as JSON, YAML, CSV or markdown for a program.
 
 `Report` is data plus how it looks as a table. Everything a command prints goes through here.
 """
 
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-FORMATS = ("table", "json", "yaml", "markdown")
+FORMATS = ("table", "json", "yaml", "csv", "markdown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,8 @@ class Report:
     data: Any
     tables: tuple[Table, ...] = ()
     lines: tuple[str, ...] = ()
+    #: `data` as JSON, where that is large and made piece by piece
+    text: Iterable[str] | None = None
 
 
 def show(report: Report, form: str, *, quiet: bool = False, out: TextIO | None = None) -> None:
@@ -36,9 +39,11 @@ def show(report: Report, form: str, *, quiet: bool = False, out: TextIO | None =
     stream = out or sys.stdout
     match form:
         case "json":
-            stream.write(_json(report.data))
+            stream.writelines([_json(report.data)] if report.text is None else report.text)
         case "yaml":
             stream.write(_yaml(report.data))
+        case "csv":
+            _write_csv(report, stream, quiet=quiet)
         case "markdown":
             stream.write(_markdown(report))
         case _:
@@ -105,6 +110,31 @@ def _markdown_row(cells: Sequence[str]) -> str:
         + " | ".join(cell.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ") for cell in cells)
         + " |"
     )
+
+
+#: what a spreadsheet takes for the beginning of a formula, unless all of it is a number or a lone sign
+_FORMULA = re.compile(r"[=+\-@\t\r](?!$)")
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+
+
+def _write_csv(report: Report, stream: TextIO, *, quiet: bool) -> None:
+    """The first table that has rows, by RFC 4180: CSV knows only one. Without any table, the lines."""
+    import csv  # noqa: PLC0415 - only who asks for CSV pays for it
+
+    writer = csv.writer(stream)
+    if not report.tables:
+        writer.writerows([_inert(line)] for line in report.lines)
+        return
+    table = next((table for table in report.tables if table.rows), report.tables[0])
+    if not quiet:
+        writer.writerow(table.headings)
+    writer.writerows([_inert(cell) for cell in row] for row in table.rows)
+
+
+def _inert(cell: str) -> str:
+    """A cell that a spreadsheet shows and does not compute: text that would be a formula gets an apostrophe."""
+    text = cell.replace("\0", "\N{REPLACEMENT CHARACTER}")
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 
 def _json(data: Any) -> str:

@@ -1,0 +1,109 @@
+"""
+Documents that commands keep for later ones: by kind, with the time they speak of.
+
+A kind is a path, as in `rightsize/https://cluster`; the part before the first slash is its family. Keeping one is safe
+beside a running Remuda: it is one short transaction, and a reader sees it whole or not at all.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from msgspec import Struct
+
+from remuda.errors import BadInput
+from remuda.ledger.record import pack, unpack
+from remuda.ledger.schema import store_version
+from remuda.ledger.store import FILE, DamagedRow, explained, reading, writing
+from remuda.model.times import Instant, write_instant
+
+T = TypeVar("T")
+
+#: documents of a kind, and bytes of all kinds together, so that they do not push out the history of loops
+MOST_DOCUMENTS, MOST_BYTES = 40, 64 * 1024 * 1024
+#: of every kind these stay, however large: a review is compared with the one before
+_ALWAYS = 2
+#: the first version that has documents
+_VERSION = 2
+
+
+class Kept(Struct, frozen=True):
+    """Which document there is."""
+
+    id: int
+    kind: str
+    at: Instant
+
+
+def keep(data_dir: Path, kind: str, at: Instant, value: object) -> None:
+    """
+    Keep a document, and forget those that are too many; the data directory and its store are made where there are none.
+
+    `BadInput` or `Unavailable` says why it cannot be kept; nothing was changed then.
+    """
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise BadInput(
+            f"the data directory {data_dir} cannot be used: {error.strerror}; choose another with --data-dir"
+        ) from error
+    packed = pack(value)
+    with writing(data_dir / FILE) as db:
+        put(db, kind, at, packed)
+
+
+def put(db: sqlite3.Connection, kind: str, at: Instant, packed: bytes, most_bytes: int = MOST_BYTES) -> None:
+    """Add a document that is packed already, within a transaction of the caller, and forget what is too much."""
+    db.execute("INSERT INTO documents (kind, at, data) VALUES (?, ?, ?)", (kind, at, packed))
+    db.execute(
+        "DELETE FROM documents WHERE id IN (SELECT id FROM ("
+        "SELECT id, row_number() OVER (PARTITION BY kind ORDER BY at DESC, id DESC) AS place,"
+        " sum(length(data)) OVER (ORDER BY at DESC, id DESC) AS size FROM documents"
+        ") WHERE place > ? OR (size > ? AND place > ?))",
+        (MOST_DOCUMENTS, most_bytes, _ALWAYS),
+    )
+
+
+def kept(db: sqlite3.Connection, kind: str, until: Instant | None = None) -> list[Kept]:
+    """The documents of a kind up to a time, the newest first; none in an older store."""
+    return _kept(db, "kind = ?", (kind,), until)
+
+
+def kept_of_family(db: sqlite3.Connection, family: str, until: Instant | None = None) -> list[Kept]:
+    """As `kept`, of all kinds of a family."""
+    return _kept(db, "substr(kind, 1, ?) = ?", (len(family) + 1, f"{family}/"), until)
+
+
+def _kept(
+    db: sqlite3.Connection, which: str, values: tuple[object, ...], until: Instant | None
+) -> list[Kept]:
+    if store_version(db) < _VERSION:
+        return []
+    rows = db.execute(
+        f"SELECT id, kind, at FROM documents WHERE {which} AND at <= ? ORDER BY at DESC, id DESC",  # noqa: S608 - ours
+        (*values, 2**62 if until is None else until),
+    )
+    return [Kept(*row) for row in rows.fetchall()]
+
+
+def read(db: sqlite3.Connection, item: Kept, kind: type[T]) -> T:
+    """What a document says; `BadInput` names one that is damaged, or that another version wrote."""
+    row = db.execute("SELECT data FROM documents WHERE id = ?", (item.id,)).fetchone()
+    what = f"what was kept of {item.kind} at {write_instant(item.at)}"
+    if row is None:
+        raise BadInput(f"{what} is gone")
+    try:
+        found: Any = unpack(row[0], kind, what)
+    except DamagedRow as error:
+        raise BadInput(f"{error}; it is no use any more, the others are whole") from error
+    return found  # type: ignore[no-any-return]
+
+
+@contextmanager
+def documents(data_dir: Path) -> Iterator[sqlite3.Connection]:
+    """Read documents of a data directory as of one moment; `BadInput` where there is no store, or a broken one."""
+    path = data_dir / FILE
+    with reading(path) as db, explained(path):
+        yield db
