@@ -10,6 +10,7 @@ from remuda.objects.kinds import Kind, Kinds
 from remuda.objects.load import Loaded, load_files
 from remuda.pools.objects import RUNNER_POOL_COLUMNS, RUNNER_POOL_RULES, RunnerPoolSpec, RunnerPoolStatus
 from remuda.pools.policy import check_objects, check_pool
+from remuda.rightsize.objects import RIGHTSIZE_POLICY
 
 #: what `up` follows in a cluster
 FOLLOWED: Kinds = (
@@ -28,7 +29,7 @@ FOLLOWED: Kinds = (
 #: what a cluster keeps, and what `up` reads from files: policies are for people and audits
 KINDS: Kinds = (*FOLLOWED, CAPACITY_POLICY)
 #: also those that only files hold, which no cluster keeps and `up` does not run
-EVERY_KIND: Kinds = (*KINDS, *FLEET_KINDS)
+EVERY_KIND: Kinds = (*KINDS, *FLEET_KINDS, RIGHTSIZE_POLICY)
 CHECKS = (check_objects,)
 
 

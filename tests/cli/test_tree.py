@@ -128,11 +128,21 @@ def test_completion_prints_a_script_that_calls_remuda(shell: str, run: Run) -> N
         pytest.param("remuda pools sc", {"scale"}, id="commands of a group"),
         pytest.param("remuda import ", {"provisioner-values"}, id="what can be imported"),
         pytest.param("remuda pools list -o js", {"json"}, id="values of an option"),
-        pytest.param("remuda why ", {"pool", "machine", "job", "need"}, id="values of an argument"),
+        pytest.param(
+            "remuda why ", {"pool", "machine", "job", "need", "workload"}, id="values of an argument"
+        ),
         pytest.param("remuda explain run", {"RunnerPool"}, id="kinds"),
         pytest.param(
             "remuda schema ",
-            {"RunnerPool", "Ceiling", "CapacityPolicy", "Inventory", "Demand", "FleetPolicy"},
+            {
+                "RunnerPool",
+                "Ceiling",
+                "CapacityPolicy",
+                "Inventory",
+                "Demand",
+                "FleetPolicy",
+                "RightsizePolicy",
+            },
             id="kinds of a schema",
         ),
         pytest.param(
@@ -288,9 +298,10 @@ def test_every_reading_command_prints_in_every_form(words: str, lively: Place, r
     assert type(as_yaml) is type(told)
     if isinstance(told, dict):
         assert as_yaml.keys() == told.keys()
-    markdown = run(*asked, "-o", "markdown")
-    assert markdown.code == 0
-    assert markdown.out.strip()
+    for form in ("markdown", "csv"):
+        told_so = run(*asked, "-o", form)
+        assert told_so.code == 0
+        assert told_so.out.strip()
     assert not any(line.startswith("\x1b") for line in plain.out.splitlines())
 
 

@@ -20,6 +20,7 @@ import pytest
 
 from remuda.capacity.findings import RULES
 from remuda.output.words import CODES
+from remuda.rightsize.decide.findings import RULES as SIZE_RULES
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -139,6 +140,16 @@ def test_every_reason_code_is_documented_and_nothing_else() -> None:
 def test_every_rule_of_an_audit_is_documented_and_nothing_else() -> None:
     text = (ROOT / "docs" / "capacity.md").read_text().partition("| rule | means |")[2]
     assert dict(re.findall(r"^\| `([a-z-]+)` \| (.*) \|$", text, re.MULTILINE)) == RULES
+
+
+def test_every_rule_of_a_review_is_explained() -> None:
+    text = (
+        (ROOT / "docs" / "rightsize.md")
+        .read_text()
+        .partition("| rule of a finding | means |")[2]
+        .partition("\n## ")[0]
+    )
+    assert dict(re.findall(r"^\| `([a-z-]+)` \| (.*) \|$", text, re.MULTILINE)) == SIZE_RULES
 
 
 def test_every_link_between_pages_leads_somewhere() -> None:

@@ -41,6 +41,14 @@ def test_an_audit_only_reads_and_asks_kubelets_only_when_that_is_granted() -> No
     assert whole["rules"] == [*needed["rules"], rule]
 
 
+def test_right_sizing_only_reads() -> None:
+    needed, whole = cluster_role("rightsize", "reads"), cluster_role("rightsize", "reads", optional=True)
+    assert needed is not None
+    assert needed == whole
+    assert {verb for each in needed["rules"] for verb in each["verbs"]} == {"get", "list"}
+    assert role("rightsize", "reads")["rules"] == []
+
+
 def test_names_are_written_only_where_there_are_any() -> None:
     rule = Rule("g", ("things",), ("get",))
     assert rule.written() == {"apiGroups": ["g"], "resources": ["things"], "verbs": ["get"]}

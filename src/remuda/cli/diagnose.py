@@ -1,11 +1,10 @@
-"""`remuda diagnose`: why pools do not do what is wanted of them."""
+"""`remuda diagnose`: why pools do not do what is wanted of them, and whether workloads are measured."""
 
 import asyncio
 import contextlib
 import os
 import random
-import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from remuda.errors import BadInput, NotFound
 from remuda.output.findings import Finding, exit_code, report_of
 
 if TYPE_CHECKING:
+    from remuda.diagnose.metrics import MetricsWorld
     from remuda.diagnose.world import Asked, World
 
 _TIMEOUT_S = 15.0
@@ -90,6 +90,42 @@ def kubevirt(session: Session, /, **given: Any) -> None:
     _tell(session, judge_kubevirt(_look(session, **given)))
 
 
+@diagnose.command()
+@click.option(
+    "--prometheus",
+    envvar="PROMETHEUS_URL",
+    metavar="URL",
+    help="Ask this Prometheus, too. Default: $PROMETHEUS_URL.",
+)
+@click.option("--context", metavar="NAME", help="Another context of the kubeconfig.")
+@pass_session
+def metrics(session: Session, /, prometheus: str | None, context: str | None) -> None:
+    """
+    Check whether workloads are measured well enough to size them.
+
+    Prometheus and how far back its samples go, metrics-server, the recommender and VPA objects. A review needs only
+    one of them.
+    """
+    from remuda.diagnose.checks.metrics import judge_metrics
+
+    with session.progress() as tell:
+        world = asyncio.run(_measure(session, prometheus, context, tell))
+    _tell(session, judge_metrics(world))
+
+
+async def _measure(
+    session: Session, prometheus: str | None, context: str | None, tell: Callable[[str], None]
+) -> "MetricsWorld":
+    from remuda.control.reach import reach
+    from remuda.diagnose.measuring import Measuring
+    from remuda.prometheus.client import connect
+
+    async with contextlib.AsyncExitStack() as open_:
+        server = await open_.enter_async_context(connect(prometheus)) if prometheus else None
+        client = await open_.enter_async_context(reach(context))
+        return await Measuring(client, server, tell).look(session.now())
+
+
 def _tell(session: Session, findings: Iterable[Finding]) -> None:
     found = tuple(findings)
     session.show(report_of(found))
@@ -105,7 +141,7 @@ def _look(
         if namespace or context or bundle:
             raise BadInput("--from looks at a file: leave out --namespace, --context and --bundle")
         return read_bundle(source)
-    with _progress(session) as tell:
+    with session.progress() as tell:
         world = asyncio.run(_collect(session, namespace, context, tell))
     if bundle is not None:
         write_bundle(bundle, world)
@@ -148,15 +184,3 @@ async def _ask_circleci(url: str, token: str, job_class: str) -> "Asked":
         await client.close()
     agents = {name: worker.connected_at or worker.since for name, worker in listing.workers.items()}
     return Asked("answered", "", waiting, running, agents)
-
-
-@contextlib.contextmanager
-def _progress(session: Session) -> Iterator[Callable[[str], None]]:
-    """Say on a terminal what is being read, on one line that goes away."""
-    if session.quiet or not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    try:
-        yield lambda what: click.echo(f"\r\x1b[Kreading {what} …", err=True, nl=False)
-    finally:
-        click.echo("\r\x1b[K", err=True, nl=False)

@@ -33,7 +33,7 @@ def validate(session: Session, files: tuple[str, ...]) -> None:
     FILES are YAML or JSON files, directories of them, or - for standard input. Nothing is started or changed.
     """
     loaded = load_any(files)
-    if loaded.problems and session.form == "table":
+    if loaded.problems and session.form not in ("json", "yaml"):
         raise BadInput("\n".join(str(problem) for problem in loaded.problems))
     table = Table(
         ("KIND", "NAME", "WHERE"),

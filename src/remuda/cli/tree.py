@@ -35,7 +35,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "pools": ("remuda.pools.commands", "pools", "Look at pools and steer them."),
     "machines": ("remuda.pools.commands", "machines", "Look at machines."),
     "top": ("remuda.pools.commands", "top", "A live view of pools, machines, jobs and decisions."),
-    "why": ("remuda.cli.why", "why", "Why a pool, a machine, a job or a need is as it is."),
+    "why": ("remuda.cli.why", "why", "Why a pool, a machine, a job, a need or a workload is as it is."),
     "diagnose": (
         "remuda.cli.diagnose",
         "diagnose",

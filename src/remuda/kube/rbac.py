@@ -11,19 +11,28 @@ from msgspec import Struct
 from remuda.kube.resources import (
     ADMISSION_BINDINGS,
     ADMISSION_POLICIES,
+    ADVISORS,
+    API_SERVICES,
+    AUTOSCALERS,
     CAPACITY_POLICIES,
     CEILINGS,
+    CRON_JOBS,
     DAEMON_SETS,
     DEPLOYMENTS,
     EVENTS,
+    JOBS,
     LEASES,
+    LIMIT_RANGES,
+    NAMESPACES,
     NODES,
     PODS,
     PRIORITY_CLASSES,
     QUOTAS,
+    REPLICA_SETS,
     RUNNER_POOLS,
     SCALE_SETS,
     SECRETS,
+    STATEFUL_SETS,
 )
 
 #: the Lease that replicas are elected by
@@ -104,6 +113,18 @@ NEEDS: dict[str, tuple[Rule, ...]] = {
         # looks for /dev/kvm in virt-handler: `get` is what opens a WebSocket, to which Kubernetes 1.35 adds `create`
         Rule(PODS.group, (f"{PODS.plural}/exec",), ("get", "create"), is_cluster_wide=True, is_optional=True),
     ),
+    "diagnose metrics": (
+        Rule(
+            API_SERVICES.group,
+            (API_SERVICES.plural,),
+            ("get",),
+            ("v1beta1.metrics.k8s.io",),
+            is_cluster_wide=True,
+        ),
+        Rule(DEPLOYMENTS.group, (DEPLOYMENTS.plural, STATEFUL_SETS.plural), ("list",), is_cluster_wide=True),
+        Rule(PODS.group, (PODS.plural,), ("list",), is_cluster_wide=True),
+        Rule(ADVISORS.group, (ADVISORS.plural,), ("list",), is_cluster_wide=True),
+    ),
     "capacity": (
         Rule(SCALE_SETS.group, (SCALE_SETS.plural,), ("list",), is_cluster_wide=True),
         Rule(
@@ -133,6 +154,25 @@ NEEDS: dict[str, tuple[Rule, ...]] = {
             is_cluster_wide=True,
         ),
         _KEPT_POLICIES,
+    ),
+    "rightsize": (
+        Rule(
+            DEPLOYMENTS.group,
+            tuple(item.plural for item in (DEPLOYMENTS, STATEFUL_SETS, DAEMON_SETS, REPLICA_SETS)),
+            ("list",),
+            is_cluster_wide=True,
+        ),
+        Rule(JOBS.group, (CRON_JOBS.plural, JOBS.plural), ("list",), is_cluster_wide=True),
+        Rule(
+            PODS.group,
+            (PODS.plural, LIMIT_RANGES.plural, QUOTAS.plural),
+            ("list",),
+            is_cluster_wide=True,
+        ),
+        # of namespaces that are named only these are asked for
+        Rule(NAMESPACES.group, (NAMESPACES.plural,), ("get", "list"), is_cluster_wide=True),
+        Rule(AUTOSCALERS.group, (AUTOSCALERS.plural,), ("list",), is_cluster_wide=True),
+        Rule(ADVISORS.group, (ADVISORS.plural,), ("list",), is_cluster_wide=True),
     ),
 }
 

@@ -100,16 +100,25 @@ SECRETS = Resource("", "v1", "secrets", "Secret")
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 EVENTS = Resource("", "v1", "events", "Event")
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
+STATEFUL_SETS = Resource("apps", "v1", "statefulsets", "StatefulSet")
 DAEMON_SETS = Resource("apps", "v1", "daemonsets", "DaemonSet")
+REPLICA_SETS = Resource("apps", "v1", "replicasets", "ReplicaSet")
+CRON_JOBS = Resource("batch", "v1", "cronjobs", "CronJob")
+JOBS = Resource("batch", "v1", "jobs", "Job")
+AUTOSCALERS = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
+#: of the Vertical Pod Autoscaler, where it is installed
+ADVISORS = Resource("autoscaling.k8s.io", "v1", "verticalpodautoscalers", "VerticalPodAutoscaler")
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 CRDS = Resource(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
 )
+API_SERVICES = Resource("apiregistration.k8s.io", "v1", "apiservices", "APIService", namespaced=False)
 RUNNER_POOLS = Resource("remuda.dev", "v1alpha1", "runnerpools", "RunnerPool")
 CEILINGS = Resource("remuda.dev", "v1alpha1", "ceilings", "Ceiling")
 CAPACITY_POLICIES = Resource("remuda.dev", "v1alpha1", "capacitypolicies", "CapacityPolicy")
 #: of GitHub's actions-runner-controller
 SCALE_SETS = Resource("actions.github.com", "v1alpha1", "autoscalingrunnersets", "AutoscalingRunnerSet")
+LIMIT_RANGES = Resource("", "v1", "limitranges", "LimitRange")
 QUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
 PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
 ADMISSION_POLICIES = Resource(

@@ -78,7 +78,7 @@ def cpu_buckets(columns: Columns, begin: int, end: int, parts: tuple[float, ...]
 
 
 def memory_buckets(columns: Columns, begin: int, end: int, parts: tuple[float, ...]) -> Ints:
-    """The amounts of the percentiles of each container; arrays find the peaks, and the reference counts those few."""
+    """The buckets of the percentiles of each container; arrays find the peaks, and the reference counts those few."""
     first, stop = columns.replicas[[begin, end]].tolist()
     rows = _rows(columns.memory, first, stop)
     times, owner = columns.memory.times[rows], _owners(columns, columns.memory, begin, end)
@@ -112,7 +112,7 @@ def memory_buckets(columns: Columns, begin: int, end: int, parts: tuple[float, .
                 histograms[whose].subtract(last, MEMORY_WEIGHT, window_end)
             histograms[whose].add(amount, MEMORY_WEIGHT, window_end)
             last = amount
-    return np.array([[each.percentile(part) for part in parts] for each in histograms], np.int64)
+    return np.array([[each.bucket(part) for part in parts] for each in histograms], np.int64)
 
 
 def decay(seconds: Ints) -> Floats:

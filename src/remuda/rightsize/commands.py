@@ -10,11 +10,12 @@ import click
 from remuda.control.command import Group, Session, pass_session
 from remuda.errors import BadInput
 from remuda.output.show import Report, Table, one_line
+from remuda.rightsize.patching import patch
+from remuda.rightsize.reviewing import review
 
 if TYPE_CHECKING:  # not for --help
     from remuda.rightsize.estimator import Estimate
     from remuda.rightsize.strategies import Answer
-    from remuda.rightsize.usage import Pod
 
 _MIB = 1024 * 1024
 
@@ -37,10 +38,11 @@ def rightsize() -> None:
 )
 @click.option(
     "--strategy",
-    type=click.Choice(["vpa", "krr"]),
     default="vpa",
     show_default=True,
-    help="vpa is exact to the integer what the Vertical Pod Autoscaler would say; krr is KRR's simple rule.",
+    metavar="NAME",
+    help="vpa is exact to the integer what the Vertical Pod Autoscaler would say; krr is KRR's simple rule; packages "
+    "may bring others.",
 )
 @click.option(
     "--engine",
@@ -59,13 +61,11 @@ def estimate(session: Session, samples: str, strategy: str, engine: str) -> None
     replica. Exits 1 when there is too little to go by for a container. For example: remuda rightsize estimate --samples
     examples/rightsize-samples.json
     """
-    from remuda.rightsize.samples import read_samples
-
     if engine != "python":
         if strategy != "vpa":
             raise BadInput(f"--engine {engine} is for --strategy vpa: leave it out for {strategy}")
         need_numpy(engine)
-    answer = _answer(read_samples(*_text(samples)), strategy, engine)
+    answer = _answer(samples, strategy, engine)
     session.show(_report(answer))
     for name, why in answer.lacking.items():
         click.echo(f"{one_line(name)} {why}", err=True)
@@ -96,11 +96,15 @@ def _text(file: str) -> tuple[bytes, str]:
         raise BadInput(f"{file}: cannot be read: {error.strerror or error}") from None
 
 
-def _answer(pod: "Pod", strategy: str, engine: str) -> "Answer":
-    from remuda.rightsize.strategies import STRATEGIES, Answer, lacking_samples
+def _answer(samples: str, strategy: str, engine: str) -> "Answer":
+    from remuda.rightsize.plugins import find_strategy
+    from remuda.rightsize.samples import read_samples
+    from remuda.rightsize.strategies import Answer, lacking_samples
 
+    chosen = find_strategy(strategy)
+    pod = read_samples(*_text(samples))
     if engine == "python":
-        return STRATEGIES[strategy].answer(pod)
+        return chosen.answer(pod)
     from remuda.rightsize.columns import columns_of
     from remuda.rightsize.engine import estimate_columns
 
@@ -122,3 +126,7 @@ def _rows(name: str, found: "Estimate") -> tuple[tuple[str, ...], tuple[str, ...
         (name, "cpu", *(f"{each.cpu_millicores:,}m" for each in bounds)),
         (name, "memory", *(f"{each.memory_bytes / _MIB:,.1f}Mi" for each in bounds)),
     )
+
+
+rightsize.add_command(review)
+rightsize.add_command(patch)

@@ -7,6 +7,7 @@ samples. With Numba the loops are compiled; without it arrays do the work.
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -25,6 +26,20 @@ Loops: TypeAlias = tuple[Callable[..., None], Callable[..., None]]
 _BLOCK = 400_000
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A row for each container: the buckets of CPU and memory that reach `PARTS`, -1 without samples."""
+
+    cpu: Ints
+    memory: Ints
+    #: the first and the last time and the count of the CPU samples that were counted
+    spans: Ints
+
+    def days(self) -> list[float]:
+        """The confidence of each container."""
+        return [confidence(first, last, samples) for first, last, samples in self.spans.tolist()]
+
+
 def estimate_columns(
     columns: Columns, engine: str = "", *, workers: int = 2, loops: Loops | None = None
 ) -> list[Estimate]:
@@ -33,29 +48,49 @@ def estimate_columns(
 
     `engine` is numpy, numba, or empty for the faster of what is there; `loops` are used instead of compiled ones.
     """
+    return estimates_of(find_columns(columns, engine, workers=workers, loops=loops), columns)
+
+
+def estimates_of(found: Found, columns: Columns) -> list[Estimate]:
+    """What each container needs, from the buckets that were found."""
+    return [
+        estimate_from(of_cpu, of_memory, days, siblings)
+        for of_cpu, of_memory, days, siblings in zip(
+            _answers(CPU, found.cpu).tolist(),
+            _answers(MEMORY, found.memory).tolist(),
+            found.days(),
+            columns.siblings.tolist(),
+            strict=True,
+        )
+    ]
+
+
+def find_columns(
+    columns: Columns, engine: str = "", *, workers: int = 2, loops: Loops | None = None
+) -> Found:
+    """The buckets of each container, as `estimate_columns` finds them."""
     if loops is None and engine != "numpy":
         loops = compiled()
     if loops is None and engine == "numba":
         raise BadInput("the engine numba needs Numba: pip install numba")
     count = len(columns)
-    # For each container: the amounts of the percentiles, and the first and last time and the count of CPU samples.
-    cpu, memory, spans = (np.zeros((count, 3), np.int64) for _ in range(3))
+    found = Found(*(np.zeros((count, 3), np.int64) for _ in range(3)))
 
     def work(begin: int, end: int) -> None:
         if loops is None:
-            _with_arrays(columns, begin, end, cpu, memory, spans)
+            _with_arrays(columns, begin, end, found)
         else:
-            _with_loops(loops, columns, begin, end, cpu, memory, spans)
+            _with_loops(loops, columns, begin, end, found)
 
+    in_blocks(columns, work, workers)
+    return found
+
+
+def in_blocks(columns: Columns, work: Callable[[int, int], None], workers: int = 2) -> None:
+    """Call `work` for runs of containers, from the first to before the second, in threads until all are done."""
     with ThreadPoolExecutor(workers) as pool:
         for done in [pool.submit(work, *block) for block in _blocks(columns)]:
             done.result()
-    return [
-        estimate_from(of_cpu, of_memory, confidence(first, last, samples), siblings)
-        for of_cpu, of_memory, (first, last, samples), siblings in zip(
-            cpu.tolist(), memory.tolist(), spans.tolist(), columns.siblings.tolist(), strict=True
-        )
-    ]
 
 
 @cache
@@ -69,39 +104,29 @@ def compiled() -> Loops | None:
     return compile_(kernels.cpu_buckets), compile_(kernels.memory_buckets)
 
 
-def _with_loops(
-    loops: Loops,
-    columns: Columns,
-    begin: int,
-    end: int,
-    cpu: Ints,
-    memory: Ints,
-    spans: Ints,
-) -> None:
+def _with_loops(loops: Loops, columns: Columns, begin: int, end: int, found: Found) -> None:
     parts = np.array(PARTS)
     of_cpu, of_memory = loops
     one, two, kills = columns.cpu, columns.memory, columns.oom
     of_cpu(
         begin, end, columns.replicas, one.starts, one.times, one.values,
-        arrays.BUCKET_OF, len(CPU.firsts), arrays.POWERS, parts, cpu, spans,
+        arrays.BUCKET_OF, len(CPU.firsts), arrays.POWERS, parts, found.cpu, found.spans,
     )  # fmt: skip
     of_memory(
         begin, end, columns.replicas, two.starts, two.times, two.values, kills.starts, kills.times, kills.values,
-        np.array(MEMORY.firsts), arrays.POWERS, parts, memory,
+        np.array(MEMORY.firsts), arrays.POWERS, parts, found.memory,
     )  # fmt: skip
-    cpu[begin:end] = _answers(CPU, cpu[begin:end])
-    memory[begin:end] = _answers(MEMORY, memory[begin:end])
 
 
-def _with_arrays(columns: Columns, begin: int, end: int, cpu: Ints, memory: Ints, spans: Ints) -> None:
+def _with_arrays(columns: Columns, begin: int, end: int, found: Found) -> None:
     is_odd = arrays.odd(columns, begin, end)
-    cpu[begin:end] = _answers(CPU, arrays.cpu_buckets(columns, begin, end, PARTS, spans))
-    memory[begin:end] = arrays.memory_buckets(columns, begin, end, PARTS)
+    found.cpu[begin:end] = arrays.cpu_buckets(columns, begin, end, PARTS, found.spans)
+    found.memory[begin:end] = arrays.memory_buckets(columns, begin, end, PARTS)
     for container in (np.nonzero(is_odd)[0] + begin).tolist():
         usage = usage_of(columns.replicas_of(container))
-        cpu[container] = [usage.cpu.percentile(part) for part in PARTS]
-        memory[container] = [usage.memory.percentile(part) for part in PARTS]
-        spans[container] = (usage.first or 0, usage.last or 0, usage.count)
+        found.cpu[container] = [usage.cpu.bucket(part) for part in PARTS]
+        found.memory[container] = [usage.memory.bucket(part) for part in PARTS]
+        found.spans[container] = (usage.first or 0, usage.last or 0, usage.count)
 
 
 def _answers(buckets: Buckets, found: Ints) -> Ints:

@@ -180,23 +180,41 @@ def confidence(first: Second | None, last: Second | None, count: int) -> float:
 
 def estimate_from(cpu: Sequence[int], memory: Sequence[int], days: float, containers: int) -> Estimate:
     """The estimate of a container, one of so many in its pod, from its percentiles at `PARTS` and its confidence."""
-    share = 1.0 / containers
-    least_cpu, least_memory = whole(FLOOR_MILLICORES * share), whole(FLOOR_BYTES * share)
-    factors = (
-        1.0,
-        gomath.power(1.0 + (0.001 / days if days else inf), -2),
-        1.0 + (1.0 / days if days else inf),
-    )
+    least = floors(containers)
     return Estimate(
         *(
-            Amounts(_padded(of_cpu, factor, least_cpu), _padded(of_memory, factor, least_memory))
-            for of_cpu, of_memory, factor in zip(cpu, memory, factors, strict=True)
+            Amounts(
+                scaled(padded(of_cpu), factor, least.cpu_millicores),
+                scaled(padded(of_memory), factor, least.memory_bytes),
+            )
+            for of_cpu, of_memory, factor in zip(cpu, memory, factors(days), strict=True)
         )
     )
 
 
-def _padded(amount: int, factor: float, least: int) -> int:
-    return max(least, whole((amount + whole(amount * MARGIN)) * factor))
+def floors(containers: int) -> Amounts:
+    """What none of so many containers of a pod gets less than."""
+    share = 1.0 / containers
+    return Amounts(whole(FLOOR_MILLICORES * share), whole(FLOOR_BYTES * share))
+
+
+def factors(days: float) -> tuple[float, float, float]:
+    """What so many days of confidence make of the percentiles at `PARTS`; without any, the last is infinite."""
+    return (
+        1.0,
+        gomath.power(1.0 + (0.001 / days if days else inf), -2),
+        1.0 + (1.0 / days if days else inf),
+    )
+
+
+def padded(amount: int) -> int:
+    """With the margin."""
+    return amount + whole(amount * MARGIN)
+
+
+def scaled(amount: int, factor: float, least: int) -> int:
+    """So many times an amount, and not below the floor."""
+    return max(least, whole(amount * factor))
 
 
 def whole(amount: float) -> int:

@@ -141,8 +141,13 @@ class Histogram:
 
     def percentile(self, part: float) -> int:
         """The amount under which that part of the weight lies: the end of a bucket, 0 without samples."""
+        bucket = self.bucket(part)
+        return 0 if bucket < 0 else self.buckets.answers[bucket]
+
+    def bucket(self, part: float) -> int:
+        """The bucket that reaches that part of the weight, -1 without samples."""
         if self.is_empty:
-            return 0
+            return -1
         threshold = part * self.total
         reached = 0.0
         bucket = self._low
@@ -151,7 +156,7 @@ class Histogram:
             if reached >= threshold:
                 break
             bucket += 1
-        return self.buckets.answers[bucket]
+        return bucket
 
     def _decay(self, at: Second) -> float:
         if self.reference is None or at > self.reference + MOST_HALF_LIVES * HALF_LIFE_S:

@@ -11,7 +11,8 @@ Samples of one pod template from JSON: containers → instances → cpu, memory,
 
 import json
 import math
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from remuda.errors import BadInput
 from remuda.objects.problems import Problem, child_path, did_you_mean, quoted
@@ -28,7 +29,8 @@ _SERIES = {
     "memory": ("bytes", MOST_AMOUNT, 0),
     "oom": ("requested_bytes", MOST_AMOUNT, None),
 }
-_MISSING = object()
+#: stands for what is not there, since null may be
+MISSING: Final = object()
 
 
 class _Twice(dict[str, Any]):
@@ -39,25 +41,10 @@ class _Twice(dict[str, Any]):
 
 def read_samples(text: bytes, file: str) -> Pod:
     """The pod of a file's text. Raises `BadInput` with every problem, a line each."""
-    reader = _Reader(file)
-    if len(text) > MOST_BYTES:
-        reader.tell("", f"has {len(text):,} bytes: the most are {MOST_BYTES:,}; give fewer replicas or days")
-        raise reader.error()
-    try:
-        found = json.loads(text, object_pairs_hook=_pairs)
-    except json.JSONDecodeError as error:
-        what = "is empty" if not text.strip() else f"is not JSON: {error.msg}"
-        reader.problems.append(Problem(file, error.lineno, error.colno, "", what))
-    except RecursionError:
-        reader.tell("", "is not JSON: it is nested too deeply")
-    except ValueError as error:
-        # Bytes that are no UTF-8, or a number of thousands of digits.
-        reader.tell("", f"is not JSON: {error}")
-    else:
-        pod = reader.pod(found)
-        if not reader.problems:
-            return pod
-    raise reader.error()
+    reader = Reader(file)
+    pod = reader.pod(reader.load(text))
+    reader.check()
+    return pod
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -70,58 +57,83 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return twice
 
 
-class _Reader:
-    """Walks through what was read and collects problems."""
+class Reader:
+    """Walks through what was read and collects problems; `check` raises them."""
 
     def __init__(self, file: str) -> None:
         self.file = file
         self.problems: list[Problem] = []
 
     def tell(self, path: str, message: str) -> None:
+        """Keep a problem."""
         self.problems.append(Problem(self.file, 0, 0, path, message))
 
-    def error(self) -> BadInput:
+    def check(self) -> None:
+        """Raise `BadInput` with every problem so far, a line each, if there is any."""
+        if not self.problems:
+            return
         lines = [str(problem) for problem in self.problems[:_MOST_TOLD]]
         if len(self.problems) > _MOST_TOLD:
             lines.append(f"{self.file}: and {len(self.problems) - _MOST_TOLD:,} more like these")
-        return BadInput("\n".join(lines))
+        raise BadInput("\n".join(lines))
+
+    def load(self, text: bytes) -> object:
+        """The value that a text of JSON says; `BadInput` where it is none."""
+        found: object = None
+        if len(text) > MOST_BYTES:
+            self.tell(
+                "", f"has {len(text):,} bytes: the most are {MOST_BYTES:,}; give fewer replicas or days"
+            )
+            self.check()
+        try:
+            found = json.loads(text, object_pairs_hook=_pairs)
+        except json.JSONDecodeError as error:
+            what = "is empty" if not text.strip() else f"is not JSON: {error.msg}"
+            self.problems.append(Problem(self.file, error.lineno, error.colno, "", what))
+        except RecursionError:
+            self.tell("", "is not JSON: it is nested too deeply")
+        except ValueError as error:
+            # Bytes that are no UTF-8, or a number of thousands of digits.
+            self.tell("", f"is not JSON: {error}")
+        self.check()
+        return found
 
     def pod(self, found: object) -> Pod:
+        """The pod that an object with nothing but containers is."""
         if isinstance(found, dict) and "containers" not in found and isinstance(found.get("input"), dict):
             self.tell("input", "is where the samples are: give this object alone")
             return {}
         named = self.mapping(found, "", ("containers",))
-        if named is None:
-            return {}
-        containers = named.get("containers", _MISSING)
-        if containers is _MISSING:
-            self.tell("containers", 'is missing: write {"containers": {NAME: {"instances": […]}}}')
-            return {}
-        read = self.mapping(containers, "containers", None)
-        if read is not None and not read:
-            self.tell("containers", "is empty: there is nothing to estimate")
-        return {
-            name: self.container(value, child_path("containers", name))
-            for name, value in (read or {}).items()
-        }
+        return {} if named is None else self.containers(named, "containers")
 
-    def container(self, found: object, path: str) -> list[Replica]:
+    def containers(self, within: Mapping[str, object], path: str) -> Pod:
+        """The containers of an object, which are at this path."""
+        containers = within.get("containers", MISSING)
+        if containers is MISSING:
+            self.tell(path, 'is missing: write {"containers": {NAME: {"instances": […]}}}')
+            return {}
+        read = self.mapping(containers, path, None)
+        if read is not None and not read:
+            self.tell(path, "is empty: there is nothing to estimate")
+        return {name: self._container(value, child_path(path, name)) for name, value in (read or {}).items()}
+
+    def _container(self, found: object, path: str) -> list[Replica]:
         read = self.mapping(found, path, ("instances",))
         if read is None:
             return []
         path = child_path(path, "instances")
-        instances = self.sequence(read.get("instances", _MISSING), path)
+        instances = self.sequence(read.get("instances", MISSING), path)
         if instances is not None and not instances:
             self.tell(path, "is empty: a container has at least one instance")
-        return [self.replica(each, child_path(path, n)) for n, each in enumerate(instances or ())]
+        return [self._replica(each, child_path(path, n)) for n, each in enumerate(instances or ())]
 
-    def replica(self, found: object, path: str) -> Replica:
+    def _replica(self, found: object, path: str) -> Replica:
         read = self.mapping(found, path, tuple(_SERIES)) or {}
         return Replica(
-            **{name: self.series(name, read.get(name, ()), child_path(path, name)) for name in _SERIES}
+            **{name: self._series(name, read.get(name, ()), child_path(path, name)) for name in _SERIES}
         )
 
-    def series(self, name: str, found: object, path: str) -> list[Sample]:
+    def _series(self, name: str, found: object, path: str) -> list[Sample]:
         key, most, least_step = _SERIES[name]
         samples = []
         before: int | None = None
@@ -130,8 +142,8 @@ class _Reader:
             read = self.mapping(each, where, ("t", key))
             if read is None:
                 continue
-            at = self.time(read.get("t", _MISSING), child_path(where, "t"))
-            value = self.value(read.get(key, _MISSING), child_path(where, key), most)
+            at = self._time(read.get("t", MISSING), child_path(where, "t"))
+            value = self._value(read.get(key, MISSING), child_path(where, key), most)
             if at is not None and before is not None and least_step is not None and at < before + least_step:
                 what = f"is {at}, and the sample before it is at {before}"
                 rule = "times must increase" if least_step else "times must not go back"
@@ -141,29 +153,29 @@ class _Reader:
                 samples.append(Sample(at, value))
         return samples
 
-    def time(self, found: object, path: str) -> int | None:
-        if found is _MISSING:
+    def _time(self, found: object, path: str) -> int | None:
+        if found is MISSING:
             self.tell(path, "is missing: the time in seconds since 1970")
         elif isinstance(found, bool) or not isinstance(found, int):
-            self.tell(path, f"is {_told(found)}: write whole seconds since 1970, like 1767225900")
+            self.tell(path, f"is {told(found)}: write whole seconds since 1970, like 1767225900")
         elif not 0 <= found <= LAST_TIME:
             hint = " (are these milliseconds?)" if LAST_TIME < found <= LAST_TIME * 1000 else ""
-            self.tell(path, f"is {_told(found)}{hint}: write seconds from 1970 to 2100, like 1767225900")
+            self.tell(path, f"is {told(found)}{hint}: write seconds from 1970 to 2100, like 1767225900")
         else:
             return found
         return None
 
-    def value(self, found: object, path: str, most: int) -> float | None:
-        if found is _MISSING:
+    def _value(self, found: object, path: str, most: int) -> float | None:
+        if found is MISSING:
             self.tell(path, "is missing: a number of at least 0")
         elif isinstance(found, bool) or not isinstance(found, (int, float)):
-            self.tell(path, f"is {_told(found)}: write a number of at least 0")
+            self.tell(path, f"is {told(found)}: write a number of at least 0")
         elif isinstance(found, float) and not math.isfinite(found):
-            self.tell(path, f"is {_told(found)}: leave out samples without a value")
+            self.tell(path, f"is {told(found)}: leave out samples without a value")
         elif found < 0:
-            self.tell(path, f"is {_told(found)}: nothing can use less than 0")
+            self.tell(path, f"is {told(found)}: nothing can use less than 0")
         elif found > most:
-            self.tell(path, f"is {_told(found)}: the most that makes sense is {most:,}")
+            self.tell(path, f"is {told(found)}: the most that makes sense is {most:,}")
         else:
             return found
         return None
@@ -171,7 +183,7 @@ class _Reader:
     def mapping(self, found: object, path: str, known: tuple[str, ...] | None) -> dict[str, Any] | None:
         """The object, with keys that are unknown or came twice told; None where there is none."""
         if not isinstance(found, dict):
-            self.tell(path, f"is {_told(found)}: write an object, {{…}}")
+            self.tell(path, f"is {told(found)}: write an object, {{…}}")
             return None
         for key in found.keys_twice if isinstance(found, _Twice) else ():
             self.tell(child_path(path, key), "is there twice")
@@ -182,15 +194,16 @@ class _Reader:
         return found
 
     def sequence(self, found: object, path: str) -> list[Any] | None:
+        """The list; None, and it is told, where there is none."""
         if isinstance(found, list):
             return found
         self.tell(
-            path, "is missing: a list, […]" if found is _MISSING else f"is {_told(found)}: write a list, […]"
+            path, "is missing: a list, […]" if found is MISSING else f"is {told(found)}: write a list, […]"
         )
         return None
 
 
-def _told(found: object) -> str:
+def told(found: object) -> str:
     """A value in a few words."""
     match found:
         case None:

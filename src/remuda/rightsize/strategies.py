@@ -59,40 +59,48 @@ class Krr:
     least_bytes: int = 100_000_000
     #: memory is told in whole megabytes
     step_bytes: int = 1_000_000
+    #: when the window ends; with the pod's last sample where it is None
+    until: Second | None = None
 
     def answer(self, pod: Pod) -> Answer:
         """Estimates of containers with samples enough; the others are told as lacking."""
-        now = max(
-            (sample.at for replicas in pod.values() for each in replicas for sample in _all(each)), default=0
-        )
-        since = now - self.window_s
+        until = self.until
+        if until is None:
+            until = max(
+                (sample.at for replicas in pod.values() for each in replicas for sample in _all(each)),
+                default=0,
+            )
+        since = until - self.window_s
         estimates, lacking = {}, {}
         for name, replicas in pod.items():
             cpu = [_since(each.cpu, since) for each in replicas]
             memory = [_since(each.memory, since) for each in replicas]
-            lacks = self._lacks("CPU", cpu) or self._lacks("memory", memory)
+            lacks = self.lacks("CPU", *_spread(cpu)) or self.lacks("memory", *_spread(memory))
             if lacks:
                 lacking[name] = lacks
                 continue
-            cores = max(quantile([sample.value for sample in each], self.percentile) for each in cpu if each)
-            peak = max(sample.value for each in memory for sample in each)
-            padded = peak * (1 + self.buffer_percent / 100)
-            amounts = Amounts(
-                max(self.least_millicores, ceil(cores * 1000)),
-                max(self.least_bytes, ceil(padded / self.step_bytes) * self.step_bytes),
+            estimates[name] = self.estimate(
+                max(quantile([sample.value for sample in each], self.percentile) for each in cpu if each),
+                max(sample.value for each in memory for sample in each),
             )
-            estimates[name] = Estimate(amounts, amounts, amounts)
         return Answer(estimates, lacking)
 
-    def _lacks(self, what: str, series: list[list[Sample]]) -> str:
-        """Why the samples are too few, in words; nothing when they are enough."""
-        times = [sample.at for samples in series for sample in samples]
-        span_s = max(times) - min(times) if times else 0
-        if len(times) >= self.least_samples and span_s >= self.least_span_s:
+    def estimate(self, cores: float, peak: float) -> Estimate:
+        """What the rule makes of the highest percentile of CPU and the highest memory."""
+        buffered = peak * (1 + self.buffer_percent / 100)
+        amounts = Amounts(
+            max(self.least_millicores, ceil(cores * 1000)),
+            max(self.least_bytes, ceil(buffered / self.step_bytes) * self.step_bytes),
+        )
+        return Estimate(amounts, amounts, amounts)
+
+    def lacks(self, what: str, samples: int, span_s: int) -> str:
+        """Why so many samples over so long are too few, in words; nothing when they are enough."""
+        if samples >= self.least_samples and span_s >= self.least_span_s:
             return ""
         return (
             f"is left out: krr needs {self.least_samples} samples of {what} over {self.least_span_s // 3600} hours, "
-            f"and there are {len(times)} over {span_s / 3600:.1f}; --strategy vpa answers with less"
+            f"and there are {samples} over {span_s / 3600:.1f}; --strategy vpa answers with less"
         )
 
 
@@ -111,11 +119,20 @@ def lacking_samples(pod: Pod) -> dict[str, str]:
 def quantile(values: list[float], part: float) -> float:
     """The quantile as Prometheus computes it: between the two values beside its rank."""
     ordered = sorted(values)
-    rank = part * (len(ordered) - 1)
-    below = int(rank)
-    above = min(below + 1, len(ordered) - 1)
-    share = rank - below
-    return ordered[below] * (1 - share) + ordered[above] * share
+    below, above, share = rank(len(ordered), part)
+    return between(ordered[below], ordered[above], share)
+
+
+def rank(count: int, part: float) -> tuple[int, int, float]:
+    """Where a quantile of so many ordered values is: the places beside it, and how far it is from the first."""
+    place = part * (count - 1)
+    below = int(place)
+    return below, min(below + 1, count - 1), place - below
+
+
+def between(low: float, high: float, share: float) -> float:
+    """The value that is so far from the first."""
+    return low * (1 - share) + high * share
 
 
 def _all(replica: Replica) -> list[Sample]:
@@ -124,3 +141,9 @@ def _all(replica: Replica) -> list[Sample]:
 
 def _since(samples: Sequence[Sample], since: Second) -> list[Sample]:
     return [sample for sample in samples if sample.at >= since]
+
+
+def _spread(series: Sequence[Sequence[Sample]]) -> tuple[int, int]:
+    """How many samples there are, and over how many seconds."""
+    times = [sample.at for samples in series for sample in samples]
+    return len(times), max(times) - min(times) if times else 0

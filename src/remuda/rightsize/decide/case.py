@@ -1,0 +1,77 @@
+"""One container on its way through the rules: what is known of it and what bounds it."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from remuda.rightsize.evidence import Evidence, OomKill
+from remuda.rightsize.histogram import Second
+from remuda.rightsize.objects import RightsizePolicySpec
+from remuda.rightsize.review import Evenness
+from remuda.rightsize.workloads import Autoscaler, Container, LimitRange, Size, Workload
+
+Resource: TypeAlias = Literal["cpu", "memory"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The least and the most of one resource by the policy's tier."""
+
+    least: int | None = None
+    most: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A container with evidence, and everything that is looked at to judge it."""
+
+    workload: Workload
+    container: Container
+    evidence: Evidence
+    policy: RightsizePolicySpec
+    strategy: str
+    #: when the world was as it is, and since when use and kills count
+    now: Second
+    since: Second
+    tier: int | None
+    evenness: Evenness
+    cpu_bounds: Bounds
+    memory_bounds: Bounds
+    #: those of containers of its namespace, by name
+    ranges: tuple[LimitRange, ...]
+    #: within the history, in the order of time
+    kills: tuple[OomKill, ...]
+    #: what counts use of a resource of this container against its request
+    autoscalers: dict[Resource, Autoscaler]
+    #: the quota that refuses pods without a CPU limit
+    wants_cpu_limit: str = ""
+
+    @property
+    def size(self) -> Size:
+        """What it asks for now."""
+        return self.container.size
+
+    @property
+    def is_guaranteed(self) -> bool:
+        """Whether its memory is requested in full: tiers 0 to 2, and always by KRR's rule."""
+        return self.strategy == "krr" or (self.tier is not None and self.tier <= 2)
+
+    @property
+    def is_advice(self) -> bool:
+        """Whether all that is known is an advisor's word."""
+        return is_advice(self.evidence)
+
+
+def is_advice(evidence: Evidence) -> bool:
+    """Whether all there is is an advisor's word: an estimate without samples."""
+    return evidence.origin.startswith("vpa") and not (evidence.cpu_samples or evidence.memory_samples)
+
+
+def requested(size: Size, resource: Resource) -> int | None:
+    """What counts as requested: where only a limit is set, the API server makes it the request, too."""
+    if resource == "cpu":
+        return (
+            size.limits.cpu_millicores
+            if size.requests.cpu_millicores is None
+            else size.requests.cpu_millicores
+        )
+    return size.limits.memory_bytes if size.requests.memory_bytes is None else size.requests.memory_bytes

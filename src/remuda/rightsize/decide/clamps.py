@@ -1,0 +1,108 @@
+"""Bounds from outside, in order: those of the tier, then those of LimitRanges, because the API server keeps to them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from remuda.rightsize.decide import words
+from remuda.rightsize.decide.case import Case, Resource
+from remuda.rightsize.decide.findings import Telling
+from remuda.rightsize.workloads import LimitRange
+
+
+@dataclass(frozen=True, slots=True)
+class Clamp:
+    """Who allows no less and no more than so much; None is open."""
+
+    label: str
+    who: str
+    least: int | None
+    most: int | None
+
+    def admits(self, amount: int) -> bool:
+        """Whether an amount is within."""
+        return (self.least is None or amount >= self.least) and (self.most is None or amount <= self.most)
+
+
+def clamps_of(case: Case, resource: Resource) -> tuple[Clamp, ...]:
+    """Everything that bounds a resource of a container."""
+    bounds = case.cpu_bounds if resource == "cpu" else case.memory_bounds
+    tier = Clamp("tier", f"the policy of tier {case.tier}", bounds.least, bounds.most)
+    ranges = [
+        Clamp("range", name_of(each), each.least.cpu_millicores, each.most.cpu_millicores)
+        if resource == "cpu"
+        else Clamp("range", name_of(each), each.least.memory_bytes, each.most.memory_bytes)
+        for each in case.ranges
+    ]
+    return tuple(clamp for clamp in (tier, *ranges) if not clamp.least is clamp.most is None)
+
+
+def clamped(amount: int, clamps: Sequence[Clamp], told: Telling, resource: Resource) -> int:
+    """The amount within all bounds, the later one winning where they contradict each other, which is told."""
+    write = _writer(resource)
+    part = "requests.cpu" if resource == "cpu" else "limits.memory"
+    for clamp in clamps:
+        if clamp.least is not None and amount < clamp.least:
+            told.step(
+                clamp.label, f"{write(clamp.least)}, up from {write(amount)}", f"the least by {clamp.who}"
+            )
+            amount = clamp.least
+        if clamp.most is not None and amount > clamp.most:
+            told.step(
+                clamp.label, f"{write(clamp.most)}, down from {write(amount)}", f"the most by {clamp.who}"
+            )
+            amount = clamp.most
+    broken = [clamp.who for clamp in clamps if not clamp.admits(amount)]
+    if broken:
+        who = words.some(clamp.who for clamp in clamps)
+        told.find(
+            "limit-range-conflict",
+            "warning",
+            part,
+            f"{write(amount)}, against {words.some(broken)}",
+            f"within the bounds of {who}",
+            "change one of the bounds: they contradict each other, and the last one was kept to",
+        )
+    return amount
+
+
+def least_of(clamps: Sequence[Clamp]) -> int:
+    """The most that is asked for as the least."""
+    return max((clamp.least for clamp in clamps if clamp.least is not None), default=0)
+
+
+def tightest(clamps: Sequence[Clamp]) -> Clamp | None:
+    """Who allows the least; None when nobody bounds it."""
+    bounding = [(clamp.most, clamp) for clamp in clamps if clamp.most is not None]
+    return min(bounding, key=lambda pair: (pair[0], pair[1].who))[1] if bounding else None
+
+
+def within_ratios(request: int, limit: int, ranges: Sequence[LimitRange], told: Telling) -> int:
+    """A memory request that is not too far below its limit for the LimitRanges."""
+    for each in ranges:
+        least = least_for_ratio(limit, each)
+        if request < least <= limit:
+            told.step(
+                "range",
+                f"request {words.memory(least)}, up from {words.memory(request)}",
+                f"{name_of(each)} allows a limit of at most {each.memory_ratio:g} × the request",
+            )
+            request = least
+    return request
+
+
+def least_for_ratio(limit: int, of: LimitRange) -> int:
+    """The least request beside a limit; 0 where the range has no ratio, or one that says nothing."""
+    if of.memory_ratio is None or not of.memory_ratio >= 1:
+        return 0
+    ratio = Fraction(str(of.memory_ratio)) if of.memory_ratio < 2**53 else Fraction(2**53)
+    return -(-limit * ratio.denominator // ratio.numerator)
+
+
+def name_of(each: LimitRange) -> str:
+    """Its kind and name."""
+    return f"LimitRange {each.namespace}/{each.name}"
+
+
+def _writer(resource: Resource) -> Callable[[int | None], str]:
+    return words.cpu if resource == "cpu" else words.memory

@@ -1,0 +1,123 @@
+"""The CPU of a container: the target as request, and no limit, which would slow it down while processors are idle."""
+
+from remuda.rightsize.decide import words
+from remuda.rightsize.decide.case import Case, requested
+from remuda.rightsize.decide.clamps import Clamp, clamped, clamps_of, tightest
+from remuda.rightsize.decide.findings import Telling
+from remuda.rightsize.decide.sized import Sized, is_near
+from remuda.rightsize.decide.traces import tell_estimate
+from remuda.rightsize.estimator import FLOOR_MILLICORES, Estimate
+
+
+def size_cpu(case: Case, estimate: Estimate, told: Telling) -> Sized:
+    """What CPU it should have, or what it has where it must be left."""
+    now = Sized(case.size.requests.cpu_millicores, case.size.limits.cpu_millicores)
+    tell_estimate(case, "cpu", told)
+    target = estimate.target.cpu_millicores
+    clamps = clamps_of(case, "cpu")
+    request = clamped(target, clamps, told, "cpu")
+    made = _held(case, now, told)
+    if made is None:
+        if request < min(target, lower_bound(case, estimate)):
+            _tell_clamped(request, estimate, clamps, told)
+        made = _settled(case, now, request, estimate, clamps, told)
+    told.step(
+        "cpu",
+        f"request {words.cpu(made.request)}, limit {words.cpu(made.limit)}",
+        "left as it is"
+        if made.is_held
+        else f"now request {words.cpu(now.request)}, limit {words.cpu(now.limit)}",
+    )
+    return made
+
+
+def lower_bound(case: Case, estimate: Estimate) -> int:
+    """Below what a request is too small; a pod's floor is not counted, as it says nothing about use."""
+    trace = case.evidence.cpu
+    if trace is not None and case.strategy == "vpa":
+        least = trace.lower_bound
+        return min(least.amount, int(least.padded * least.factor) if least.factor > 0 else 0)
+    amount = estimate.lower_bound.cpu_millicores
+    return amount if amount > FLOOR_MILLICORES else 0
+
+
+def is_starved(case: Case, estimate: Estimate) -> bool:
+    """Whether the request is below the lower bound; where use scales the workload, the autoscaler sees to that."""
+    now = requested(case.size, "cpu") or 0
+    has_samples = case.evidence.cpu_samples > 0 or case.is_advice
+    return has_samples and "cpu" not in case.autoscalers and now < lower_bound(case, estimate)
+
+
+def _held(case: Case, now: Sized, told: Telling) -> Sized | None:
+    scaler = case.autoscalers.get("cpu")
+    if scaler is not None:
+        told.step("hpa", "CPU is left as it is", f"HorizontalPodAutoscaler {scaler.name} counts its use")
+        told.find(
+            "scaled-by-use",
+            "info",
+            "requests.cpu",
+            f"{words.cpu(now.request)}, against which HorizontalPodAutoscaler {scaler.name} counts use",
+            "left as it is",
+            f"change it together with the target of HorizontalPodAutoscaler {scaler.name}, or scale by something else",
+        )
+    elif not case.evidence.cpu_samples and not case.is_advice:
+        told.find(
+            "no-evidence",
+            "warning",
+            "requests.cpu",
+            "no samples of CPU",
+            "samples of CPU",
+            "see remuda diagnose metrics",
+        )
+    else:
+        return None
+    return Sized(now.request, now.limit, is_held=True)
+
+
+def _settled(
+    case: Case, now: Sized, request: int, estimate: Estimate, clamps: tuple[Clamp, ...], told: Telling
+) -> Sized:
+    if _is_near(case, now, request, estimate, clamps):
+        told.step(
+            "keep", "the CPU request is kept", "within its bounds, and less than a tenth from what was found"
+        )
+        request = now.request or request
+    elif case.evidence.is_partial:
+        request = max(now.requested, request)
+    if now.limit is None:
+        return Sized(request, None)
+    if case.wants_cpu_limit:
+        told.step("quota", "the CPU limit stays", f"{case.wants_cpu_limit} refuses pods without one")
+        return Sized(request, max(now.limit, request))
+    told.find(
+        "cpu-limit",
+        "info",
+        "limits.cpu",
+        words.cpu(now.limit),
+        "not set",
+        "remove it: the request keeps its share when processors are short, and the limit only slows it down",
+    )
+    return Sized(request, None)
+
+
+def _is_near(case: Case, now: Sized, request: int, estimate: Estimate, clamps: tuple[Clamp, ...]) -> bool:
+    if now.request is None or not all(clamp.admits(now.request) for clamp in clamps):
+        return False
+    lower, upper = estimate.lower_bound.cpu_millicores, estimate.upper_bound.cpu_millicores
+    if case.strategy != "krr" and not lower <= now.request <= upper:
+        return False
+    return is_near(now.request, request)
+
+
+def _tell_clamped(request: int, estimate: Estimate, clamps: tuple[Clamp, ...], told: Telling) -> None:
+    bound = tightest(clamps)
+    who = bound.who if bound else "a bound"
+    target = words.cpu(estimate.target.cpu_millicores)
+    told.find(
+        "clamped-below-use",
+        "warning",
+        "requests.cpu",
+        f"at most {words.cpu(request)} by {who}",
+        f"{target}, the target",
+        f"raise the maximum of {who} to {target} or more",
+    )

@@ -1,0 +1,156 @@
+"""What cannot be judged: no samples, too few for the strategy, samples of what is gone, a world that was not read."""
+
+from collections.abc import Iterator, Mapping
+
+from remuda.rightsize.decide import words
+from remuda.rightsize.decide.findings import Telling, field_of
+from remuda.rightsize.evidence import Evidence, OomKill
+from remuda.rightsize.review import ContainerReview, Evenness, Finding
+from remuda.rightsize.workloads import Container, Workload, WorkloadId, World
+
+
+def is_empty(evidence: Evidence) -> bool:
+    """Whether it is from samples, and there are none: such an estimate is a floor and says nothing."""
+    return not evidence.origin.startswith("vpa") and not (evidence.cpu_samples or evidence.memory_samples)
+
+
+def without_evidence(
+    workload: Workload,
+    container: Container,
+    kills: tuple[OomKill, ...],
+    told: Telling,
+    *,
+    siblings_have: bool,
+) -> ContainerReview:
+    """A container that nothing is known of: left as it is, at risk if it was killed."""
+    if siblings_have:
+        told.find(
+            "new-container",
+            "warning",
+            "",
+            "no samples, though its siblings have some",
+            "samples of its use",
+            "review again when it has run for a day; if it was renamed, its history is under the old name",
+        )
+    else:
+        told.find(
+            "no-evidence",
+            "warning" if workload.replicas else "info",
+            "",
+            "no samples of its use" + ("" if workload.replicas else ", and no pods now"),
+            "samples of its use",
+            "see remuda diagnose metrics" if workload.replicas else "review it when it runs",
+        )
+    _tell_kills(container, kills, told)
+    told.step("samples", "none", "it is left as it is")
+    return ContainerReview(
+        container.name,
+        container.size,
+        container.size,
+        "leave",
+        risk="will-oom" if kills else "",
+        is_sidecar=container.is_sidecar,
+        others=container.others,
+        other_requests=container.other_requests,
+        index=container.index,
+        steps=tuple(told.steps),
+        rules=told.rules,
+    )
+
+
+def without_estimate(
+    container: Container,
+    evidence: Evidence,
+    evenness: Evenness,
+    strategy: str,
+    kills: tuple[OomKill, ...],
+    told: Telling,
+) -> ContainerReview:
+    """A container that the strategy says nothing of."""
+    told.find(
+        "too-few-for-strategy",
+        "warning",
+        "",
+        f"{words.counted(evidence.cpu_samples, 'sample')} of CPU and {evidence.memory_samples} of memory:"
+        f" the strategy {strategy} gives no answer",
+        "100 samples over 3 hours" if strategy == "krr" else f"samples enough for {strategy}",
+        "review again later, or with --strategy vpa, which answers with less",
+    )
+    _tell_kills(container, kills, told)
+    told.step("strategy", f"{strategy} gives no answer", "it is left as it is")
+    return ContainerReview(
+        container.name,
+        container.size,
+        container.size,
+        "leave",
+        evenness,
+        "will-oom" if kills else "",
+        is_sidecar=container.is_sidecar,
+        others=container.others,
+        other_requests=container.other_requests,
+        index=container.index,
+        steps=tuple(told.steps),
+        rules=told.rules,
+        evidence=evidence,
+    )
+
+
+def _tell_kills(container: Container, kills: tuple[OomKill, ...], told: Telling) -> None:
+    if kills:
+        told.find(
+            "killed",
+            "error",
+            "limits.memory",
+            f"killed for want of memory {words.counted(len(kills), 'time')}, last at {words.moment(kills[-1].at)}; the"
+            f" limit is {words.memory(container.size.limits.memory_bytes)}",
+            "never killed",
+            "raise its memory limit: by how much cannot be told without samples",
+        )
+
+
+def find_gone(world: World, evidence: Mapping[tuple[WorkloadId, str], Evidence]) -> Iterator[Finding]:
+    """Samples of containers and workloads that are not there. Those of init containers that end are none of these."""
+    workloads = {each.id: each for each in world.workloads}
+    gone: set[WorkloadId] = set()
+    for identity, name in sorted(evidence):
+        workload = workloads.get(identity)
+        if workload is None:
+            gone.add(identity)
+        elif name not in {container.name for container in workload.containers} | set(
+            workload.init_containers
+        ):
+            where = field_of(workload, Container(name))
+            yield Finding(
+                "container-gone",
+                "info",
+                str(identity),
+                where,
+                "has samples, and the template does not have it any more",
+                "ignored",
+                "nothing: its samples fade",
+            )
+    if gone:
+        yield Finding(
+            "workload-gone",
+            "info",
+            "samples",
+            "",
+            f"samples of {words.counted(len(gone), 'workload')} that {'is' if len(gone) == 1 else 'are'} not there:"
+            f" {words.some(str(each) for each in sorted(gone))}",
+            "ignored",
+            "nothing, if they were deleted; else see whether all of the world was read",
+        )
+
+
+def find_unread(world: World) -> Iterator[Finding]:
+    """Parts of the world that could not be read."""
+    for each in sorted(world.unknown, key=lambda each: (each.part, each.why)):
+        yield Finding(
+            "not-read",
+            "warning",
+            each.part,
+            "",
+            each.why,
+            "can be read: nothing is concluded from what is missing",
+            "make it readable and review again: what it bounds, scales or tells was not minded",
+        )

@@ -1,0 +1,193 @@
+"""
+Whether all changes together fit the quotas of their namespaces while they are rolled out.
+
+In a rollout there are never more than `replicas` pods of the old template, nor of the new one, nor more than `replicas`
+and the surge of both. The most a workload asks for on its way is thus `replicas` of the larger pod and the surge of the
+smaller one.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from remuda.rightsize.decide import words
+from remuda.rightsize.decide.case import requested
+from remuda.rightsize.decide.waste import is_applied
+from remuda.rightsize.review import ContainerReview, Finding
+from remuda.rightsize.workloads import Ask, LimitRange, Quota, Size, Workload, WorkloadId
+
+#: what a quota counts → how much of it a container asks for
+_COUNTED: dict[str, Callable[[Size], int | None]] = {
+    "cpu": lambda size: requested(size, "cpu"),
+    "requests.cpu": lambda size: requested(size, "cpu"),
+    "memory": lambda size: requested(size, "memory"),
+    "requests.memory": lambda size: requested(size, "memory"),
+    "limits.cpu": lambda size: size.limits.cpu_millicores,
+    "limits.memory": lambda size: size.limits.memory_bytes,
+}
+_PODS = ("pods", "count/pods")
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """A workload on its way from what its containers have to what they should have."""
+
+    id: WorkloadId
+    replicas: int
+    surge: int
+    before: tuple[Size, ...]
+    after: tuple[Size, ...]
+    #: what its namespace gives to containers that do not say
+    defaults: Size
+
+    @property
+    def is_change(self) -> bool:
+        """Whether anything changes."""
+        return self.before != self.after
+
+
+def rollout_of(
+    workload: Workload, containers: Sequence[ContainerReview], ranges: Sequence[LimitRange]
+) -> Rollout:
+    """What applying the patches would bring about, under the ranges of containers of the namespace."""
+    return Rollout(
+        workload.id,
+        workload.replicas,
+        min(workload.surge, workload.replicas),
+        tuple(each.now for each in containers),
+        tuple(each.recommended if is_applied(each) else each.now for each in containers),
+        merged([each.defaults for each in ranges]),
+    )
+
+
+def merged(sizes: Sequence[Size]) -> Size:
+    """Of each value the first that is set."""
+    made = Size()
+    for each in sizes:
+        made = Size(_filled(made.requests, each.requests), _filled(made.limits, each.limits))
+    return made
+
+
+def counted(size: Size, defaults: Size) -> Size:
+    """What a container asks for in the end: a limit alone is its request, and what is not set is given."""
+    own = Ask(requested(size, "cpu"), requested(size, "memory"))
+    return Size(_filled(own, defaults.requests), _filled(size.limits, defaults.limits))
+
+
+def _filled(ask: Ask, by: Ask) -> Ask:
+    return Ask(
+        by.cpu_millicores if ask.cpu_millicores is None else ask.cpu_millicores,
+        by.memory_bytes if ask.memory_bytes is None else ask.memory_bytes,
+    )
+
+
+def wants_cpu_limit(namespace: str, quotas: Sequence[Quota]) -> str:
+    """The quota that refuses pods without a CPU limit in a namespace."""
+    found = [_name(quota) for quota in quotas if quota.namespace == namespace and "limits.cpu" in quota.hard]
+    return min(found, default="")
+
+
+def find_in_quotas(quotas: Sequence[Quota], rollouts: Sequence[Rollout]) -> Iterator[Finding]:
+    """Everything about quotas that a person must know before applying the changes."""
+    for quota in sorted(quotas, key=lambda quota: (quota.namespace, quota.name)):
+        there = [each for each in rollouts if each.id.namespace == quota.namespace]
+        if not any(each.is_change for each in there):
+            continue
+        if quota.scopes:
+            yield Finding(
+                "quota-with-scopes",
+                "info",
+                _name(quota),
+                "spec.scopes",
+                words.some(quota.scopes),
+                "looked at by a person: it counts only some pods",
+                "see whether the changes of this namespace fit",
+            )
+            continue
+        for name in sorted(quota.hard):
+            if name in _COUNTED or name in _PODS:
+                yield from _too_small(quota, name, there)
+            if name in {"limits.cpu", "limits.memory"}:
+                yield from _wants_limit(quota, name, there)
+
+
+def peak_of(rollout: Rollout, name: str) -> int:
+    """How much more of what a quota counts a rollout asks for at its worst moment than before it."""
+    if not rollout.is_change:
+        return 0
+    if name in _PODS:
+        return rollout.surge
+    before, after = _before(rollout, name), _after(rollout, name)
+    return rollout.replicas * (max(before, after) - before) + rollout.surge * min(before, after)
+
+
+def _too_small(quota: Quota, name: str, rollouts: Sequence[Rollout]) -> Iterator[Finding]:
+    hard = quota.hard[name]
+    used = quota.used.get(name)
+    told = ""
+    if used is None:
+        used = sum(each.replicas * _before(each, name) for each in rollouts)
+        told = ", by what the workloads ask for"
+    asked = [(peak_of(each, name), each.id) for each in rollouts]
+    most = used + sum(more for more, _ in asked)
+    if most <= hard:
+        return
+    after = used + sum(each.replicas * (_after(each, name) - _before(each, name)) for each in rollouts)
+    write = _writer(name)
+    who = words.some(
+        f"{each} (+{write(more)})"
+        for more, each in sorted(asked, key=lambda pair: (-pair[0], pair[1]))
+        if more > 0
+    )
+    already = f", already {write(used - hard)} too much" if used > hard else ""
+    yield Finding(
+        "quota-too-small",
+        "error",
+        _name(quota),
+        f"spec.hard[{name}]",
+        f"{write(hard)}, of which {write(used)} are used{told}{already}; all changes together ask for {write(most)} on"
+        f" their way, {write(most - hard)} too much: {who}",
+        f"at least {write(most)} while the changes are rolled out, {write(after)} afterwards",
+        f"raise it to {write(most)}"
+        if after > hard
+        else f"raise it to {write(most)} for a while, or apply what is lowered first and the rest one by one, or without surge",
+    )
+
+
+def _wants_limit(quota: Quota, name: str, rollouts: Sequence[Rollout]) -> Iterator[Finding]:
+    without = [
+        each.id
+        for each in rollouts
+        if each.is_change and any(_COUNTED[name](counted(size, each.defaults)) is None for size in each.after)
+    ]
+    if without:
+        yield Finding(
+            "quota-wants-limit",
+            "error" if name == "limits.memory" else "warning",
+            _name(quota),
+            f"spec.hard[{name}]",
+            f"counts {name}, and containers of {words.some(map(str, sorted(without)))} have none",
+            f"a {name.removeprefix('limits.')} limit on every container, or no {name} in the quota",
+            f"take {name} out of the quota, or let a LimitRange give a default: pods without are refused",
+        )
+
+
+def _before(rollout: Rollout, name: str) -> int:
+    return _sum(rollout.before, rollout.defaults, name)
+
+
+def _after(rollout: Rollout, name: str) -> int:
+    return _sum(rollout.after, rollout.defaults, name)
+
+
+def _sum(sizes: Sequence[Size], defaults: Size, name: str) -> int:
+    return 1 if name in _PODS else sum(_COUNTED[name](counted(size, defaults)) or 0 for size in sizes)
+
+
+def _writer(name: str) -> Callable[[int], str]:
+    if name in _PODS:
+        return lambda amount: words.counted(amount, "pod")
+    return words.cpu if name.endswith("cpu") else words.memory
+
+
+def _name(quota: Quota) -> str:
+    return f"ResourceQuota {quota.namespace}/{quota.name}"

@@ -1,0 +1,73 @@
+"""What LimitRanges make of pods as a whole, and of containers without a CPU limit."""
+
+from collections.abc import Iterator, Sequence
+
+from remuda.rightsize.decide import words
+from remuda.rightsize.decide.clamps import least_for_ratio, name_of
+from remuda.rightsize.decide.quotas import Rollout, counted
+from remuda.rightsize.review import Finding
+from remuda.rightsize.workloads import LimitRange, Size
+
+
+def find_in_ranges(ranges: Sequence[LimitRange], rollouts: Sequence[Rollout]) -> Iterator[Finding]:
+    """What of the changes the API server would refuse, or undo."""
+    for each in sorted(ranges, key=lambda each: (each.namespace, each.name, each.of)):
+        there = [
+            rollout for rollout in rollouts if rollout.id.namespace == each.namespace and rollout.is_change
+        ]
+        if each.of == "Pod":
+            for rollout in there:
+                yield from _of_pod(each, rollout)
+        elif given_cpu_limit(each) is not None:
+            yield from _cpu_limit(each, there)
+
+
+def given_cpu_limit(each: LimitRange) -> int | None:
+    """The CPU limit that containers without one get: the default, which the maximum is where there is none."""
+    default = each.defaults.limits.cpu_millicores
+    return each.most.cpu_millicores if default is None else default
+
+
+def _of_pod(each: LimitRange, rollout: Rollout) -> Iterator[Finding]:
+    """How much of what is not guessed: which container should have less is for a person to say."""
+    sizes = [counted(size, rollout.defaults) for size in rollout.after]
+    requests_cpu = sum(size.requests.cpu_millicores or 0 for size in sizes)
+    requests = sum(size.requests.memory_bytes or 0 for size in sizes)
+    limits = sum(size.limits.memory_bytes or 0 for size in sizes)
+    for part, amount, bound, is_most, write in (
+        ("requests.cpu", requests_cpu, each.least.cpu_millicores, False, words.cpu),
+        ("requests.cpu", requests_cpu, each.most.cpu_millicores, True, words.cpu),
+        ("requests.memory", requests, each.least.memory_bytes, False, words.memory),
+        ("limits.memory", limits, each.most.memory_bytes, True, words.memory),
+        ("requests.memory", requests, least_for_ratio(limits, each), False, words.memory),
+    ):
+        if bound is None or (amount <= bound if is_most else amount >= bound):
+            continue
+        yield Finding(
+            "limit-range-of-pod",
+            "error",
+            str(rollout.id),
+            f"{part} of all containers",
+            f"{write(amount)} together",
+            f"at {'most' if is_most else 'least'} {write(bound)}, by {name_of(each)}",
+            f"change {name_of(each)}, or say which container should have {'less' if is_most else 'more'}: pods are refused",
+        )
+
+
+def _cpu_limit(each: LimitRange, rollouts: Sequence[Rollout]) -> Iterator[Finding]:
+    bare = [str(rollout.id) for rollout in rollouts if any(_is_bare(size) for size in rollout.after)]
+    if bare:
+        yield Finding(
+            "limit-range-gives-cpu-limit",
+            "warning",
+            name_of(each),
+            "spec.limits[Container].default.cpu",
+            f"{words.cpu(given_cpu_limit(each))}: containers without a CPU limit get it, as those of"
+            f" {words.some(sorted(bare))}",
+            "no default and no maximum of CPU",
+            "take default.cpu and max.cpu out of it: a quota on requests.cpu bounds what a namespace gets",
+        )
+
+
+def _is_bare(size: Size) -> bool:
+    return size.limits.cpu_millicores is None

@@ -1,0 +1,291 @@
+"""The whole judgement: every container, then everything that binds them together, then what matters most."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from remuda.model.times import SECOND
+from remuda.rightsize.decide import words
+from remuda.rightsize.decide.advisors import find_in_advisors
+from remuda.rightsize.decide.case import Bounds, Case, Resource
+from remuda.rightsize.decide.certainty import is_provisional, tell_certainty
+from remuda.rightsize.decide.cpu import is_starved, lower_bound, size_cpu
+from remuda.rightsize.decide.evenness import evenness_of
+from remuda.rightsize.decide.findings import Telling, rank
+from remuda.rightsize.decide.kills import kills_of
+from remuda.rightsize.decide.memory import by_rule, size_memory
+from remuda.rightsize.decide.missing import (
+    find_gone,
+    find_unread,
+    is_empty,
+    without_estimate,
+    without_evidence,
+)
+from remuda.rightsize.decide.oddities import tell_oddities
+from remuda.rightsize.decide.order import gravest, ordered
+from remuda.rightsize.decide.quotas import Rollout, find_in_quotas, rollout_of, wants_cpu_limit
+from remuda.rightsize.decide.ranges import find_in_ranges
+from remuda.rightsize.decide.sized import Sized
+from remuda.rightsize.decide.tiers import Tiered, bounds_of, tier_of
+from remuda.rightsize.decide.traces import estimate_of, tell_samples
+from remuda.rightsize.decide.verdicts import size_of, verdict_of
+from remuda.rightsize.decide.waste import total_of, waste_of
+from remuda.rightsize.estimator import Estimate
+from remuda.rightsize.evidence import Evidence
+from remuda.rightsize.objects import RightsizePolicySpec
+from remuda.rightsize.review import ContainerReview, Evenness, Finding, Review, Risk, WorkloadReview
+from remuda.rightsize.workloads import (
+    Ask,
+    Autoscaler,
+    Container,
+    Kill,
+    LimitRange,
+    Size,
+    Workload,
+    WorkloadId,
+    World,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What all containers are judged on."""
+
+    world: World
+    evidence: Mapping[tuple[WorkloadId, str], Evidence]
+    policy: RightsizePolicySpec
+    strategy: str
+    history_s: int
+    #: workload → the kills and autoscalers of it; namespace → its ranges of containers
+    kills: dict[WorkloadId, list[Kill]]
+    autoscalers: dict[WorkloadId, list[Autoscaler]]
+    ranges: dict[str, tuple[LimitRange, ...]]
+
+
+def review(
+    world: World,
+    evidence: Mapping[tuple[WorkloadId, str], Evidence],
+    policy: RightsizePolicySpec,
+    *,
+    strategy: str,
+    usage: str,
+    history_s: int,
+) -> Review:
+    """
+    What every workload of a world should ask for.
+
+    Safety: nothing is lowered on partial evidence, or changed without any; no limit is below what was used, unless a
+    bound from outside says so, which is an error among the findings. Equal inputs in any order give equal reviews.
+    """
+    ground = _ground(world, evidence, policy, strategy, history_s)
+    findings: list[Finding] = [*find_unread(world), *find_gone(world, evidence)]
+    reviews: list[WorkloadReview] = []
+    rollouts: list[Rollout] = []
+    for workload in sorted(world.workloads, key=lambda each: each.id):
+        made, found = _workload(ground, workload)
+        reviews.append(made)
+        findings += found
+        rollouts.append(rollout_of(workload, made.containers, ground.ranges.get(workload.id.namespace, ())))
+    findings += find_in_quotas(world.quotas, rollouts)
+    findings += find_in_ranges(world.limit_ranges, rollouts)
+    findings += find_in_advisors(world.advisors, [each.id for each in world.workloads])
+    return Review(
+        world.at,
+        world.source,
+        usage,
+        strategy,
+        history_s,
+        ordered(reviews),
+        tuple(sorted(_unique(findings), key=rank)),
+        total_of((each.waste for each in reviews), policy.prices),
+        policy.prices.currency if policy.prices else "",
+        is_partial=bool(world.unknown) or any(each.is_partial for each in evidence.values()),
+    )
+
+
+def _ground(
+    world: World,
+    evidence: Mapping[tuple[WorkloadId, str], Evidence],
+    policy: RightsizePolicySpec,
+    strategy: str,
+    history_s: int,
+) -> Ground:
+    kills: dict[WorkloadId, list[Kill]] = {}
+    for kill in world.kills:
+        kills.setdefault(kill.workload, []).append(kill)
+    autoscalers: dict[WorkloadId, list[Autoscaler]] = {}
+    for scaler in sorted(world.autoscalers, key=lambda each: (each.name, repr(each))):
+        autoscalers.setdefault(scaler.target, []).append(scaler)
+    ranges: dict[str, tuple[LimitRange, ...]] = {}
+    for each in sorted(world.limit_ranges, key=lambda each: (each.name, repr(each))):
+        if each.of == "Container":
+            ranges[each.namespace] = (*ranges.get(each.namespace, ()), each)
+    return Ground(world, evidence, policy, strategy, history_s, kills, autoscalers, ranges)
+
+
+def _workload(ground: Ground, workload: Workload) -> tuple[WorkloadReview, list[Finding]]:
+    tiered = tier_of(workload, ground.world, ground.policy)
+    findings = list(tiered.findings)
+    known = {
+        container.name: found
+        for container in workload.containers
+        if (found := ground.evidence.get((workload.id, container.name))) is not None and not is_empty(found)
+    }
+    if not workload.replicas and known:
+        findings.append(
+            Finding(
+                "scaled-to-zero",
+                "info",
+                str(workload.id),
+                "spec.replicas",
+                "0",
+                "known: quotas and waste count no pods of it",
+                "nothing: its size takes effect when it is scaled up",
+            )
+        )
+    containers = []
+    for container in workload.containers:
+        made, told = _container(ground, workload, container, tiered, known)
+        containers.append(made)
+        findings += told
+    return (
+        WorkloadReview(
+            *workload.id,
+            workload.replicas,
+            tiered.tier,
+            tuple(containers),
+            gravest([each.risk for each in containers]),
+            waste_of(containers, workload.replicas, ground.policy.prices),
+            workload.init_containers,
+        ),
+        findings,
+    )
+
+
+def _container(
+    ground: Ground, workload: Workload, container: Container, tiered: Tiered, known: Mapping[str, Evidence]
+) -> tuple[ContainerReview, list[Finding]]:
+    told = Telling(workload, container)
+    tell_oddities(container.size, told)
+    evidence = known.get(container.name)
+    since = ground.world.at // SECOND - ground.history_s
+    kills = kills_of(container, evidence, ground.kills.get(workload.id, ()), since)
+    if evidence is None:
+        made = without_evidence(workload, container, kills, told, siblings_have=bool(known))
+        return made, told.findings
+    judged = evenness_of(workload, container, evidence, ground.policy)
+    told.findings += judged.findings
+    tell_samples(evidence, told)
+    estimate = estimate_of(evidence, ground.strategy)
+    if estimate is None:
+        made = without_estimate(container, evidence, judged.evenness, ground.strategy, kills, told)
+        return made, told.findings
+    cpu_bounds, memory_bounds = bounds_of(tiered.tier, ground.policy)
+    case = Case(
+        workload,
+        container,
+        evidence,
+        ground.policy,
+        ground.strategy,
+        ground.world.at // SECOND,
+        since,
+        tiered.tier,
+        judged.evenness,
+        cpu_bounds,
+        memory_bounds,
+        ground.ranges.get(workload.id.namespace, ()),
+        kills,
+        _scaling(container, ground.autoscalers.get(workload.id, ())),
+        wants_cpu_limit(workload.id.namespace, ground.world.quotas),
+    )
+    _tell_tier(case, tiered, told)
+    return _judged(case, estimate, judged.why, told), told.findings
+
+
+def _judged(case: Case, estimate: Estimate, why_even: str, told: Telling) -> ContainerReview:
+    tell_certainty(case, told)
+    cpu = size_cpu(case, estimate, told)
+    memory = size_memory(case, estimate, why_even, told)
+    recommended = size_of(cpu, memory)
+    risk = _risk(case, estimate, memory)
+    if is_starved(case, estimate):
+        told.find(
+            "starved",
+            "warning",
+            "requests.cpu",
+            words.cpu(case.size.requests.cpu_millicores),
+            f"at least {words.cpu(lower_bound(case, estimate))}, the lower bound",
+            f"raise it to {words.cpu(cpu.request)}",
+        )
+    evidence = case.evidence
+    return ContainerReview(
+        case.container.name,
+        case.size,
+        recommended,
+        verdict_of(case.size, recommended, is_held=cpu.is_held or memory.is_held),
+        case.evenness,
+        risk,
+        is_provisional(case),
+        case.container.is_sidecar,
+        case.container.others,
+        other_requests=case.container.other_requests,
+        index=case.container.index,
+        vpa_rule=_vpa_rule(evidence.estimate, case.evenness, case.tier),
+        krr_rule=_krr_rule(evidence.krr),
+        steps=tuple(told.steps),
+        rules=told.rules,
+        evidence=evidence,
+    )
+
+
+def _risk(case: Case, estimate: Estimate, memory: Sized) -> Risk:
+    """A leak is called one also when it has been killed. A kill counts until the limit is what it asked for."""
+    if memory.is_leaking:
+        return "leak"
+    limit = case.size.limits.memory_bytes
+    if (limit is None and case.kills) or (limit is not None and limit < memory.need):
+        return "will-oom"
+    return "starved" if is_starved(case, estimate) else ""
+
+
+def _vpa_rule(estimate: Estimate, evenness: Evenness, tier: int | None) -> Size:
+    request, limit = by_rule(estimate, evenness, is_guaranteed=tier is not None and tier <= 2)
+    return Size(Ask(estimate.target.cpu_millicores, request), Ask(None, limit))
+
+
+def _krr_rule(estimate: Estimate | None) -> Size | None:
+    if estimate is None:
+        return None
+    amounts = estimate.target
+    return Size(Ask(amounts.cpu_millicores, amounts.memory_bytes), Ask(None, amounts.memory_bytes))
+
+
+def _scaling(container: Container, scalers: Iterable[Autoscaler]) -> dict[Resource, Autoscaler]:
+    found: dict[Resource, Autoscaler] = {}
+    for each in scalers:
+        if each.container in {"", container.name}:
+            found.setdefault(each.resource, each)
+    return found
+
+
+def _tell_tier(case: Case, tiered: Tiered, told: Telling) -> None:
+    name = "no tier" if tiered.tier is None else f"tier {tiered.tier}"
+    rule = "memory request = limit" if case.is_guaranteed else "memory request = target"
+    told.step("tier", f"{name}: {rule}, no CPU limit", tiered.why)
+    for resource, bounds, write in (
+        ("CPU", case.cpu_bounds, words.cpu),
+        ("memory", case.memory_bounds, words.memory),
+    ):
+        if bounds != Bounds():
+            least = "any" if bounds.least is None else write(bounds.least)
+            most = "any" if bounds.most is None else write(bounds.most)
+            told.step("tier", f"{resource} from {least} to {most}", f"the policy of tier {case.tier}")
+
+
+def _unique(findings: Iterable[Finding]) -> list[Finding]:
+    """Each once: what is about a workload may be found with each of its containers."""
+    seen: dict[tuple[str, ...], Finding] = {}
+    for each in findings:
+        seen.setdefault(
+            (each.rule, each.severity, each.object, each.field, each.is_, each.should, each.fix), each
+        )
+    return list(seen.values())

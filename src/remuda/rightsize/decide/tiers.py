@@ -1,0 +1,91 @@
+"""Which tier a workload is of, and what the policy allows there."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from remuda.rightsize.decide.case import Bounds
+from remuda.rightsize.objects import RightsizePolicySpec, WorkloadSpec
+from remuda.rightsize.review import Finding
+from remuda.rightsize.workloads import Workload, World
+
+
+@dataclass(frozen=True, slots=True)
+class Tiered:
+    """A tier, None for none, and who says so."""
+
+    tier: int | None
+    why: str
+    findings: tuple[Finding, ...] = ()
+
+
+def tier_of(workload: Workload, world: World, policy: RightsizePolicySpec) -> Tiered:
+    """By the policy, by the workload's label, by its namespace's, by the policy's default; else none."""
+    for spec in matching(workload, policy):
+        if spec.tier is not None:
+            return Tiered(spec.tier, f"the policy says so of {spec.kind} {spec.namespace}/{spec.name}")
+    label = str(policy.tier_label)
+    unread: list[Finding] = []
+    places = (
+        (str(workload.id), workload.labels, "its label"),
+        (
+            f"Namespace {workload.id.namespace}",
+            world.namespaces.get(workload.id.namespace, {}),
+            "its namespace's label",
+        ),
+    )
+    for name, labels, who in places:
+        value = labels.get(label)
+        if value is None:
+            continue
+        tier = read_tier(value)
+        if tier is not None:
+            return Tiered(tier, f"{who} {label} is {value}", tuple(unread))
+        unread.append(
+            Finding(
+                "tier-not-read",
+                "warning",
+                name,
+                f"metadata.labels[{label}]",
+                value or '""',
+                "begins with a digit from 0 to 4, as 0-core does",
+                "change the label, or name another one as tierLabel of the policy",
+            )
+        )
+    if policy.default_tier is not None:
+        return Tiered(policy.default_tier, "the policy's defaultTier", tuple(unread))
+    return Tiered(None, f"no label {label}, and nothing in the policy", tuple(unread))
+
+
+def read_tier(value: str) -> int | None:
+    """The number that a label begins with; None where that is no tier."""
+    digits = value[: len(value) - len(value.lstrip("0123456789"))]
+    return int(digits) if len(digits) == 1 and digits in "01234" else None
+
+
+def matching(workload: Workload, policy: RightsizePolicySpec) -> Iterator[WorkloadSpec]:
+    """What the policy says of a workload; the first that says a thing counts."""
+    namespace, kind, name = workload.id
+    for spec in policy.workloads:
+        if (
+            fnmatchcase(namespace, spec.namespace)
+            and fnmatchcase(kind, spec.kind)
+            and fnmatchcase(name, spec.name)
+        ):
+            yield spec
+
+
+def bounds_of(tier: int | None, policy: RightsizePolicySpec) -> tuple[Bounds, Bounds]:
+    """What containers of a tier may ask for: CPU, memory."""
+    found = next((spec for spec in policy.tiers if spec.tier == tier), None)
+    if found is None:
+        return Bounds(), Bounds()
+    cpu = Bounds(
+        None if found.min_cpu is None else found.min_cpu.milli,
+        None if found.max_cpu is None else found.max_cpu.milli,
+    )
+    memory = Bounds(
+        None if found.min_memory is None else found.min_memory.bytes,
+        None if found.max_memory is None else found.max_memory.bytes,
+    )
+    return cpu, memory

@@ -1,0 +1,101 @@
+"""How an estimate came about, in steps: samples, percentiles, buckets, margin, confidence, floor."""
+
+from collections.abc import Callable
+
+from remuda.rightsize.decide import words
+from remuda.rightsize.decide.case import Case, Resource
+from remuda.rightsize.decide.findings import Telling
+from remuda.rightsize.estimator import Amounts, Estimate
+from remuda.rightsize.evidence import Evidence, Percentile, Trace
+
+
+def estimate_of(evidence: Evidence, strategy: str) -> Estimate | None:
+    """What the strategy that was asked for says; None when it says nothing."""
+    if strategy == "vpa":
+        return evidence.estimate
+    return evidence.krr if strategy == "krr" else evidence.other
+
+
+def tell_samples(evidence: Evidence, told: Telling) -> None:
+    """Which samples there are."""
+    if evidence.first is None or evidence.last is None:
+        told.step("samples", "none: an estimate alone", evidence.origin)
+        return
+    told.step(
+        "samples",
+        f"{evidence.cpu_samples} of CPU and {evidence.memory_samples} of memory by"
+        f" {words.counted(evidence.replicas, 'replica')}",
+        f"{words.moment(evidence.first)} to {words.moment(evidence.last)}, {evidence.origin}",
+    )
+    told.step(
+        "certainty",
+        f"{evidence.confidence:.4g} days of a sample a minute",
+        "the fewer, the wider the bounds: the upper one is × (1 + 1 ÷ days)",
+    )
+
+
+def tell_estimate(case: Case, resource: Resource, told: Telling) -> None:
+    """The three numbers of a resource, each with its bucket."""
+    evidence = case.evidence
+    if case.strategy == "krr":
+        if evidence.krr is not None:
+            _tell_krr(evidence.krr.target, resource, told)
+        return
+    trace = evidence.cpu if resource == "cpu" else evidence.memory
+    if trace is None or case.strategy != "vpa":
+        _tell_plain(case, estimate_of(evidence, case.strategy), resource, told)
+        return
+    if trace.target.bucket < 0:
+        told.step(resource, "no samples", "its estimate is a pod's floor and says nothing")
+        return
+    for name, percentile in (
+        ("target", trace.target),
+        ("lower bound", trace.lower_bound),
+        ("upper bound", trace.upper_bound),
+    ):
+        told.step(
+            resource, f"{name} {_write(resource)(percentile.amount)}", _how(percentile, trace, resource)
+        )
+
+
+def _how(percentile: Percentile, trace: Trace, resource: Resource) -> str:
+    write = _write(resource)
+    bucket = f"bucket {percentile.bucket}, from {write(percentile.first)} to {write(percentile.end)}"
+    parts = [f"p{percentile.part * 100:g} is the end of {bucket}", f"with 15 % {write(percentile.padded)}"]
+    if percentile.factor != 1:
+        parts.append(f"× {percentile.factor:.6g} for certainty")
+    if percentile.amount == trace.floor:
+        parts.append(f"not below this container's share of a pod's floor, {write(trace.floor)}")
+    return ", ".join(parts)
+
+
+def _tell_krr(amounts: Amounts, resource: Resource, told: Telling) -> None:
+    if resource == "cpu":
+        told.step(
+            "cpu",
+            f"KRR {words.cpu(amounts.cpu_millicores)}",
+            "the highest of the replicas' p95, at least 10m",
+        )
+    else:
+        told.step(
+            "memory",
+            f"KRR {words.memory(amounts.memory_bytes)}",
+            "the highest sample with 15 %, rounded up to whole megabytes, at least 100 of them",
+        )
+
+
+def _tell_plain(case: Case, estimate: Estimate | None, resource: Resource, told: Telling) -> None:
+    if estimate is None:
+        return
+    who = "as the VerticalPodAutoscaler says" if case.is_advice else f"by the strategy {case.strategy}"
+    for name, amounts in (
+        ("target", estimate.target),
+        ("lower bound", estimate.lower_bound),
+        ("upper bound", estimate.upper_bound),
+    ):
+        amount = amounts.cpu_millicores if resource == "cpu" else amounts.memory_bytes
+        told.step(resource, f"{name} {_write(resource)(amount)}", who)
+
+
+def _write(resource: Resource) -> Callable[[int | None], str]:
+    return words.cpu if resource == "cpu" else words.memory

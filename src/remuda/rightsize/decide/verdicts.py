@@ -1,0 +1,46 @@
+"""What to do about a container."""
+
+from math import inf
+
+from remuda.rightsize.decide.case import requested
+from remuda.rightsize.decide.sized import Sized
+from remuda.rightsize.review import Verdict
+from remuda.rightsize.workloads import Ask, Size
+
+
+def verdict_of(now: Size, recommended: Size, *, is_held: bool) -> Verdict:
+    """
+    One word for all values of a container.
+
+    `raise` when a request or the memory limit goes up, of which none is the highest; else `lower` when one goes down. The
+    CPU limit has a say only where these stay: it should not be there, and to remove it says nothing about the need. When
+    nothing changes, `leave` if a resource is left as it is for a reason, and `keep` if not. A resource has kept
+    its values already when both are within the estimate's bounds and those from outside, its limit is not below
+    what was needed, and neither would change by a tenth.
+    """
+    moves = [
+        *(
+            (requested(recommended, resource) or 0) - (requested(now, resource) or 0)
+            for resource in ("cpu", "memory")
+        ),
+        _move(now.limits.memory_bytes, recommended.limits.memory_bytes),
+    ]
+    if not any(moves):
+        moves = [_move(now.limits.cpu_millicores, recommended.limits.cpu_millicores)]
+    if any(move > 0 for move in moves):
+        return "raise"
+    if any(move < 0 for move in moves):
+        return "lower"
+    return "leave" if is_held else "keep"
+
+
+def size_of(cpu: Sized, memory: Sized) -> Size:
+    """Both resources together."""
+    return Size(Ask(cpu.request, memory.request), Ask(cpu.limit, memory.limit))
+
+
+def _move(old: int | None, new: int | None) -> float:
+    """By how much a limit goes up; to have none is to have the highest."""
+    if old == new:
+        return 0
+    return (inf if new is None else new) - (inf if old is None else old)

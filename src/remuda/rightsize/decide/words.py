@@ -1,0 +1,42 @@
+"""How amounts, times and names are written in steps and findings: exactly, so that a person can check them."""
+
+from collections.abc import Iterable
+
+from remuda.model.quantities import NANO, Quantity
+from remuda.model.times import SECOND, write_instant
+from remuda.rightsize.histogram import Second
+
+MIB = 1024 * 1024
+NOT_SET = "not set"
+_SOME = 5
+
+
+def memory(amount: int | None) -> str:
+    """`512Mi`; what is no whole MiB in bytes, with about how many MiB that are."""
+    if amount is None:
+        return NOT_SET
+    if amount % MIB == 0:
+        return str(Quantity(amount * NANO, "binary"))
+    return f"{amount} ({amount / MIB:.1f}Mi)"
+
+
+def cpu(amount: int | None) -> str:
+    """`250m`."""
+    return NOT_SET if amount is None else f"{amount}m"
+
+
+def moment(at: Second) -> str:
+    """A time in UTC."""
+    return write_instant(at * SECOND)
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 pod`, `2 pods`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def some(names: Iterable[str]) -> str:
+    """The first few of them."""
+    all_names = list(names)
+    more = len(all_names) - _SOME
+    return ", ".join(all_names[:_SOME]) + (f" and {more} more" if more > 0 else "")

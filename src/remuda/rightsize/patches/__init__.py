@@ -1,0 +1,57 @@
+"""
+Patches of a review, for the tool a team already uses: files for people, nothing is applied.
+
+Of a workload that should change, the containers that should are patched, and all else stays as it is. What is left out
+is told with the reason: provisional ones, those a review keeps or leaves, and resources that an autoscaler scales by.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from remuda.errors import BadInput
+from remuda.rightsize.patches import helm, json6902, kustomize, terraform, tfvars
+from remuda.rightsize.patches.changes import Changed, changes_of
+from remuda.rightsize.patches.texts import Made, PatchFile, told
+from remuda.rightsize.review import Review
+from remuda.rightsize.workloads import WorkloadId
+
+__all__ = ["FORMS", "Form", "Made", "PatchFile", "make"]
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A way to write patches, and what a person does with them."""
+
+    write: Callable[[Review, Sequence[Changed]], Made]
+    usage: str
+    #: what divides the files where they are printed one after the other
+    divider: str = ""
+
+
+FORMS = {
+    "terraform": Form(terraform.write, terraform.USAGE),
+    "tfvars": Form(tfvars.write, tfvars.USAGE),
+    "kustomize": Form(kustomize.write, kustomize.USAGE, "---\n"),
+    "helm": Form(helm.write, helm.USAGE, "---\n"),
+    "json": Form(json6902.write, json6902.USAGE),
+}
+
+
+def make(review: Review, form: str, only: Collection[WorkloadId] = ()) -> Made:
+    """Patches in one of `FORMS` for all workloads of a review, or `only` for some. The same review gives the same text."""
+    if form not in FORMS:
+        raise BadInput(f"{form!r:.60} is no form of patches: there is {', '.join(FORMS)}")
+    changed, left = changes_of(review, only)
+    made = FORMS[form].write(review, changed)
+    where = {item.id.namespace for item in changed}
+    return Made(made.files, (*left, *made.left), tuple(_beyond(review, where)) if made.files else ())
+
+
+def _beyond(review: Review, where: Collection[str]) -> Iterator[str]:
+    """Errors that are about no workload of a review, and about no namespace that the patches leave alone."""
+    known = {str(WorkloadId(item.namespace, item.kind, item.name)) for item in review.workloads}
+    elsewhere = {item.namespace for item in review.workloads} - set(where)
+    for found in review.findings:
+        namespace, slash, _ = found.object.partition(" ")[2].partition("/")
+        if found.severity == "error" and found.object not in known and not (slash and namespace in elsewhere):
+            yield f"{found.object}: {told(found)}"

@@ -1,0 +1,116 @@
+"""What the texts of all patches share: files, their names and headers, and quantities as Kubernetes writes them."""
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from remuda.model.quantities import NANO, Quantity
+from remuda.model.times import SECOND, write_duration, write_instant
+from remuda.output.show import one_line
+from remuda.rightsize.patches.templates import KINDS
+from remuda.rightsize.review import Finding, Review
+from remuda.rightsize.workloads import WorkloadId
+
+if TYPE_CHECKING:
+    from remuda.rightsize.patches.changes import Changed
+
+#: what is safe in the name of a file anywhere; no name of Kubernetes has the underscore that divides them
+_SAFE = re.compile(r"[a-z0-9][a-z0-9.-]*")
+_LONGEST = 180
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+@dataclass(frozen=True, slots=True)
+class PatchFile:
+    """A file, by its path below where patches are written to; `workload` where it is about one alone."""
+
+    path: str
+    text: str
+    workload: WorkloadId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """Patches, and what was left out of them, a line each with the reason."""
+
+    files: tuple[PatchFile, ...] = ()
+    left: tuple[str, ...] = ()
+    #: what is wrong beyond single workloads and is to be mended before patches are applied, as a quota that is too small
+    beware: tuple[str, ...] = ()
+
+
+def quantity(resource: str, amount: int) -> str:
+    """Millicores or bytes in the canonical form, which a server gives back as it is: `587m`, `768Mi`."""
+    if resource == "cpu":
+        return str(Quantity(amount * (NANO // 1_000)))
+    return str(Quantity(amount * NANO, "binary"))
+
+
+def stem(who: WorkloadId) -> str:
+    """A name for the file of a workload, by which no other goes, whatever the workload is called."""
+    parts = (who.namespace, who.kind.lower(), who.name)
+    plain = "_".join(parts)
+    if who.kind in KINDS and all(map(_SAFE.fullmatch, parts)) and len(plain) <= _LONGEST:
+        return plain
+    safe = "_".join(re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-") or "x" for part in parts)
+    return f"{safe[: _LONGEST - 13]}_{mark(who)}"
+
+
+def mark(who: WorkloadId) -> str:
+    """A few letters that stand for one workload alone."""
+    # lengths tell apart what a divider within a name would not
+    told = "".join(f"{len(part)}:{part}" for part in who)
+    return hashlib.sha256(told.encode()).hexdigest()[:12]
+
+
+def origin(review: Review) -> str:
+    """Which review patches are from."""
+    try:
+        at = write_instant(review.at)
+    except (ValueError, OverflowError, OSError):
+        at = f"{review.at} ms after 1970"
+    partial = ", which is partial" if review.is_partial else ""
+    return one_line(
+        f"remuda rightsize patch, from the review of {at}{partial}: workloads of {review.source}, "
+        f"use from {review.usage}, strategy {review.strategy} over {write_duration(review.history * SECOND)}"
+    )
+
+
+def header(review: Review, usage: str) -> Iterator[str]:
+    """What the first lines of a file say."""
+    yield origin(review)
+    yield usage
+
+
+def about(changed: "Changed") -> Iterator[str]:
+    """What a workload's lines say: who it is, and what was found about it."""
+    yield str(changed.id)
+    yield from map(told, changed.findings)
+
+
+def told(found: Finding) -> str:
+    """A finding on one line, without what it is about."""
+    return (
+        f"{found.severity} {found.rule}, {found.field}: {found.is_}; should be: {found.should}; {found.fix}"
+    )
+
+
+def comments(lines: Iterable[str], indent: int = 0) -> str:
+    """Comment lines of HCL and YAML; whatever a line says, it stays one."""
+    return "".join(f"{' ' * indent}# {one_line(line)}".rstrip() + "\n" for line in lines)
+
+
+def quoted(value: str) -> str:
+    """Text in quotes, as HCL and YAML both read it, but for the templates of HCL."""
+    if value.isprintable() and '"' not in value and "\\" not in value:
+        return f'"{value}"'
+    made = "".join(_ESCAPES.get(each) or (each if each.isprintable() else code(each)) for each in value)
+    return f'"{made}"'
+
+
+def code(char: str) -> str:
+    """A character by its number."""
+    number = ord(char)
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"

@@ -1,0 +1,98 @@
+"""`remuda why workload`: the answer from the last review that was kept, one of another time, or one in a file."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from remuda.control.command import Session
+from remuda.errors import BadInput, NotFound, RemudaError
+from remuda.model.times import write_instant
+from remuda.output.moments import age, clock_time
+from remuda.output.show import Report, Table
+from remuda.output.steps import step_lines
+from remuda.rightsize import keeping
+from remuda.rightsize.answers import Answer, shown_steps, sizes_and_steps, why
+from remuda.rightsize.document import MOST_BYTES, read_review
+from remuda.rightsize.figures import names
+from remuda.rightsize.review import Review
+
+
+def complete_workloads(session: Session, begun: str) -> list[str]:
+    """The workloads of kept reviews whose names begin so, for a shell; none when they cannot be read."""
+    try:
+        reviews = keeping.newest_of_each(session.data_dir, damaged=lambda _: None)
+    except RemudaError:
+        return []
+    return sorted({name for review in reviews for name in names(review).values() if name.startswith(begun)})
+
+
+def answer_workload(session: Session, name: str, file: str | None, at: str | None) -> None:
+    """Show why a workload should have the size that a review says."""
+    if file is not None:
+        _show(session, why(read_file(file), name))
+        return
+    reviews = kept_reviews(session, at)
+    for review in reviews:
+        try:
+            _show(session, why(review, name))
+        except NotFound:
+            continue
+        return
+    # None has it. What is told is of the newest: whoever asks has most likely just made it.
+    why(reviews[0], name)
+
+
+def read_file(file: str) -> Review:
+    """The review in a file, or - for standard input."""
+    try:
+        if file == "-":
+            return read_review(sys.stdin.buffer.read(MOST_BYTES + 1), "standard input")
+        with Path(file).open("rb") as opened:
+            content = opened.read(MOST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{file}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    return read_review(content, file)
+
+
+def kept_reviews(session: Session, at: str | None) -> list[Review]:
+    """The newest kept review of each source, as of a time, the newest first; `NotFound` when there is none."""
+    until = None if at is None else session.instant(at, 0)
+    found = keeping.newest_of_each(
+        session.data_dir, until, lambda told: click.echo(f"note: {told}", err=True)
+    )
+    if not found:
+        when = "" if until is None else f" up to {write_instant(until)}"
+        raise NotFound(
+            f"no review{when} is kept in {session.data_dir}: make one with remuda rightsize review, or give one with --from"
+        )
+    return found
+
+
+def _show(session: Session, answer: Answer) -> None:
+    now = session.now()
+    told = f"{answer.headline}   reviewed {clock_time(answer.at, now)} ({age(now - answer.at)} ago), {answer.source}"
+    if session.form in {"markdown", "csv"}:
+        session.show(Report(answer, _tables(answer, session.form), (f"**{' '.join(told.split())}**",)))
+        return
+    lines = [told]
+    for item in answer.containers:
+        lines += ["", item.headline, *step_lines(sizes_and_steps(item))]
+        for finding in item.findings:
+            lines += [
+                f"  {finding.severity:<9} {finding.rule}: {finding.is_}",
+                f"{'':12}should be {finding.should}",
+                f"{'':12}fix: {finding.fix}",
+            ]
+    session.show(Report(answer, lines=tuple(lines)))
+
+
+def _tables(answer: Answer, form: str) -> tuple[Table, ...]:
+    rows = {
+        item.headline: [(step.label, step.text, step.remark) for step in shown_steps(item)]
+        for item in answer.containers
+    }
+    if form == "markdown":
+        return tuple(Table(("TERM", "VALUE", "REMARK"), tuple(each), title) for title, each in rows.items())
+    flat = [(item.name, *row) for item in answer.containers for row in rows[item.headline]]
+    return (Table(("CONTAINER", "TERM", "VALUE", "REMARK"), tuple(flat)),)

@@ -1,0 +1,162 @@
+"""Worlds and evidence that show only what matters. Memory is in MiB, CPU in millicores, days are counted from the first."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from tests.rightsize.builders import BEGIN, DAY
+
+from remuda.rightsize.decide import review
+from remuda.rightsize.estimator import Amounts, Estimate
+from remuda.rightsize.evidence import Day, Evidence
+from remuda.rightsize.objects import RightsizePolicySpec
+from remuda.rightsize.review import ContainerReview, Finding, Review, WorkloadReview
+from remuda.rightsize.workloads import Ask, Container, Size, Workload, WorkloadId, World
+
+MI, GI = 2**20, 2**30
+NOW = BEGIN + 8 * DAY
+WEB = WorkloadId("shop", "Deployment", "web")
+
+
+def size(
+    cpu: int | None = None,
+    memory: int | None = None,
+    cpu_limit: int | None = None,
+    memory_limit: int | None = None,
+) -> Size:
+    return Size(Ask(cpu, _bytes(memory)), Ask(cpu_limit, _bytes(memory_limit)))
+
+
+def container(
+    name: str = "main",
+    cpu: int | None = 100,
+    memory: int | None = 1024,
+    cpu_limit: int | None = None,
+    memory_limit: int | None = 1024,
+    *,
+    others: Mapping[str, str] | None = None,
+    is_sidecar: bool = False,
+) -> Container:
+    return Container(name, size(cpu, memory, cpu_limit, memory_limit), dict(others or {}), is_sidecar)
+
+
+def workload(
+    *containers: Container,
+    id: WorkloadId = WEB,  # noqa: A002 - as the field
+    replicas: int = 2,
+    surge: int = 1,
+    tier: str | None = None,
+    usage: str | None = None,
+) -> Workload:
+    """`tier` and `usage` are the labels of its tier and its class."""
+    written = {"tier": tier, "remuda.dev/usage": usage}
+    labels = {key: value for key, value in written.items() if value is not None}
+    return Workload(id, containers or (container(),), labels, replicas, surge)
+
+
+def estimate(
+    memory: tuple[int, int, int] = (500, 450, 560), cpu: tuple[int, int, int] = (100, 80, 120)
+) -> Estimate:
+    """Target, lower and upper bound."""
+    target, lower, upper = (Amounts(cores, used * MI) for cores, used in zip(cpu, memory, strict=True))
+    return Estimate(target, lower, upper)
+
+
+def days(least: Sequence[int], peak: Sequence[int] | None = None) -> tuple[Day, ...]:
+    """A day each, of MiB."""
+    peaks = peak or [400] * len(least)
+    return tuple(
+        Day(BEGIN + n * DAY, high * MI, low * MI)
+        for n, (low, high) in enumerate(zip(least, peaks, strict=True))
+    )
+
+
+def evidence(
+    memory: tuple[int, int, int] = (500, 450, 560),
+    cpu: tuple[int, int, int] = (100, 80, 120),
+    peak: int = 400,
+    **fields: Any,
+) -> Evidence:
+    """Eight days of a sample a minute of one replica, even, and enough for any strategy."""
+    krr = Amounts(90, 115 * peak * MI // 100)
+    made = Evidence(
+        "samples use.json",
+        estimate(memory, cpu),
+        krr=Estimate(krr, krr, krr),
+        replicas=1,
+        cpu_samples=11_520,
+        memory_samples=11_520,
+        first=BEGIN,
+        last=NOW,
+        confidence=8.0,
+        memory_p99=peak * MI,
+        memory_peak=peak * MI,
+        memory_peak_at=NOW - DAY,
+        days=days([300] * 8),
+    )
+    return msgspec.structs.replace(made, **fields)
+
+
+def advice(
+    memory: tuple[int, int, int] = (500, 450, 560), cpu: tuple[int, int, int] = (100, 80, 120)
+) -> Evidence:
+    """An advisor's word."""
+    return Evidence("vpa shop/web", estimate(memory, cpu))
+
+
+def judge(
+    *workloads: Workload,
+    known: Mapping[tuple[WorkloadId, str], Evidence] | Evidence | None = None,
+    policy: RightsizePolicySpec | None = None,
+    strategy: str = "vpa",
+    **world: Any,
+) -> Review:
+    """A review of workloads; evidence alone is that of every container."""
+    all_workloads = workloads or (workload(),)
+    if isinstance(known, Evidence) or known is None:
+        one = known or evidence()
+        known = {(each.id, part.name): one for each in all_workloads for part in each.containers}
+    return review(
+        World(NOW * 1000, "files", all_workloads, **world),
+        known,
+        policy or RightsizePolicySpec(),
+        strategy=strategy,
+        usage="use.json",
+        history_s=8 * DAY,
+    )
+
+
+def the_workload(made: Review, name: str = "web") -> WorkloadReview:
+    return next(each for each in made.workloads if each.name == name)
+
+
+def the(made: Review, name: str = "web", part: str = "main") -> ContainerReview:
+    return next(each for each in the_workload(made, name).containers if each.name == part)
+
+
+def found(made: Review, rule: str) -> Finding:
+    """The one finding of a rule."""
+    [one] = [each for each in made.findings if each.rule == rule]
+    return one
+
+
+def rules(made: Review) -> set[str]:
+    return {each.rule for each in made.findings}
+
+
+def told(one: ContainerReview, label: str) -> list[tuple[str, str]]:
+    """Text and remark of the steps with a label."""
+    return [(step.text, step.remark) for step in one.steps if step.label == label]
+
+
+def memory_of(one: ContainerReview) -> tuple[float | None, float | None]:
+    """Request and limit that are recommended."""
+    return _mib(one.recommended.requests.memory_bytes), _mib(one.recommended.limits.memory_bytes)
+
+
+def _mib(amount: int | None) -> float | None:
+    return None if amount is None else amount / MI
+
+
+def _bytes(amount: int | None) -> int | None:
+    return None if amount is None else amount * MI

@@ -1,0 +1,125 @@
+"""How much there is to go by, and what is said when it is little."""
+
+from typing import Any
+
+import pytest
+from tests.rightsize.builders import BEGIN, DAY, HOUR
+from tests.rightsize.decide.builders import (
+    NOW,
+    advice,
+    container,
+    evidence,
+    found,
+    judge,
+    memory_of,
+    rules,
+    the,
+    told,
+    workload,
+)
+
+
+@pytest.mark.parametrize(
+    ("span", "confidence", "strategy", "provisional"),
+    [
+        pytest.param(DAY, 1.0, "vpa", False, id="24 hours exactly are enough"),
+        pytest.param(DAY - 1, 1.0, "vpa", True, id="a second less is not"),
+        pytest.param(8 * DAY, 0.999, "vpa", True, id="nor are too few samples"),
+        pytest.param(8 * DAY, 0.999, "krr", False, id="which KRR does not count"),
+        pytest.param(DAY - 1, 1.0, "krr", True, id="but it takes a day, too"),
+    ],
+)
+def test_under_a_day_of_a_sample_a_minute_is_provisional(
+    span: int, confidence: float, strategy: str, provisional: bool
+) -> None:
+    made = judge(known=evidence(first=NOW - span, confidence=confidence), strategy=strategy)
+    assert the(made).is_provisional is provisional
+    assert ("under-a-day" in rules(made)) is provisional
+
+
+def test_it_is_said_how_much_there_is_how_wide_the_bounds_are_and_when_to_come_back() -> None:
+    known = evidence(
+        (500, 250, 2000), (100, 10, 1250), first=NOW - 6 * HOUR, confidence=0.25, cpu_samples=360
+    )
+    one = found(judge(known=known), "under-a-day")
+    assert one.is_ == (
+        "6h of data with 360 samples of CPU, 0.25 days of a sample a minute; CPU is between 10m and 1250m (× 125), memory"
+        " between 250Mi and 2000Mi (× 8)"
+    )
+    assert one.should == "1d with a sample a minute"
+    assert one.fix == "review again after 2026-01-09T18:00:00Z; until then it is left out of patches"
+
+
+def test_where_samples_are_far_apart_more_of_them_are_asked_for() -> None:
+    known = evidence(confidence=0.2, cpu_samples=288)
+    assert found(judge(known=known), "under-a-day").fix.startswith("take more samples")
+
+
+def test_what_is_provisional_wastes_nothing_and_asks_for_no_quota() -> None:
+    made = judge(known=evidence(first=NOW - HOUR, confidence=0.04))
+    assert the(made).verdict == "lower"
+    assert (made.waste.memory_bytes, made.waste.cpu_millicores) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("memory", "provisional"),
+    [
+        pytest.param((500, 450, 1000), False, id="twice the target proves a day"),
+        pytest.param((500, 450, 1001), True, id="more may be less than a day"),
+    ],
+)
+def test_of_an_advisors_word_the_bounds_tell_how_old_it_is(
+    memory: tuple[int, int, int], provisional: bool
+) -> None:
+    made = judge(known=advice(memory))
+    assert the(made).is_provisional is provisional
+    assert found(made, "advice-only").is_ == "no samples, only what vpa shop/web recommends"
+    assert told(the(made), "samples") == [("none: an estimate alone", "vpa shop/web")]
+    assert memory_of(the(made))[0] == 500
+
+
+def test_an_advisors_target_is_what_is_used_unless_it_is_the_floor() -> None:
+    small = workload(container(memory=200, memory_limit=200))
+    assert the(judge(small, known=advice())).risk == "will-oom"
+    assert the(judge(small, known=advice((250, 250, 250)))).risk == ""
+
+
+@pytest.mark.parametrize(
+    ("before", "memory", "cpu"),
+    [
+        pytest.param(container(), (1024, 1024), 100, id="memory"),
+        pytest.param(container(cpu=900), (1024, 1024), 900, id="CPU"),
+        pytest.param(
+            container(memory=300, memory_limit=1024), (500, 1024), 100, id="a request still goes up"
+        ),
+        pytest.param(container(memory=300, memory_limit=300), (500, 672), 100, id="all of it goes up"),
+        pytest.param(container(memory_limit=None), (1024, None), 100, id="no limit is set"),
+        pytest.param(container(memory=None), (1024, 1024), 100, id="a limit alone is a request, too"),
+        pytest.param(container(cpu=None, cpu_limit=800), (1024, 1024), 800, id="also of CPU"),
+    ],
+)
+def test_partial_evidence_never_lowers(before: Any, memory: tuple[int, int], cpu: int) -> None:
+    made = judge(workload(before), known=evidence(is_partial=True))
+    assert memory_of(the(made)) == memory
+    assert the(made).recommended.requests.cpu_millicores == cpu
+    assert made.is_partial
+    assert "partial-evidence" in the(made).rules
+
+
+def test_oddities_of_samples_are_told_with_the_container() -> None:
+    one = found(judge(known=evidence(oddities=("a gap of 3h", "2 values are NaN"))), "odd-samples")
+    assert (one.field, one.is_) == ("spec.template.spec.containers[main]", "a gap of 3h; 2 values are NaN")
+
+
+@pytest.mark.parametrize(("last", "is_old"), [(NOW - DAY, False), (NOW - DAY - 1, True)])
+def test_samples_that_ended_a_day_ago_are_old(last: int, is_old: bool) -> None:
+    assert ("old-evidence" in rules(judge(known=evidence(first=BEGIN, last=last)))) is is_old
+
+
+@pytest.mark.parametrize(("fields", "left"), [({"cpu_samples": 0}, "cpu"), ({"memory_samples": 0}, "memory")])
+def test_a_resource_without_samples_is_left_as_it_is(fields: dict[str, int], left: str) -> None:
+    made = judge(workload(container(cpu=900)), known=evidence(**fields))  # type: ignore[arg-type] # plain fields
+    one = the(made)
+    assert (one.recommended.requests.cpu_millicores == 900) is (left == "cpu")
+    assert (memory_of(one) == (1024, 1024)) is (left == "memory")
+    assert found(made, "no-evidence").is_ == f"no samples of {'CPU' if left == 'cpu' else 'memory'}"

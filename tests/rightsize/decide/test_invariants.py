@@ -1,0 +1,307 @@
+"""What holds for every world and every use."""
+
+from typing import Any, TypeVar
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.rightsize.builders import BEGIN, DAY
+from tests.rightsize.decide.builders import MI, NOW, days, evidence, judge
+
+from remuda.model.quantities import NANO, Quantity
+from remuda.rightsize.decide.case import requested
+from remuda.rightsize.decide.verdicts import verdict_of
+from remuda.rightsize.evidence import Day, Evidence, OomKill
+from remuda.rightsize.objects import RightsizePolicySpec, TierSpec
+from remuda.rightsize.review import ContainerReview, Review
+from remuda.rightsize.workloads import (
+    Advisor,
+    Ask,
+    Autoscaler,
+    Container,
+    Kill,
+    LimitRange,
+    Quota,
+    Size,
+    Unknown,
+    Workload,
+    WorkloadId,
+    World,
+)
+
+T = TypeVar("T")
+MEBIBYTES = st.integers(1, 9000)
+CORES = st.integers(1, 5000)
+TIMES = st.integers(BEGIN - DAY, NOW)
+
+
+def maybe(values: st.SearchStrategy[T]) -> st.SearchStrategy[T | None]:
+    return st.none() | values
+
+
+def asks(memory: st.SearchStrategy[int | None] | None = None) -> st.SearchStrategy[Ask]:
+    in_bytes = (memory or maybe(MEBIBYTES)).map(lambda each: None if each is None else each * MI)
+    return st.builds(Ask, maybe(CORES), in_bytes)
+
+
+SIZES = st.builds(Size, asks(), asks())
+IDS = st.builds(
+    WorkloadId,
+    st.sampled_from(["shop", "pay"]),
+    st.sampled_from(["Deployment", "CronJob"]),
+    st.sampled_from("abc"),
+)
+
+
+@st.composite
+def known(draw: st.DrawFn, *, whole: bool = False) -> Evidence:
+    """Any evidence whose bounds are in order; `whole` is not partial."""
+    memory, cpu = (tuple(sorted(draw(st.tuples(each, each, each)))) for each in (MEBIBYTES, CORES))
+    peak = draw(st.integers(0, 9000))
+    seen = draw(st.lists(st.tuples(MEBIBYTES, MEBIBYTES), max_size=9))
+    made = evidence(
+        (memory[1], memory[0], memory[2]),
+        (cpu[1], cpu[0], cpu[2]),
+        peak,
+        days=tuple(Day(BEGIN + n * DAY, max(pair) * MI, min(pair) * MI) for n, pair in enumerate(seen)),
+        kills=tuple(draw(st.lists(st.builds(OomKill, TIMES, MEBIBYTES.map(MI.__mul__)), max_size=2))),
+        is_partial=not whole and draw(st.booleans()),
+        cpu_samples=draw(st.sampled_from([0, 360, 11_520])),
+        memory_samples=draw(st.sampled_from([0, 360, 11_520])),
+        first=draw(TIMES),
+        confidence=draw(st.floats(0, 8)),
+    )
+    other = draw(st.sampled_from([made, made, msgspec.structs.replace(made, krr=None)]))
+    return msgspec.structs.replace(other, other=made.estimate)
+
+
+@st.composite
+def limit_ranges(draw: st.DrawFn) -> LimitRange:
+    least, most = draw(asks()), draw(asks())
+    ratio = draw(maybe(st.floats(1, 5)))
+    name = draw(st.sampled_from("xyz"))
+    return LimitRange(
+        draw(st.sampled_from(["shop", "pay"])),
+        name,
+        draw(st.sampled_from(["Container", "Pod"])),
+        least,
+        most,
+        ratio,
+    )
+
+
+@st.composite
+def workloads(draw: st.DrawFn) -> Workload:
+    names = draw(st.lists(st.sampled_from(["main", "side", "proxy"]), min_size=1, max_size=2, unique=True))
+    parts = tuple(Container(name, draw(SIZES)) for name in names)
+    labels = draw(st.sampled_from([{}, {"tier": "1-x"}, {"tier": "4"}, {"tier": "?"}]))
+    return Workload(draw(IDS), parts, labels, draw(st.integers(0, 4)), draw(st.integers(0, 2)))
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> World:
+    found = draw(st.lists(workloads(), min_size=1, max_size=4, unique_by=lambda each: each.id))
+    ids = st.sampled_from([each.id for each in found])
+    parts = st.sampled_from(["main", "side"])
+    quotas = st.dictionaries(
+        st.sampled_from(["requests.memory", "limits.cpu", "pods", "cpu"]), st.integers(0, 10**11), max_size=3
+    )
+    return World(
+        NOW * 1000,
+        "files",
+        tuple(found),
+        draw(st.sampled_from([{}, {"shop": {"tier": "2"}}])),
+        tuple(draw(st.lists(limit_ranges(), max_size=3))),
+        tuple(draw(st.lists(st.builds(Quota, st.just("shop"), st.sampled_from("qr"), quotas, quotas), max_size=2))),
+        tuple(
+            draw(st.lists(st.builds(Autoscaler, st.sampled_from("hi"), ids, st.sampled_from(["cpu", "memory"])), max_size=1))
+        ),
+        tuple(draw(st.lists(st.builds(Advisor, st.just("v"), ids, st.sampled_from(["Off", "Auto"])), max_size=2))),
+        kills=tuple(
+            draw(st.lists(st.builds(Kill, ids, parts, st.just("p"), TIMES, maybe(MEBIBYTES.map(MI.__mul__))), max_size=2))
+        ),
+        unknown=tuple(draw(st.lists(st.builds(Unknown, st.sampled_from("ab"), st.just("403")), max_size=2))),
+    )  # fmt: skip
+
+
+@st.composite
+def policies(draw: st.DrawFn) -> RightsizePolicySpec:
+    least, most = sorted(draw(st.tuples(MEBIBYTES, MEBIBYTES)))
+    bounds = TierSpec(
+        tier=1,
+        min_memory=Quantity(least * MI * NANO),
+        max_memory=draw(maybe(st.just(Quantity(most * MI * NANO)))),
+    )
+    return RightsizePolicySpec(tiers=draw(st.sampled_from([(), (bounds,)])))
+
+
+Case = tuple[World, dict[tuple[WorkloadId, str], Evidence], RightsizePolicySpec, str]
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    world = draw(worlds())
+    found = {
+        (each.id, part.name): draw(known())
+        for each in world.workloads
+        for part in each.containers
+        if draw(st.integers(0, 4))
+    }
+    return world, found, draw(policies()), draw(st.sampled_from(["vpa", "vpa", "krr", "mine"]))
+
+
+def judged(case: Case) -> Review:
+    world, found, policy, strategy = case
+    parts = {
+        name: getattr(world, name)
+        for name in ("namespaces", "limit_ranges", "quotas", "autoscalers", "advisors", "kills", "unknown")
+    }
+    return judge(*world.workloads, known=found, policy=policy, strategy=strategy, **parts)
+
+
+def containers(made: Review) -> list[tuple[WorkloadId, ContainerReview]]:
+    return [
+        (WorkloadId(each.namespace, each.kind, each.name), part)
+        for each in made.workloads
+        for part in each.containers
+    ]
+
+
+def most_allowed(case: Case, identity: WorkloadId, tier: int | None) -> float:
+    """The tightest maximum of memory by policy and LimitRanges."""
+    world, _, policy, _ = case
+    bounds = [
+        each.most.memory_bytes
+        for each in world.limit_ranges
+        if each.of == "Container"
+        and each.namespace == identity.namespace
+        and each.most.memory_bytes is not None
+    ]
+    bounds += [
+        each.max_memory.bytes for each in policy.tiers if each.tier == tier and each.max_memory is not None
+    ]
+    return min(bounds, default=float("inf"))
+
+
+def no_request_is_above_its_limit_where_anything_was_changed(part: ContainerReview) -> None:
+    now, then = part.now, part.recommended
+    for before, after in (
+        ((now.requests.cpu_millicores, now.limits.cpu_millicores), (then.requests.cpu_millicores, then.limits.cpu_millicores)),
+        ((now.requests.memory_bytes, now.limits.memory_bytes), (then.requests.memory_bytes, then.limits.memory_bytes)),
+    ):  # fmt: skip
+        asked, limit = after
+        assert before == after or limit is None or (asked or 0) <= limit
+
+
+def no_limit_that_is_set_is_below_the_use_unless_a_bound_says_so(part: ContainerReview, most: float) -> None:
+    now, limit = part.now.limits.memory_bytes, part.recommended.limits.memory_bytes
+    if part.evidence is None or limit is None or limit == now:
+        return
+    need = -(-part.evidence.memory_peak * 11 // 10)
+    assert limit >= min(need, most)
+    assert limit >= need or "clamped-below-use" in part.rules
+    assert limit >= min(need, now or need), "nothing that is used is taken away"
+
+
+def nothing_is_lowered_on_partial_evidence_nor_changed_without_any(part: ContainerReview) -> None:
+    now, then = part.now, part.recommended
+    if part.evidence is None:
+        assert (then, part.verdict) == (now, "leave")
+    elif part.evidence.is_partial:
+        assert part.verdict != "lower"
+        for resource in ("cpu", "memory"):
+            assert (requested(then, resource) or 0) >= (requested(now, resource) or 0)
+        for before, after in (
+            (now.limits.cpu_millicores, then.limits.cpu_millicores),
+            (now.limits.memory_bytes, then.limits.memory_bytes),
+        ):
+            assert after is None or (before is not None and after >= before)
+
+
+def what_is_left_or_kept_is_as_it_was_and_all_else_is_not(part: ContainerReview) -> None:
+    is_same = verdict_of(part.now, part.recommended, is_held=False) == "keep"
+    assert is_same is (part.verdict in {"leave", "keep"})
+
+
+@pytest.mark.slow
+@given(cases())
+def test_safety_of_every_container_of_every_world(case: Case) -> None:
+    made = judged(case)
+    tiers = {WorkloadId(each.namespace, each.kind, each.name): each.tier for each in made.workloads}
+    for identity, part in containers(made):
+        no_request_is_above_its_limit_where_anything_was_changed(part)
+        no_limit_that_is_set_is_below_the_use_unless_a_bound_says_so(
+            part, most_allowed(case, identity, tiers[identity])
+        )
+        nothing_is_lowered_on_partial_evidence_nor_changed_without_any(part)
+        what_is_left_or_kept_is_as_it_was_and_all_else_is_not(part)
+
+
+@pytest.mark.slow
+@given(cases(), st.randoms(use_true_random=False))
+def test_a_review_is_the_same_in_whatever_order_its_parts_come(case: Case, random: Any) -> None:
+    world, found, policy, strategy = case
+
+    def mixed(items: tuple[T, ...]) -> tuple[T, ...]:
+        return tuple(random.sample(items, len(items)))
+
+    shuffled = msgspec.structs.replace(
+        world,
+        **{
+            name: mixed(getattr(world, name))
+            for name in ("workloads", "limit_ranges", "quotas", "autoscalers", "advisors", "kills", "unknown")
+        },
+    )
+    evidences = {
+        key: msgspec.structs.replace(one, days=mixed(one.days), kills=mixed(one.kills))
+        for key, one in mixed(tuple(found.items()))
+    }
+    again = judged((shuffled, evidences, policy, strategy))
+
+    def plain(review: Review) -> bytes:
+        """Without the evidence itself, which is shown as it was given."""
+        bare = [
+            msgspec.structs.replace(
+                each,
+                containers=tuple(msgspec.structs.replace(part, evidence=None) for part in each.containers),
+            )
+            for each in review.workloads
+        ]
+        return msgspec.json.encode(msgspec.structs.replace(review, workloads=tuple(bare)))
+
+    assert plain(again) == plain(judged(case))
+
+
+@pytest.mark.slow
+@given(
+    st.tuples(MEBIBYTES, MEBIBYTES, MEBIBYTES).map(sorted),
+    st.integers(0, 9000),
+    st.tuples(*[st.integers(0, 3000)] * 4),
+    st.sampled_from(["0", "3", "?"]),
+    maybe(st.floats(1, 4)),
+    maybe(MEBIBYTES),
+)
+def test_who_uses_more_is_never_given_less(
+    memory: list[int], peak: int, more: tuple[int, ...], tier: str, ratio: float | None, least: int | None
+) -> None:
+    bare = Workload(WorkloadId("shop", "Deployment", "web"), (Container("main"),), {"tier": tier})
+    bounds = LimitRange(
+        "shop", "x", "Container", Ask(None, None if least is None else least * MI), memory_ratio=ratio
+    )
+    lower, target, upper = memory
+
+    def given_for(low: int, middle: int, high: int, seen: int) -> tuple[int, int, int]:
+        one = evidence((middle, low, high), (middle, low, high), seen, days=days([300] * 8))
+        [(_, part)] = containers(judge(bare, known=one, limit_ranges=(bounds,)))
+        then = part.recommended
+        return (
+            then.requests.cpu_millicores or 0,
+            then.requests.memory_bytes or 0,
+            then.limits.memory_bytes or 0,
+        )
+
+    little = given_for(lower, target, upper, peak)
+    raised = sorted([lower + more[0], target + more[1], upper + more[2]])
+    much = given_for(raised[0], raised[1], raised[2], peak + more[3])
+    assert all(after >= before for before, after in zip(little, much, strict=True))
