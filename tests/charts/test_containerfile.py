@@ -151,7 +151,7 @@ def build(directory: Path) -> Stage:
 #: Imports all there is; only what the extras are for may miss NumPy, which is not in the image.
 EVERY_MODULE = """
 import importlib, pkgutil, remuda
-extras = ("remuda.fleet", "remuda.rightsize", "remuda.sim.fleet_")
+extras = ("remuda.fleet", "remuda.prometheus.series", "remuda.rightsize", "remuda.sim.fleet_")
 for module in pkgutil.walk_packages(remuda.__path__, "remuda."):
     if not module.name.endswith("__main__"):
         try:
