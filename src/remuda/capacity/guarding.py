@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remuda.capacity.gating import context_option, policy_option, reading
-from remuda.capacity.reading import look, needed_policies, reach
+from remuda.capacity.reading import look, needed_policies
 from remuda.control.command import Command, Session, confirm, pass_session
+from remuda.control.reach import reach
 from remuda.errors import BadInput, NotFound
 from remuda.output.show import Report, Table, one_line
 

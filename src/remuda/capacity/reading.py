@@ -1,11 +1,8 @@
 """What every capacity command begins with: the world, from a cluster or from files, and the policies."""
 
 import asyncio
-import os
-import random
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 import click
 from msgspec.structs import replace
@@ -13,11 +10,9 @@ from msgspec.structs import replace
 from remuda.capacity.objects import CapacityPolicySpec
 from remuda.capacity.world import SUMMARIES, World, summary_of
 from remuda.control.command import Session
+from remuda.control.reach import reach
 from remuda.errors import BadInput
 from remuda.model.times import Instant
-
-if TYPE_CHECKING:
-    from remuda.kube.client import Client
 
 _TIMEOUT_S = 30.0
 C = TypeVar("C", bound=Callable[..., None])
@@ -113,19 +108,6 @@ async def _collect(context: str | None, nodes: frozenset[str], now: Instant) -> 
 
     async with reach(context) as client:
         return await collect(client, now, asks=nodes.__contains__)
-
-
-@asynccontextmanager
-async def reach(context: str | None) -> "AsyncIterator[Client]":
-    """The cluster of a context, or the one that is meant without any."""
-    from remuda.kube.client import Client  # noqa: PLC0415 - not for files
-    from remuda.kube.config import find_access  # noqa: PLC0415
-    from remuda.loop.clock import SystemClock  # noqa: PLC0415
-
-    clock = SystemClock()
-    access = find_access(os.environ, clock, context=context)
-    async with Client(access, clock, random.Random(), timeout=_TIMEOUT_S) as client:
-        yield client
 
 
 def policies(session: Session, files: tuple[str, ...]) -> dict[str, CapacityPolicySpec]:
