@@ -68,7 +68,7 @@ def make() -> Any:
     """Daily waves with noise and some growth, a replica of each container; times are shared by both resources."""
     import numpy as np
 
-    from remuda.rightsize.columns import Column, Columns
+    from remuda.rightsize.estimate.columns import Column, Columns
 
     points = DAYS * 1440
     random = np.random.default_rng(8)
@@ -102,11 +102,11 @@ def memory_mb(field: str) -> float:
 
 
 def measure() -> None:
-    from remuda.rightsize.columns import columns_of
-    from remuda.rightsize.engine import estimate_columns
-    from remuda.rightsize.estimator import estimate_pod
-    from remuda.rightsize.summaries import summarize
-    from remuda.rightsize.usage import Replica, Sample
+    from remuda.rightsize.estimate.columns import columns_of
+    from remuda.rightsize.estimate.engine import estimate_columns
+    from remuda.rightsize.estimate.estimator import estimate_pod
+    from remuda.rightsize.estimate.summaries import summarize
+    from remuda.rightsize.estimate.usage import Replica, Sample
 
     estimate_columns(columns_of([{"warm": [Replica([Sample(1, 1.0)], [Sample(1, 1.0)])]}]))
     columns = make()

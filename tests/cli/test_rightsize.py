@@ -12,7 +12,7 @@ import pytest
 import yaml
 from tests.cli.conftest import Run
 from tests.processes import Ran
-from tests.rightsize.builders import vectors
+from tests.rightsize.estimate.builders import vectors
 
 EXAMPLE = str(Path(__file__).parents[2] / "examples" / "rightsize-samples.json")
 NO_NUMPY = "import sys; sys.modules['numpy'] = None; from remuda.cli import main; main(sys.argv[1:])"

@@ -10,10 +10,10 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.cli.conftest import Run
-from tests.rightsize.reviews import AT, sample_review
+from tests.rightsize.report.reviews import AT, sample_review
 
-from remuda.rightsize.document import text
-from remuda.rightsize.keeping import keep
+from remuda.rightsize.report.document import text
+from remuda.rightsize.report.keeping import keep
 from remuda.rightsize.review import Review
 
 

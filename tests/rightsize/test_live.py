@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 from tests.processes import Ran
-from tests.rightsize.cadvisor import Scraped, lines
-from tests.rightsize.clusters import container, template, workload
+from tests.rightsize.cluster.clusters import container, template, workload
+from tests.rightsize.history.cadvisor import Scraped, lines
 from tests.servers.cluster import Cluster
 from tests.servers.fixtures import Programs, new_namespace
 from tests.servers.prometheus import NAMES, PrometheusServer
 
 from remuda.cli.tree import main
-from remuda.rightsize.promql import CPU, MEMORY
+from remuda.rightsize.history.promql import CPU, MEMORY
 
 pytestmark = pytest.mark.slow
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from remuda.errors import BadInput
+from remuda.rightsize.estimate.usage import Replica, Sample
 from remuda.rightsize.many import read_usage
-from remuda.rightsize.usage import Replica, Sample
 from remuda.rightsize.workloads import WorkloadId
 
 CONTAINERS = {"app": {"instances": [{"cpu": [{"t": 1, "cores": 0.5}]}]}}

@@ -14,8 +14,8 @@ from remuda.rightsize.patching import patch
 from remuda.rightsize.reviewing import review
 
 if TYPE_CHECKING:  # not for --help
-    from remuda.rightsize.estimator import Estimate
-    from remuda.rightsize.strategies import Answer
+    from remuda.rightsize.estimate.estimator import Estimate
+    from remuda.rightsize.estimate.strategies import Answer
 
 _MIB = 1024 * 1024
 
@@ -85,7 +85,7 @@ def need_numpy(engine: str) -> None:
 
 def _text(file: str) -> tuple[bytes, str]:
     """What a file says, and what to call it."""
-    from remuda.rightsize.samples import MOST_BYTES
+    from remuda.rightsize.estimate.samples import MOST_BYTES
 
     if file == "-":
         return sys.stdin.buffer.read(MOST_BYTES + 1), "standard input"
@@ -97,16 +97,16 @@ def _text(file: str) -> tuple[bytes, str]:
 
 
 def _answer(samples: str, strategy: str, engine: str) -> "Answer":
-    from remuda.rightsize.plugins import find_strategy
-    from remuda.rightsize.samples import read_samples
-    from remuda.rightsize.strategies import Answer, lacking_samples
+    from remuda.rightsize.estimate.plugins import find_strategy
+    from remuda.rightsize.estimate.samples import read_samples
+    from remuda.rightsize.estimate.strategies import Answer, lacking_samples
 
     chosen = find_strategy(strategy)
     pod = read_samples(*_text(samples))
     if engine == "python":
         return chosen.answer(pod)
-    from remuda.rightsize.columns import columns_of
-    from remuda.rightsize.engine import estimate_columns
+    from remuda.rightsize.estimate.columns import columns_of
+    from remuda.rightsize.estimate.engine import estimate_columns
 
     estimates = dict(zip(pod, estimate_columns(columns_of([pod]), engine), strict=True))
     return Answer(estimates, lacking_samples(pod))

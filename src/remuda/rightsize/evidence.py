@@ -2,8 +2,8 @@
 
 from msgspec import Struct
 
-from remuda.rightsize.estimator import Estimate
-from remuda.rightsize.histogram import Second
+from remuda.rightsize.estimate.estimator import Estimate
+from remuda.rightsize.estimate.histogram import Second
 
 
 class Day(Struct, frozen=True, gc=False):

@@ -3,14 +3,14 @@ Samples of many workloads from JSON.
 
     {"workloads": [{"namespace": "shop", "kind": "Deployment", "name": "web", "containers": {…}}]}
 
-`containers` is as `remuda.rightsize.samples` reads it. Everything that is wrong is told at once, each with its path.
+`containers` is as `remuda.rightsize.estimate.samples` reads it. Everything that is wrong is told at once, each with its path.
 """
 
 from typing import Any, Final
 
 from remuda.objects.problems import child_path, did_you_mean
-from remuda.rightsize.samples import MISSING, Reader, told
-from remuda.rightsize.usage import Pod
+from remuda.rightsize.estimate.samples import MISSING, Reader, told
+from remuda.rightsize.estimate.usage import Pod
 from remuda.rightsize.workloads import WorkloadId
 
 KINDS: Final = ("Deployment", "StatefulSet", "DaemonSet", "CronJob", "ReplicaSet", "Job")

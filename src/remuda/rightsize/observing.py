@@ -11,14 +11,14 @@ import msgspec
 from remuda.control.reach import reach
 from remuda.errors import BadInput
 from remuda.model.times import SECOND, Instant
-from remuda.rightsize.columns import columns_of
+from remuda.rightsize.estimate.columns import columns_of
+from remuda.rightsize.estimate.histogram import Second
+from remuda.rightsize.estimate.strategies import Strategy
+from remuda.rightsize.estimate.summaries import summarize
+from remuda.rightsize.estimate.usage import Pod
 from remuda.rightsize.evidence import Evidence
-from remuda.rightsize.histogram import Second
 from remuda.rightsize.many import read_usage
 from remuda.rightsize.meant import all_meant
-from remuda.rightsize.strategies import Strategy
-from remuda.rightsize.summaries import summarize
-from remuda.rightsize.usage import Pod
 from remuda.rightsize.wanted import Wanted
 from remuda.rightsize.workloads import Unknown, WorkloadId, World
 
@@ -63,14 +63,14 @@ async def _observe(wanted: Wanted, now: Instant, tell: Tell, strategy: Strategy 
 
 async def _world(wanted: Wanted, now: Instant, tell: Tell) -> tuple[World, tuple[str, ...]]:
     if wanted.files:
-        from remuda.rightsize.files import read_files  # noqa: PLC0415 - not for a cluster
+        from remuda.rightsize.cluster.files import read_files  # noqa: PLC0415 - not for a cluster
 
         tell("files")
         read = read_files(wanted.files, now)
         if read.problems:
             raise BadInput("\n".join(map(str, read.problems)))
         return read.world, read.notes
-    from remuda.rightsize.collect import collect  # noqa: PLC0415 - not for files
+    from remuda.rightsize.cluster.collect import collect  # noqa: PLC0415 - not for files
 
     tell("the cluster")
     async with reach(wanted.context) as client:
@@ -120,7 +120,7 @@ async def _ask(
 ) -> None:
     """Use as Prometheus knows it, batch by batch, so that samples are held only until they are summed up."""
     from remuda.prometheus.client import connect  # noqa: PLC0415 - not for files
-    from remuda.rightsize.history import read_history  # noqa: PLC0415
+    from remuda.rightsize.history.reading import read_history  # noqa: PLC0415
 
     async with connect(wanted.prometheus) as prometheus:
         seen.usage = f"prometheus {prometheus.url}"

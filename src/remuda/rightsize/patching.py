@@ -60,7 +60,7 @@ def patch(session: Session, /, words: tuple[str, ...], what: str, out: Path | No
 
 def last_review(session: Session) -> "Review":
     """The last review that was kept, of whichever source; which one is told where there are several."""
-    from remuda.rightsize.keeping import newest_of_each
+    from remuda.rightsize.report.keeping import newest_of_each
 
     kept = newest_of_each(session.data_dir)
     if not kept:
@@ -78,7 +78,7 @@ def _is_review(word: str) -> bool:
 
 
 def _read(file: str) -> "Review":
-    from remuda.rightsize.document import MOST_BYTES, read_review
+    from remuda.rightsize.report.document import MOST_BYTES, read_review
 
     if file == "-":
         return read_review(sys.stdin.buffer.read(MOST_BYTES + 1), "standard input")

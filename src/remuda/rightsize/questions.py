@@ -11,10 +11,10 @@ from remuda.model.times import write_instant
 from remuda.output.moments import age, clock_time
 from remuda.output.show import Report, Table
 from remuda.output.steps import step_lines
-from remuda.rightsize import keeping
-from remuda.rightsize.answers import Answer, shown_steps, sizes_and_steps, why
-from remuda.rightsize.document import MOST_BYTES, read_review
-from remuda.rightsize.figures import names
+from remuda.rightsize.report import keeping
+from remuda.rightsize.report.answers import Answer, shown_steps, sizes_and_steps, why
+from remuda.rightsize.report.document import MOST_BYTES, read_review
+from remuda.rightsize.report.figures import names
 from remuda.rightsize.review import Review
 
 

@@ -15,7 +15,7 @@ from remuda.rightsize.objects import RIGHTSIZE_POLICY, RightsizePolicySpec
 from remuda.rightsize.wanted import Wanted
 
 if TYPE_CHECKING:  # not for --help
-    from remuda.rightsize.compare import Changes
+    from remuda.rightsize.report.compare import Changes
     from remuda.rightsize.review import Review
 
 
@@ -99,8 +99,8 @@ def review(
     remuda rightsize review 'shop/*' --prometheus http://localhost:9090 --html report.html --since-last
     remuda rightsize review --from cluster.json --usage usage.json --policy policy.yaml -o markdown
     """
-    from remuda.rightsize import document
-    from remuda.rightsize.show import report
+    from remuda.rightsize.report import document
+    from remuda.rightsize.report.show import report
 
     if schema:
         session.show(document.schema_report())
@@ -151,8 +151,8 @@ def _review(
     session: Session, wanted: Wanted, policy: RightsizePolicySpec, strategy: str, now: Instant
 ) -> "Review":
     from remuda.rightsize.decide.review import review as decide
+    from remuda.rightsize.estimate.plugins import find_strategy
     from remuda.rightsize.observing import observe
-    from remuda.rightsize.plugins import find_strategy
 
     plugged = find_strategy(strategy)
     with session.progress() as tell:
@@ -167,8 +167,8 @@ def _review(
 
 def _kept(session: Session, made: "Review", scope: str, *, since_last: bool, keep: bool) -> "Changes | None":
     """Keep a review, and say what changed since the one before; what goes wrong here costs nobody the review."""
-    from remuda.rightsize import keeping
-    from remuda.rightsize.compare import changes
+    from remuda.rightsize.report import keeping
+    from remuda.rightsize.report.compare import changes
 
     before = None
     if since_last:
@@ -184,7 +184,7 @@ def _kept(session: Session, made: "Review", scope: str, *, since_last: bool, kee
 
 
 def _write(session: Session, file: Path, made: "Review", changes: "Changes | None") -> None:
-    from remuda.rightsize.page import html
+    from remuda.rightsize.report.page import html
 
     try:
         file.write_text(html(made, changes), encoding="utf-8")

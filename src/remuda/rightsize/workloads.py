@@ -5,8 +5,8 @@ from typing import Literal, NamedTuple, TypeAlias
 from msgspec import Struct
 
 from remuda.model.times import Instant
-from remuda.rightsize.estimator import Estimate
-from remuda.rightsize.histogram import Second
+from remuda.rightsize.estimate.estimator import Estimate
+from remuda.rightsize.estimate.histogram import Second
 
 
 class WorkloadId(NamedTuple):

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
-from tests.rightsize.builders import BEGIN, DAY
+from tests.rightsize.estimate.builders import BEGIN, DAY
 
 from remuda.rightsize.decide import review
-from remuda.rightsize.estimator import Amounts, Estimate
+from remuda.rightsize.estimate.estimator import Amounts, Estimate
 from remuda.rightsize.evidence import Day, Evidence
 from remuda.rightsize.objects import RightsizePolicySpec
 from remuda.rightsize.review import ContainerReview, Finding, Review, WorkloadReview

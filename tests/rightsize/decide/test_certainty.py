@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from tests.rightsize.builders import BEGIN, DAY, HOUR
 from tests.rightsize.decide.builders import (
     NOW,
     advice,
@@ -17,6 +16,7 @@ from tests.rightsize.decide.builders import (
     told,
     workload,
 )
+from tests.rightsize.estimate.builders import BEGIN, DAY, HOUR
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from typing import Any, Literal
 
 import msgspec
 import pytest
-from tests.rightsize.builders import BEGIN, DAY
 from tests.rightsize.decide.builders import MI, container, days, evidence, found, judge, the, told, workload
+from tests.rightsize.estimate.builders import BEGIN, DAY
 
 from remuda.rightsize.decide.evenness import is_volatile
 from remuda.rightsize.objects import RightsizePolicySpec, WorkloadSpec

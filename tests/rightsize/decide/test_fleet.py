@@ -8,8 +8,8 @@ looked at one by one where the rule alone made them, without a floor, a kill or 
 from functools import cache
 
 import pytest
-from tests.rightsize.builders import DAY
-from tests.rightsize.synthetic import NOW, Known, fleet
+from tests.rightsize.estimate.builders import DAY
+from tests.rightsize.estimate.synthetic import NOW, Known, fleet
 
 from remuda.output.steps import Step
 from remuda.rightsize.decide import review

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.rightsize.builders import BEGIN, DAY
 from tests.rightsize.decide.builders import MI, NOW, days, evidence, judge
+from tests.rightsize.estimate.builders import BEGIN, DAY
 
 from remuda.model.quantities import NANO, Quantity
 from remuda.rightsize.decide.case import requested

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from tests.rightsize.builders import BEGIN, DAY
 from tests.rightsize.decide.builders import (
     MI,
     NOW,
@@ -19,6 +18,7 @@ from tests.rightsize.decide.builders import (
     told,
     workload,
 )
+from tests.rightsize.estimate.builders import BEGIN, DAY
 
 from remuda.rightsize.evidence import Evidence, OomKill
 from remuda.rightsize.workloads import Kill

@@ -2,7 +2,6 @@
 
 import msgspec
 import pytest
-from tests.rightsize.builders import BEGIN, DAY
 from tests.rightsize.decide.builders import (
     MI,
     WEB,
@@ -17,6 +16,7 @@ from tests.rightsize.decide.builders import (
     told,
     workload,
 )
+from tests.rightsize.estimate.builders import BEGIN, DAY
 
 from remuda.model.times import Duration
 from remuda.rightsize.decide.leaks import rise_of, since_drop

@@ -2,7 +2,6 @@
 
 import msgspec
 import pytest
-from tests.rightsize.builders import BEGIN
 from tests.rightsize.decide.builders import (
     NOW,
     WEB,
@@ -17,6 +16,7 @@ from tests.rightsize.decide.builders import (
     told,
     workload,
 )
+from tests.rightsize.estimate.builders import BEGIN
 
 from remuda.rightsize.evidence import Evidence
 from remuda.rightsize.workloads import Ask, Container, Kill, Size, Unknown, WorkloadId

@@ -14,7 +14,7 @@ from tests.rightsize.decide.builders import (
     workload,
 )
 
-from remuda.rightsize.estimator import Amounts, Estimate
+from remuda.rightsize.estimate.estimator import Amounts, Estimate
 from remuda.rightsize.evidence import OomKill
 from remuda.rightsize.workloads import Ask, LimitRange
 

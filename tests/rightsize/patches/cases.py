@@ -3,7 +3,7 @@
 from typing import Any
 
 from hypothesis import strategies as st
-from tests.rightsize.reviews import AT, SOURCE, USAGE, size
+from tests.rightsize.report.reviews import AT, SOURCE, USAGE, size
 
 from remuda.rightsize.review import ContainerReview, Finding, Review, WorkloadReview
 from remuda.rightsize.workloads import Size

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.rightsize.patches.cases import container, workload
-from tests.rightsize.reviews import size
+from tests.rightsize.report.reviews import size
 
 from remuda.model.amounts import amounts
 from remuda.rightsize.patches.templates import KINDS

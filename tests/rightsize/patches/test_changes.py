@@ -2,7 +2,7 @@
 
 import pytest
 from tests.rightsize.patches.cases import SMALL, container, finding, review, workload
-from tests.rightsize.reviews import sample_review, size
+from tests.rightsize.report.reviews import sample_review, size
 
 from remuda.errors import BadInput
 from remuda.rightsize.patches import FORMS, make

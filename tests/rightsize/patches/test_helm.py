@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given
 from tests.charts.rendering import Helm
 from tests.rightsize.patches.cases import container, hostile_workloads, review, workload
-from tests.rightsize.reviews import size
+from tests.rightsize.report.reviews import size
 from tests.servers.fixtures import Programs
 
 from remuda.rightsize.patches import make

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from tests.rightsize.patches.cases import container, hostile_workloads, review, workload
-from tests.rightsize.reviews import size
+from tests.rightsize.report.reviews import size
 
 from remuda.rightsize.patches import make
 from remuda.rightsize.review import ContainerReview, WorkloadReview

@@ -6,7 +6,7 @@ import pytest
 import yaml
 from hypothesis import given
 from tests.rightsize.patches.cases import container, hostile_workloads, review, workload
-from tests.rightsize.reviews import size
+from tests.rightsize.report.reviews import size
 
 from remuda.rightsize.patches import make
 from remuda.rightsize.patches.templates import KINDS

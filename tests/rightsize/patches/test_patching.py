@@ -11,14 +11,14 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 from tests.rightsize.patches.cases import container, review, workload
-from tests.rightsize.reviews import sample_review
+from tests.rightsize.report.reviews import sample_review
 
 from remuda.cli.tree import load, views
 from remuda.control.command import Session
 from remuda.errors import BadInput, NotFound, RemudaError
-from remuda.rightsize import document, keeping
 from remuda.rightsize.patches import FORMS, PatchFile, make
 from remuda.rightsize.patching import _FORMS, patch, write_files
+from remuda.rightsize.report import document, keeping
 from remuda.rightsize.review import Finding, Review
 
 Run = Callable[..., Result]

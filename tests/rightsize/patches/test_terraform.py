@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.rightsize.patches.cases import HOSTILE, container, hostile_workloads, review, workload
-from tests.rightsize.reviews import sample_review, size
+from tests.rightsize.report.reviews import sample_review, size
 
 from remuda.rightsize.patches import hcl, make
 from remuda.rightsize.patches.texts import quantity

@@ -97,7 +97,7 @@ def test_findings_about_a_workload_stand_beside_its_patch(form: str) -> None:
 
 @pytest.mark.slow
 def test_the_same_review_gives_the_same_text_in_every_process() -> None:
-    told = "from tests.rightsize.reviews import sample_review as s; from remuda.rightsize.patches import FORMS, make"
+    told = "from tests.rightsize.report.reviews import sample_review as s; from remuda.rightsize.patches import FORMS, make"
     code = f"{told}; print([make(s(), form) for form in FORMS])"
     outs = {
         subprocess.run(

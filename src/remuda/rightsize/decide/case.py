@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from remuda.rightsize.estimate.histogram import Second
 from remuda.rightsize.evidence import Evidence, OomKill
-from remuda.rightsize.histogram import Second
 from remuda.rightsize.objects import RightsizePolicySpec
 from remuda.rightsize.review import Evenness
 from remuda.rightsize.workloads import Autoscaler, Container, LimitRange, Size, Workload

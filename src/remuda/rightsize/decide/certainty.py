@@ -5,8 +5,8 @@ from remuda.output.moments import age
 from remuda.rightsize.decide import words
 from remuda.rightsize.decide.case import Case
 from remuda.rightsize.decide.findings import Telling
-from remuda.rightsize.estimator import Amounts, Estimate
-from remuda.rightsize.histogram import DAY_S
+from remuda.rightsize.estimate.estimator import Amounts, Estimate
+from remuda.rightsize.estimate.histogram import DAY_S
 
 
 def is_provisional(case: Case) -> bool:

@@ -6,7 +6,7 @@ from remuda.rightsize.decide.clamps import Clamp, clamped, clamps_of, tightest
 from remuda.rightsize.decide.findings import Telling
 from remuda.rightsize.decide.sized import Sized, is_near
 from remuda.rightsize.decide.traces import tell_estimate
-from remuda.rightsize.estimator import FLOOR_MILLICORES, Estimate
+from remuda.rightsize.estimate.estimator import FLOOR_MILLICORES, Estimate
 
 
 def size_cpu(case: Case, estimate: Estimate, told: Telling) -> Sized:

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from remuda.rightsize.estimate.histogram import DAY_S, Second
 from remuda.rightsize.evidence import Day, Evidence
-from remuda.rightsize.histogram import DAY_S, Second
 
 #: so much of a day may be missing at its edges
 _SLACK_S = 3_600

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from remuda.rightsize.decide.case import Case, requested
 from remuda.rightsize.decide.days import peak_of_day
 from remuda.rightsize.decide.rounding import scaled
-from remuda.rightsize.estimator import OOM_BYTES
+from remuda.rightsize.estimate.estimator import OOM_BYTES
+from remuda.rightsize.estimate.histogram import Second
 from remuda.rightsize.evidence import Evidence, OomKill
-from remuda.rightsize.histogram import Second
 from remuda.rightsize.workloads import Container, Kill
 
 #: × 1.2

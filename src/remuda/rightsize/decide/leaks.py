@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from remuda.rightsize.decide.days import whole_days
+from remuda.rightsize.estimate.histogram import DAY_S, Second
 from remuda.rightsize.evidence import Day, Evidence
-from remuda.rightsize.histogram import DAY_S, Second
 
 LEAST_DAYS = 5
 #: by chance alone all pairs of five days rise once in 120 times, and 19 of the 21 pairs of seven once in 190 times

@@ -22,7 +22,7 @@ from remuda.rightsize.decide.leaking import Leak, leak_of, tell_leak
 from remuda.rightsize.decide.rounding import MULTIPLIERS, round_up, scaled, step_of
 from remuda.rightsize.decide.sized import Sized, is_near, not_lowered
 from remuda.rightsize.decide.traces import tell_estimate
-from remuda.rightsize.estimator import FLOOR_BYTES, Estimate
+from remuda.rightsize.estimate.estimator import FLOOR_BYTES, Estimate
 from remuda.rightsize.review import Evenness
 
 #: × 1.1

@@ -29,7 +29,7 @@ from remuda.rightsize.decide.tiers import Tiered, bounds_of, tier_of
 from remuda.rightsize.decide.traces import estimate_of, tell_samples
 from remuda.rightsize.decide.verdicts import size_of, verdict_of
 from remuda.rightsize.decide.waste import total_of, waste_of
-from remuda.rightsize.estimator import Estimate
+from remuda.rightsize.estimate.estimator import Estimate
 from remuda.rightsize.evidence import Evidence
 from remuda.rightsize.objects import RightsizePolicySpec
 from remuda.rightsize.review import ContainerReview, Evenness, Finding, Review, Risk, WorkloadReview

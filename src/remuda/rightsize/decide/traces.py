@@ -5,7 +5,7 @@ from collections.abc import Callable
 from remuda.rightsize.decide import words
 from remuda.rightsize.decide.case import Case, Resource
 from remuda.rightsize.decide.findings import Telling
-from remuda.rightsize.estimator import Amounts, Estimate
+from remuda.rightsize.estimate.estimator import Amounts, Estimate
 from remuda.rightsize.evidence import Evidence, Percentile, Trace
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from remuda.model.quantities import NANO, Quantity
 from remuda.model.times import SECOND, write_instant
-from remuda.rightsize.histogram import Second
+from remuda.rightsize.estimate.histogram import Second
 
 MIB = 1024 * 1024
 NOT_SET = "not set"

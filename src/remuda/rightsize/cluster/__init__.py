@@ -1,0 +1,1 @@
+"""Workloads and what bounds them, read from a cluster or from files."""

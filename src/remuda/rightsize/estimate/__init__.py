@@ -1,0 +1,1 @@
+"""What containers need, from samples of what they used: exact estimates, and the evidence they come with."""

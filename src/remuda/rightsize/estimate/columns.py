@@ -1,0 +1,77 @@
+"""What many containers used, as arrays."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from remuda.rightsize.estimate.usage import Pod, Replica, Sample
+
+Ints: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Samples of all replicas, one replica after the other; `starts` has one more entry than there are replicas."""
+
+    times: Ints
+    values: Floats
+    starts: Ints
+
+    def of(self, replica: int) -> list[Sample]:
+        """The samples of one replica."""
+        rows = slice(self.starts[replica], self.starts[replica + 1])
+        return list(map(Sample, self.times[rows].tolist(), self.values[rows].tolist()))
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """
+    What many containers used.
+
+    Replicas of container n are those from `replicas[n]` to before `replicas[n + 1]`; `siblings[n]` containers share its
+    pod, itself one of them. Values are not negative, and kills of a replica are in the order of time.
+    """
+
+    cpu: Column
+    memory: Column
+    oom: Column
+    replicas: Ints
+    siblings: Ints
+
+    def __len__(self) -> int:
+        return len(self.siblings)
+
+    def replicas_of(self, container: int) -> list[Replica]:
+        """The replicas of one container, as the reference wants them."""
+        first, end = self.replicas[container : container + 2].tolist()
+        return [Replica(self.cpu.of(n), self.memory.of(n), self.oom.of(n)) for n in range(first, end)]
+
+
+def columns_of(pods: Sequence[Pod]) -> Columns:
+    """Pods as columns: their containers one after the other."""
+    containers = [replicas for pod in pods for replicas in pod.values()]
+    replicas = [replica for each in containers for replica in each]
+    return Columns(
+        _column(replicas, lambda replica: replica.cpu),
+        _column(replicas, lambda replica: replica.memory),
+        _column(replicas, lambda replica: sorted(replica.oom, key=lambda kill: kill.at)),
+        _starts([len(each) for each in containers]),
+        np.array([len(pod) for pod in pods for _ in pod], np.int64),
+    )
+
+
+def _column(replicas: Sequence[Replica], of: Callable[[Replica], Sequence[Sample]]) -> Column:
+    series = [of(replica) for replica in replicas]
+    return Column(
+        np.array([sample.at for samples in series for sample in samples], np.int64),
+        np.array([sample.value for samples in series for sample in samples], np.float64),
+        _starts([len(samples) for samples in series]),
+    )
+
+
+def _starts(lengths: Sequence[int]) -> Ints:
+    return np.concatenate(([0], np.cumsum(np.array(lengths, np.int64)))).astype(np.int64)

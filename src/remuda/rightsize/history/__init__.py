@@ -1,0 +1,1 @@
+"""What workloads used, read from Prometheus."""

@@ -1,0 +1,216 @@
+"""
+A review as text: the document `remuda.dev/rightsize-review/v1`, written for programs and read back.
+
+It is the `Review` with `at` by RFC 3339; instants of samples are seconds since 1970, as samples have them. With changes
+since the last review there is one key more, `changes`.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import msgspec
+from msgspec import Struct, structs
+
+from remuda.errors import BadInput
+from remuda.model.times import Instant, read_instant, write_instant
+from remuda.objects.convert import type_info
+from remuda.objects.problems import quoted
+from remuda.objects.schema import schema_of_type
+from remuda.output.show import Report
+from remuda.rightsize.evidence import Evidence
+from remuda.rightsize.report.compare import Changes
+from remuda.rightsize.review import SCHEMA, ContainerReview, Review, WorkloadReview
+from remuda.rightsize.workloads import Size
+
+#: a review of 20,000 containers has about 150 MB
+MOST_BYTES = 512 * 1024 * 1024
+#: what is told of a broken one
+_MOST_PROBLEMS = 10
+#: 9999-12-31, the last day that dates know
+_LAST_SECOND = 253_402_214_400
+_INSTANT = {"type": "string", "format": "date-time", "description": "When, by RFC 3339."}
+#: numbers one below the other, as the formatter writes a list of them
+_NUMBERS = re.compile(r"\[\n\s+((?:-?[0-9]+|null)(?:,\n\s+(?:-?[0-9]+|null))*)\n\s+\]")
+_BREAK = re.compile(r",\n\s+")
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of the document."""
+    made = schema_of_type(type_info(Review))
+    of_changes = schema_of_type(type_info(Changes))
+    made["properties"]["at"] = _INSTANT
+    of_changes["properties"] |= {"before": _INSTANT, "after": _INSTANT}
+    made["properties"]["schema"] = {"type": "string", "enum": [SCHEMA]}
+    made["properties"]["changes"] = of_changes
+    made["required"].append("schema")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": SCHEMA,
+        "title": SCHEMA,
+        **made,
+    }
+
+
+def schema_text() -> str:
+    """The same as text."""
+    return msgspec.json.format(msgspec.json.encode(schema()), indent=2).decode()
+
+
+def schema_report() -> Report:
+    """The same to be printed."""
+    return Report(schema(), lines=(schema_text(),))
+
+
+def data(review: Review, changes: Changes | None = None) -> dict[str, Any]:
+    """The document as plain data."""
+    made: dict[str, Any] = msgspec.to_builtins(review)
+    made["at"] = write_instant(review.at)
+    if changes is not None:
+        told = msgspec.to_builtins(changes)
+        made["changes"] = told | {
+            "before": write_instant(changes.before),
+            "after": write_instant(changes.after),
+        }
+    return {"schema": made.pop("schema")} | made
+
+
+def text(review: Review, changes: Changes | None = None) -> Iterator[str]:
+    """The document as JSON, piece by piece, series of numbers in a line."""
+    head = data(structs.replace(review, workloads=()), changes)
+    del head["workloads"]
+    yield "{\n"
+    for key, value in head.items():
+        yield f'  "{key}": {_formatted(value)},\n'
+    between = '  "workloads": ['
+    for workload in review.workloads:
+        yield f"{between}\n    {_formatted(workload, '    ')}"
+        between = ","
+    yield "\n  ]\n}\n" if review.workloads else f"{between}]\n}}\n"
+
+
+def _formatted(value: Any, indent: str = "  ") -> str:
+    written = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    narrow = _NUMBERS.sub(lambda found: f"[{_BREAK.sub(', ', found[1])}]", written)
+    return narrow.replace("\n", "\n" + indent)
+
+
+def without_series(review: Review) -> Review:
+    """The review without the plots' points, which are most of it: what is kept."""
+    workloads = tuple(
+        structs.replace(workload, containers=tuple(map(_without_series, workload.containers)))
+        for workload in review.workloads
+    )
+    return structs.replace(review, workloads=workloads)
+
+
+def _without_series(item: ContainerReview) -> ContainerReview:
+    if item.evidence is None or item.evidence.series is None:
+        return item
+    return structs.replace(item, evidence=structs.replace(item.evidence, series=None))
+
+
+class _Head(Struct, frozen=True):
+    schema: Any = None
+    at: Any = None
+
+
+def read_review(content: bytes, file: str) -> Review:
+    """The review in a text; `BadInput` says with its path what is wrong."""
+    if len(content) > MOST_BYTES:
+        raise BadInput(f"{file}: is over {MOST_BYTES // 2**20} MiB, which no review is")
+    try:
+        head = msgspec.json.decode(content, type=_Head)
+        if head.schema != SCHEMA:
+            raise BadInput(f"{file}: {_other_schema(head.schema)}")
+        plain = msgspec.json.decode(content)
+        at = _instant(head.at, file)
+        review = msgspec.convert(plain | {"at": at}, Review)
+        msgspec.msgpack.encode(review)
+    except msgspec.ValidationError as error:
+        raise BadInput(f"{file}: {_placed(str(error))}") from None
+    except OverflowError:
+        raise BadInput(f"{file}: has a whole number of over 64 bits, which no review has") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadInput(f"{file}: is not what remuda rightsize review -o json prints: {error}") from None
+    problems = [f"{file}: {problem}" for problem in islice(_problems(review), _MOST_PROBLEMS)]
+    if problems:
+        raise BadInput("\n".join(problems))
+    return review
+
+
+def _other_schema(found: object) -> str:
+    family, _, version = SCHEMA.rpartition("/")
+    if isinstance(found, str) and found.startswith(f"{family}/"):
+        return f"schema is {quoted(found)}, and this remuda reads {version}: review again with this one"
+    told = f"schema is {quoted(found)}" if isinstance(found, str) else "it has no schema"
+    return f"{told}, where a review says {SCHEMA}: give what remuda rightsize review -o json prints"
+
+
+def _instant(found: object, file: str) -> Instant:
+    try:
+        if isinstance(found, str):
+            return read_instant(found)
+    except (ValueError, OverflowError):
+        pass
+    told = quoted(found) if isinstance(found, str) else "no text"
+    raise BadInput(f"{file}: at: is {told}: write a time like 2026-01-31T14:05:00Z")
+
+
+def _placed(message: str) -> str:
+    """What msgspec says, path first."""
+    what, found, path = message.rpartition(" - at `$")
+    if not found:
+        return message[:1].lower() + message[1:]
+    return f"{path.rstrip('`').lstrip('.') or 'the document'}: {what[:1].lower() + what[1:]}"
+
+
+def _problems(review: Review) -> Iterator[str]:
+    """What types do not forbid and no review has."""
+    if review.history <= 0:
+        yield f"history: is {review.history}: a length of time is above 0"
+    for n, workload in enumerate(review.workloads):
+        if not workload.containers:
+            yield f"workloads[{n}].containers: is empty: a workload has a container"
+        for m, item in enumerate(workload.containers):
+            path = f"workloads[{n}].containers[{m}]"
+            yield from _bad_sizes(item, path)
+            if item.evidence is not None:
+                yield from _bad_evidence(item.evidence, f"{path}.evidence")
+        yield from _bad_workload(workload, f"workloads[{n}]")
+
+
+def _bad_workload(workload: WorkloadReview, path: str) -> Iterator[str]:
+    if workload.replicas < 0:
+        yield f"{path}.replicas: is {workload.replicas}, below 0"
+    for key in ("namespace", "kind", "name"):
+        if not getattr(workload, key):
+            yield f"{path}.{key}: is empty"
+
+
+def _bad_sizes(item: ContainerReview, path: str) -> Iterator[str]:
+    if not item.name:
+        yield f"{path}.name: is empty"
+    sizes = {"now": item.now, "recommended": item.recommended, "vpaRule": item.vpa_rule}
+    for key, size in (sizes | {"krrRule": item.krr_rule or Size()}).items():
+        for which in ("requests", "limits"):
+            for name, amount in structs.asdict(getattr(size, which)).items():
+                if amount is not None and amount < 0:
+                    yield f"{path}.{key}.{which}.{name}: is {amount}, below 0"
+
+
+def _bad_evidence(found: Evidence, path: str) -> Iterator[str]:
+    instants = {"first": found.first, "last": found.last, "memoryPeakAt": found.memory_peak_at}
+    instants |= {f"days[{n}].at": day.at for n, day in enumerate(found.days)}
+    instants |= {f"kills[{n}].at": kill.at for n, kill in enumerate(found.kills)}
+    if found.series is not None:
+        instants["series.begin"] = found.series.begin
+        if found.series.step <= 0:
+            yield f"{path}.series.step: is {found.series.step}: a step is above 0"
+        for key in ("cpu_millicores", "memory_bytes"):
+            if any(value is not None and value < 0 for value in getattr(found.series, key)):
+                yield f"{path}.series.{'cpuMillicores' if key[0] == 'c' else 'memoryBytes'}: has an amount below 0"
+    for key, at in instants.items():
+        if at is not None and not 0 <= at <= _LAST_SECOND:
+            yield f"{path}.{key}: is {at}, which are no seconds since 1970"

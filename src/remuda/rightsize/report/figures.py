@@ -1,0 +1,152 @@
+"""Amounts, sizes and names as a table or a plot has room for: short, where steps and findings are exact."""
+
+from collections.abc import Callable, Iterable
+from typing import Literal, NamedTuple, TypeAlias
+
+from remuda.rightsize.estimate.estimator import MOST_AMOUNT, Amounts
+from remuda.rightsize.review import ContainerReview, Review, Risk, Waste, WorkloadReview
+from remuda.rightsize.workloads import Ask, Size
+
+Resource: TypeAlias = Literal["cpu", "memory"]
+RESOURCES: tuple[Resource, ...] = ("cpu", "memory")
+
+_MI, _GI, _TI = 2**20, 2**30, 2**40
+#: an amount that is not set
+NOTHING = "-"
+RISKS: dict[Risk, str] = {"will-oom": "will OOM", "leak": "leak", "starved": "starved", "": ""}
+
+
+def cpu(millicores: int) -> str:
+    """`250m`, `9500m`, `16`, `211.9`: millicores below ten cores, but for whole cores."""
+    if abs(millicores) < 10_000 and millicores % 1000:
+        return f"{millicores}m"
+    return _trimmed(f"{millicores / 1000:.1f}")
+
+
+def memory(amount: int) -> str:
+    """`816Mi`, `99.6Mi`, `1Gi`, `19.75Gi`: MiB below 10 GiB, but for whole GiB."""
+    if amount and amount % _GI == 0 and abs(amount) < 10 * _TI:
+        return f"{amount // _GI:,}Gi"
+    for size, unit in ((_TI, "Ti"), (_GI, "Gi")):
+        if abs(amount) >= 10 * size or (unit == "Ti" and amount >= MOST_AMOUNT):
+            return _trimmed(f"{amount / size:,.2f}") + unit
+    if amount % _MI == 0 or abs(amount) >= 100 * _MI:
+        return f"{round(amount / _MI)}Mi" if amount else "0"
+    return _trimmed(f"{amount / _MI:.1f}") + "Mi"
+
+
+def _trimmed(number: str) -> str:
+    return number.rstrip("0").rstrip(".") if "." in number else number
+
+
+WRITE: dict[Resource, Callable[[int], str]] = {"cpu": cpu, "memory": memory}
+
+
+def figure(resource: Resource, amount: int | None) -> str:
+    """An amount, or a dash."""
+    return NOTHING if amount is None else WRITE[resource](amount)
+
+
+def of(resource: Resource, amounts: Amounts | Ask) -> int | None:
+    """One of both."""
+    return amounts.cpu_millicores if resource == "cpu" else amounts.memory_bytes
+
+
+class Pair(NamedTuple):
+    """A request and a limit of one resource."""
+
+    request: int | None
+    limit: int | None
+
+
+def pair(resource: Resource, size: Size) -> Pair:
+    """Both of a size."""
+    return Pair(of(resource, size.requests), of(resource, size.limits))
+
+
+def told_pair(resource: Resource, size: Size | None) -> str:
+    """`512Mi/1Gi`, a request and a limit; a dash where none is set."""
+    if size is None or pair(resource, size) == (None, None):
+        return NOTHING
+    return "/".join(figure(resource, amount) for amount in pair(resource, size))
+
+
+def cores(millicores: int) -> str:
+    """`3.9`: a number of cores, for sums."""
+    return _trimmed(f"{millicores / 1000:,.2f}")
+
+
+def gib(amount: int) -> str:
+    """`50.29`: a number of GiB, for sums."""
+    return _trimmed(f"{amount / _GI:,.2f}")
+
+
+def money(amount: float | None, currency: str = "") -> str:
+    """`214.60 EUR`."""
+    return "" if amount is None else f"{amount:,.2f} {currency}".rstrip()
+
+
+def told_waste(waste: Waste, currency: str) -> str:
+    """`3.9 cores, 50.29 GiB, 214.60 EUR a month`."""
+    parts = [f"{cores(waste.cpu_millicores)} cores", f"{gib(waste.memory_bytes)} GiB"]
+    if waste.monthly is not None:
+        parts.append(f"{money(waste.monthly, currency)} a month")
+    return ", ".join(parts)
+
+
+def beyond_and_missing(review: Review) -> tuple[Waste, Waste]:
+    """What is requested beyond the recommendations, and what is missing, each summed up over workloads."""
+    wastes = [item.waste for item in review.workloads]
+    has_prices = any(each.monthly is not None for each in wastes)
+
+    def total(sign: int) -> Waste:
+        def part(values: Iterable[float | None]) -> float:
+            return sum(max(0, sign * (value or 0)) for value in values)
+
+        return Waste(
+            int(part(each.cpu_millicores for each in wastes)),
+            int(part(each.memory_bytes for each in wastes)),
+            round(part(each.monthly for each in wastes), 2) if has_prices else None,
+        )
+
+    return total(1), total(-1)
+
+
+def names(review: Review) -> dict[tuple[str, str, str], str]:
+    """How each workload is called: `namespace/name`, with the kind between where two have the same."""
+    counts: dict[tuple[str, str], int] = {}
+    for item in review.workloads:
+        key = item.namespace, item.name
+        counts[key] = counts.get(key, 0) + 1
+    return {
+        key_of(item): f"{item.namespace}/{item.name}"
+        if counts[item.namespace, item.name] == 1
+        else f"{item.namespace}/{item.kind}/{item.name}"
+        for item in review.workloads
+    }
+
+
+def key_of(item: WorkloadReview) -> tuple[str, str, str]:
+    """Namespace, kind and name."""
+    return item.namespace, item.kind, item.name
+
+
+def findings_of(review: Review) -> dict[tuple[str, str, str, str], list[int]]:
+    """Which findings are about each container, by its workload's namespace, kind and name and its own: their places."""
+    by_object: dict[str, list[int]] = {}
+    for n, finding in enumerate(review.findings):
+        by_object.setdefault(finding.object, []).append(n)
+    return {
+        (*key_of(workload), item.name): [
+            n
+            for n in by_object.get(f"{workload.kind} {workload.namespace}/{workload.name}", ())
+            if "[" not in (field := review.findings[n].field) or f"[{item.name}]" in field
+        ]
+        for workload in review.workloads
+        for item in workload.containers
+    }
+
+
+def is_partial(item: ContainerReview) -> bool:
+    """Whether a part of its samples could not be read."""
+    return item.evidence is not None and item.evidence.is_partial

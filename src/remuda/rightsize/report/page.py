@@ -1,0 +1,308 @@
+"""
+A review as one HTML file: a summary, what was found, and for each workload its use against what it asks for.
+
+The page loads nothing from anywhere, which its own policy forbids, too, and is whole without scripts.
+"""
+
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
+from html import escape
+
+from remuda.model.times import SECOND, write_duration, write_instant
+from remuda.output.show import Table, one_line
+from remuda.rightsize.decide.waste import waste_of
+from remuda.rightsize.evidence import Evidence
+from remuda.rightsize.report.changes_show import change_tables
+from remuda.rightsize.report.compare import Changes
+from remuda.rightsize.report.figures import (
+    NOTHING,
+    RESOURCES,
+    RISKS,
+    beyond_and_missing,
+    cores,
+    figure,
+    findings_of,
+    gib,
+    is_partial,
+    key_of,
+    memory,
+    money,
+    names,
+    of,
+    told_pair,
+    told_waste,
+)
+from remuda.rightsize.report.page_style import SCRIPT, STYLE
+from remuda.rightsize.report.plots import Window, axis, plot
+from remuda.rightsize.review import ContainerReview, Review, WorkloadReview
+
+#: with more containers than this, plots have fewer points
+_MANY = 500
+_FEW_COLUMNS = 60
+_LOOKS = {
+    "error": "bad",
+    "warning": "warn",
+    "info": "",
+    "raise": "warn",
+    "lower": "good",
+    "keep": "",
+    "leave": "",
+}
+
+
+def html(review: Review, changes: Changes | None = None) -> str:
+    """The whole page."""
+    return "".join(_page(review, changes))
+
+
+def _page(review: Review, changes: Changes | None) -> Iterator[str]:
+    containers = sum(len(workload.containers) for workload in review.workloads)
+    end = review.at // SECOND
+    window = Window(end - review.history, end)
+    if containers > _MANY:
+        window = Window(window.begin, window.end, _FEW_COLUMNS)
+    title = f"Sizes of {review.source}"
+    policy = (
+        f"default-src 'none'; style-src '{_hash(STYLE)}'; script-src '{_hash(SCRIPT)}'; base-uri 'none'; "
+        "form-action 'none'"
+    )
+    yield (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="referrer" content="no-referrer">'
+        f"<title>{_text(title)}</title><style>{STYLE}</style></head>\n<body><main>"
+        f'<svg class="defs" aria-hidden="true"><defs>{axis(window)}</defs></svg>'
+        f"<h1>{_text(title)}</h1>"
+    )
+    yield from _summary(review, containers)
+    if changes is not None:
+        yield '<h2 id="changes">Since the last review</h2>'
+        first, *more = change_tables(changes, review.currency)
+        yield _table(first)
+        if more:
+            yield f"<details><summary>Which ones</summary>{''.join(map(_table, more))}</details>"
+    yield from _findings(review)
+    yield from _contents(review)
+    about = findings_of(review)
+    called = names(review)
+    for n, workload in enumerate(review.workloads):
+        yield _heading(workload, n, called[key_of(workload)], review.currency)
+        for item in workload.containers:
+            yield from _container(review, workload, item, window, about[*key_of(workload), item.name])
+        yield "</section>\n"
+    yield f"</main><script>{SCRIPT}</script></body></html>\n"
+
+
+def _hash(content: str) -> str:
+    return f"sha256-{b64encode(sha256(content.encode()).digest()).decode()}"
+
+
+def _text(text: str) -> str:
+    """Text that is only shown: no tag, no entity, nothing that steers."""
+    return escape(one_line(text))
+
+
+def _badge(text: str, look: str = "") -> str:
+    return f'<span class="tag{" " if look else ""}{look}">{_text(text)}</span>'
+
+
+def _summary(review: Review, containers: int) -> Iterator[str]:
+    back = write_duration(review.history * SECOND)
+    yield (
+        f'<p class="soft">Reviewed at {write_instant(review.at)}, by the rule {_text(review.strategy)}; use is from '
+        f"{_text(review.usage)}, {back} back. Times are UTC.</p>"
+    )
+    if review.is_partial:
+        yield f"<p>{_badge('partial', 'warn')} A part could not be read: what is missing is among the findings.</p>"
+    items = [item for workload in review.workloads for item in workload.containers]
+    risks = {told: sum(item.risk == risk for item in items) for risk, told in RISKS.items() if risk}
+    found = {
+        verdict: sum(item.verdict == verdict for item in items)
+        for verdict in ("raise", "lower", "keep", "leave")
+    }
+    beyond, missing = beyond_and_missing(review)
+    cards = [
+        ("Workloads", f"{len(review.workloads):,}", f"{containers:,} containers"),
+        ("At risk", f"{sum(risks.values()):,}", ", ".join(f"{count:,} {told}" for told, count in risks.items() if count)),
+        ("To change", f"{found['raise'] + found['lower']:,}", f"{found['raise']:,} to raise, {found['lower']:,} to lower"),
+        ("To keep or leave", f"{found['keep'] + found['leave']:,}", f"{found['keep']:,} to keep, {found['leave']:,} to leave"),
+        ("Requested beyond need", _first(beyond.monthly, review.currency) or f"{gib(beyond.memory_bytes)} GiB", told_waste(beyond, review.currency)),
+        ("Missing elsewhere", _first(missing.monthly, review.currency) or f"{gib(missing.memory_bytes)} GiB", told_waste(missing, review.currency)),
+    ]  # fmt: skip
+    yield '<dl class="cards">'
+    for name, number, told in cards:
+        yield f"<div><dt>{name}</dt><dd>{_text(number)}<small>{_text(told)}</small></dd></div>"
+    yield "</dl>"
+
+
+def _first(monthly: float | None, currency: str) -> str:
+    return "" if monthly is None else money(monthly, currency)
+
+
+def _findings(review: Review) -> Iterator[str]:
+    yield '<h2 id="findings">Findings</h2>'
+    if not review.findings:
+        yield "<p>None.</p>"
+        return
+    places = {f"{item.kind} {item.namespace}/{item.name}": n for n, item in enumerate(review.workloads)}
+    yield (
+        '<div class="wide"><table><thead><tr><th>Severity</th><th>Rule</th><th>Where</th><th>Is</th><th>Should be</th>'
+        "<th>Fix</th></tr></thead><tbody>"
+    )
+    for n, item in enumerate(review.findings):
+        place = places.get(item.object)
+        where = _text(item.object) if place is None else f'<a href="#w{place}">{_text(item.object)}</a>'
+        yield (
+            f'<tr id="f{n}"><td>{_badge(item.severity, _LOOKS[item.severity])}</td><td class="s">{_text(item.rule)}</td>'
+            f'<td class="w">{where}<br><code>{_text(item.field)}</code></td><td class="w">{_text(item.is_)}</td>'
+            f'<td>{_text(item.should)}</td><td class="w">{_text(item.fix)}</td></tr>'
+        )
+    yield "</tbody></table></div>"
+
+
+def _contents(review: Review) -> Iterator[str]:
+    yield '<h2 id="contents">Workloads</h2>'
+    if not review.workloads:
+        yield "<p>There is no workload.</p>"
+        return
+    has_prices = review.waste.monthly is not None
+    month = f'<th class="r">{_text(review.currency)} a month</th>' if has_prices else ""
+    yield (
+        '<div class="wide"><table id="workloads"><caption>What matters most comes first. Waste is what all pods request beyond '
+        "the recommendation; below zero it is missing.</caption><thead><tr><th>Risk</th><th>Workload</th><th>Kind</th>"
+        f'<th>Verdict</th><th class="r">Tier</th><th class="r">Pods</th><th class="r">Cores</th><th class="r">GiB</th>{month}'
+        "</tr></thead><tbody>"
+    )
+    for n, item in enumerate(review.workloads):
+        waste = item.waste
+        cost = f'<td class="r">{money(waste.monthly or None)}</td>' if has_prices else ""
+        yield (
+            f"<tr><td>{_badge(RISKS[item.risk], 'bad') if item.risk else ''}</td>"
+            f'<td><a href="#w{n}">{_text(f"{item.namespace}/{item.name}")}</a></td><td>{_text(item.kind)}</td>'
+            f"<td>{_verdicts(item)}</td>"
+            f'<td class="r">{"" if item.tier is None else item.tier}</td><td class="r">{item.replicas}</td>'
+            f'<td class="r">{cores(waste.cpu_millicores) if waste.cpu_millicores else ""}</td>'
+            f'<td class="r">{gib(waste.memory_bytes) if waste.memory_bytes else ""}</td>{cost}</tr>'
+        )
+    yield "</tbody></table></div>"
+
+
+def _verdicts(workload: WorkloadReview) -> str:
+    found = dict.fromkeys(item.verdict for item in workload.containers)
+    marks = [
+        told
+        for told, holds in (
+            ("provisional", any(item.is_provisional for item in workload.containers)),
+            ("partial", any(map(is_partial, workload.containers))),
+        )
+        if holds
+    ]
+    return " ".join(
+        [*(_badge(each, _LOOKS[each]) for each in found), *(_badge(mark, "warn") for mark in marks)]
+    )
+
+
+def _heading(workload: WorkloadReview, n: int, called: str, currency: str) -> str:
+    facts = [workload.kind, f"{workload.replicas} pod{'s' * (workload.replicas != 1)}"]
+    if workload.tier is not None:
+        facts.append(f"tier {workload.tier}")
+    waste = workload.waste
+    if waste.cpu_millicores or waste.memory_bytes:
+        facts.append(f"beyond the recommendation: {told_waste(waste, currency)}")
+    risk = _badge(RISKS[workload.risk], "bad") if workload.risk else ""
+    return (
+        f'<section id="w{n}"><header><h3>{_text(called)}</h3>{risk}<span class="soft">{_text("; ".join(facts))}</span>'
+        '<a href="#contents">all workloads</a></header>'
+    )
+
+
+def _container(
+    review: Review,
+    workload: WorkloadReview,
+    item: ContainerReview,
+    window: Window,
+    about: Sequence[int],
+) -> Iterator[str]:
+    badges = [_badge(RISKS[item.risk], "bad")] if item.risk else []
+    badges.append(_badge(item.verdict, _LOOKS[item.verdict]))
+    badges += [
+        _badge(told, look)
+        for told, look, holds in (
+            ("under a day of data: provisional", "warn", item.is_provisional),
+            ("partial", "warn", is_partial(item)),
+            ("sidecar", "", item.is_sidecar),
+            (item.evenness, "", True),
+        )
+        if holds
+    ]
+    badges += [_badge(f"{name}: {amount}") for name, amount in item.others.items()]
+    yield f"<article><header><h4>{_text(item.name)}</h4>{''.join(badges)}</header>"
+    yield '<div class="plots">'
+    for resource in RESOURCES:
+        yield plot(resource, item, window)
+    yield "</div>"
+    yield _numbers(workload, item)
+    if about:
+        links = ", ".join(f'<a href="#f{n}">{_text(review.findings[n].rule)}</a>' for n in about)
+        yield f"<p>Findings: {links}</p>"
+    yield _why(item)
+    yield "</article>"
+
+
+def _numbers(workload: WorkloadReview, item: ContainerReview) -> str:
+    found = item.evidence.estimate if item.evidence else None
+    waste = waste_of([item], workload.replicas, None)
+    rows = []
+    for resource in RESOURCES:
+        bounds = [
+            figure(resource, of(resource, each)) if each else NOTHING
+            for each in (
+                (found.lower_bound, found.target, found.upper_bound) if found else (None, None, None)
+            )
+        ]
+        sizes = [
+            told_pair(resource, each) for each in (item.now, item.recommended, item.vpa_rule, item.krr_rule)
+        ]
+        beyond = (
+            f"{cores(waste.cpu_millicores)} cores" if resource == "cpu" else f"{gib(waste.memory_bytes)} GiB"
+        )
+        cells = "".join(f"<td>{cell}" for cell in (*bounds, *sizes, beyond))
+        rows.append(f"<tr><th>{'CPU' if resource == 'cpu' else 'Memory'}{cells}")
+    return (
+        '<div class="wide"><table><thead><tr><th>Request / limit<th>Lower bound<th>Target<th>Upper bound<th>Now<th>Should be'
+        f"<th>VPA rule<th>KRR rule<th>Waste</thead><tbody>{''.join(rows)}</table></div>"
+    )
+
+
+def _why(item: ContainerReview) -> str:
+    steps = "".join(
+        f"<tr><th>{_text(step.label)}<td>{_text(step.text)}<td>{_text(step.remark)}" for step in item.steps
+    )
+    seen = _seen(item.evidence) if item.evidence else "There are no samples"
+    table = f"<table><tbody>{steps}</table>" if steps else ""
+    return f"<details><summary>Why</summary><p>{_text(seen)}</p>{table}</details>"
+
+
+def _seen(evidence: Evidence) -> str:
+    """What steps do not say of the samples."""
+    parts = []
+    if evidence.cpu_samples:
+        parts.append(f"CPU p99 {evidence.cpu_p99}m, peak {evidence.cpu_peak}m")
+    if evidence.memory_samples:
+        parts.append(f"memory p99 {memory(evidence.memory_p99)}, peak {memory(evidence.memory_peak)}")
+    parts += evidence.oddities
+    return "; ".join(parts) or f"From {evidence.origin}"
+
+
+def _table(table: Table) -> str:
+    head = "".join(f"<th>{_text(cell.capitalize())}</th>" for cell in table.headings)
+    return (
+        f'<div class="wide"><table><caption>{_text(table.title)}</caption><thead><tr>{head}</tr></thead><tbody>'
+        f"{''.join(map(_row, table.rows))}</tbody></table></div>"
+    )
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in cells)}</tr>"

@@ -1,0 +1,209 @@
+"""A review as text: what is written is read back, and what is broken is named with its path."""
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from tests.rightsize.report.reviews import AT, sample_review
+
+from remuda.errors import BadInput
+from remuda.rightsize.report.compare import changes
+from remuda.rightsize.report.document import data, read_review, schema, schema_report, text, without_series
+from remuda.rightsize.review import Review
+
+WRITTEN = "".join(text(sample_review()))
+
+
+def test_what_is_written_is_read_back() -> None:
+    assert read_review(WRITTEN.encode(), "review.json") == sample_review()
+
+
+def test_a_review_of_nothing_is_read_back() -> None:
+    empty = Review(AT, "", "", "vpa", 1, ())
+    assert read_review("".join(text(empty)).encode(), "x") == empty
+
+
+def test_changes_are_one_key_more() -> None:
+    review = sample_review()
+    told = json.loads("".join(text(review, changes(review, review))))
+    assert told.pop("changes")["before"] == "2026-01-09T00:00:00Z"
+    assert told == json.loads(WRITTEN)
+    assert read_review("".join(text(review, changes(review, review))).encode(), "x") == review
+
+
+def test_the_text_and_the_data_say_the_same_and_begin_with_the_schema() -> None:
+    assert json.loads(WRITTEN) == json.loads(msgspec.json.encode(data(sample_review())))
+    assert [*json.loads(WRITTEN)][:2] == ["schema", "at"]
+    assert json.loads(WRITTEN)["at"] == "2026-01-09T00:00:00Z"
+
+
+def test_a_series_is_one_line() -> None:
+    lines = [line for line in WRITTEN.splitlines() if '"cpuMillicores": [' in line]
+    assert len(lines) == 7
+    assert all(line.rstrip(",").endswith("]") for line in lines)
+    assert any("null, null" in line for line in lines)
+
+
+def missing(schema_: dict[str, Any], value: Any, path: str = "") -> list[str]:
+    """Keys of a document that its schema does not have, and types that differ."""
+    if "anyOf" in schema_:
+        found = [missing(each, value, path) for each in schema_["anyOf"]]
+        return min(found, key=len)
+    types = {
+        "object": dict,
+        "array": list,
+        "string": str,
+        "integer": int,
+        "boolean": bool,
+        "null": type(None),
+    }
+    expected = schema_.get("type", "")
+    if expected == "number":
+        return [] if isinstance(value, int | float) else [path]
+    if not isinstance(value, types[expected]):
+        return [f"{path}: {value!r} is no {expected}"]
+    if "enum" in schema_ and value not in schema_["enum"]:
+        return [f"{path}: {value!r}"]
+    if isinstance(value, list):
+        return [
+            each for n, item in enumerate(value) for each in missing(schema_["items"], item, f"{path}[{n}]")
+        ]
+    if isinstance(value, dict):
+        fields = schema_.get("properties", {})
+        more = schema_["additionalProperties"]
+        wrong = [f"{path}.{key} is required" for key in schema_.get("required", ()) if key not in value]
+        for key, item in value.items():
+            if key not in fields and more is False:
+                wrong.append(f"{path}.{key}")
+            else:
+                wrong += missing(fields.get(key, more), item, f"{path}.{key}")
+        return wrong
+    return []
+
+
+def test_the_document_is_what_its_schema_says() -> None:
+    review = sample_review()
+    assert missing(schema(), json.loads("".join(text(review, changes(review, review))))) == []
+    assert missing(schema(), {**json.loads(WRITTEN), "more": 1, "at": 5}) == [".at: 5 is no string", ".more"]
+    assert schema()["$id"] == "remuda.dev/rightsize-review/v1"
+    assert json.loads(schema_report().lines[0]) == schema()
+
+
+def broken(**changed: Any) -> bytes:
+    return json.dumps({**json.loads(WRITTEN), **changed}).encode()
+
+
+def with_container(**changed: Any) -> bytes:
+    plain = json.loads(WRITTEN)
+    plain["workloads"][0]["containers"][0] |= changed
+    return json.dumps(plain).encode()
+
+
+def with_evidence(**changed: Any) -> bytes:
+    plain = json.loads(WRITTEN)
+    plain["workloads"][0]["containers"][0]["evidence"] |= changed
+    return json.dumps(plain).encode()
+
+
+PATH = r"workloads\[0\]\.containers\[0\]"
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        pytest.param(b"", "is not what remuda rightsize review -o json prints", id="nothing"),
+        pytest.param(b"apiVersion: v1", "is not what remuda rightsize review -o json prints", id="YAML"),
+        pytest.param(b"\xff\xfe{}", "is not what remuda", id="no UTF-8"),
+        pytest.param(b"[1]", "expected `object`, got `array`", id="a list"),
+        pytest.param(b"[" * 100_000, "is not what remuda|got `array`", id="deep"),
+        pytest.param(WRITTEN.encode()[:-200], "is not what remuda", id="cut off"),
+        pytest.param(
+            b"{}", "it has no schema, where a review says remuda.dev/rightsize-review/v1", id="no schema"
+        ),
+        pytest.param(
+            broken(schema="remuda.dev/capacity-audit/v1"),
+            'schema is "remuda.dev/capacity-audit/v1", where a review says',
+            id="another document",
+        ),
+        pytest.param(
+            broken(schema="remuda.dev/rightsize-review/v2"),
+            "this remuda reads v1: review again",
+            id="a newer version",
+        ),
+        pytest.param(broken(at="noon"), 'at: is "noon": write a time like 2026', id="no time"),
+        pytest.param(broken(at=5), "at: is no text", id="a number for a time"),
+        pytest.param(broken(history=0), "history: is 0: a length of time is above 0", id="no history"),
+        pytest.param(broken(history=2.5), "history: expected `int`, got `float`", id="a part of a second"),
+        pytest.param(broken(workloads={}), "workloads: expected `array`, got `object`", id="no list"),
+        pytest.param(
+            with_container(verdict="maybe"), rf"{PATH}\.verdict: invalid enum value 'maybe'", id="a verdict"
+        ),
+        pytest.param(with_container(now=None), rf"{PATH}\.now: expected `object`, got `null`", id="no size"),
+        pytest.param(
+            with_container(now={"requests": {"cpu_millicores": -1}}),
+            rf"{PATH}\.now\.requests\.cpu_millicores: is -1, below 0",
+            id="less than nothing",
+        ),
+        pytest.param(
+            with_container(now={"requests": {"cpu_millicores": "500m"}}),
+            rf"{PATH}\.now\.requests\.cpu_millicores: expected `int \| null`, got `str`",
+            id="a quantity",
+        ),
+        pytest.param(with_container(name=""), rf"{PATH}\.name: is empty", id="no name"),
+        pytest.param(
+            with_evidence(series={"begin": 0, "step": 0}),
+            rf"{PATH}\.evidence\.series\.step: is 0",
+            id="no step",
+        ),
+        pytest.param(
+            with_evidence(series={"begin": 10**15, "step": 1}),
+            r"series\.begin: is 1000000000000000",
+            id="far away",
+        ),
+        pytest.param(
+            with_evidence(series={"begin": 1, "step": 1, "memoryBytes": [1, -1]}),
+            r"series\.memoryBytes: has an amount below 0",
+            id="use below nothing",
+        ),
+        pytest.param(
+            with_evidence(kills=[{"at": -5, "requestedBytes": 1}]),
+            r"kills\[0\]\.at: is -5",
+            id="a kill before 1970",
+        ),
+        pytest.param(with_evidence(cpuPeak=10**30), "has a whole number of over 64 bits", id="too large"),
+    ],
+)
+def test_what_is_broken_is_named_with_its_path(content: bytes, told: str) -> None:
+    with pytest.raises(BadInput, match=rf"^review\.json: .*({told})"):
+        read_review(content, "review.json")
+
+
+def test_all_problems_are_told_at_once_but_not_thousands() -> None:
+    plain = json.loads(WRITTEN)
+    for workload in plain["workloads"]:
+        workload["replicas"] = -1
+        workload["name"] = ""
+    with pytest.raises(BadInput) as told:
+        read_review(json.dumps(plain).encode(), "x")
+    lines = str(told.value).splitlines()
+    assert lines[:2] == ["x: workloads[0].replicas: is -1, below 0", "x: workloads[0].name: is empty"]
+    assert len(lines) == 10
+
+
+def test_keys_of_a_later_writer_are_passed_over() -> None:
+    assert read_review(broken(later={"a": 1}), "x") == sample_review()
+
+
+def test_without_series_everything_else_is_there() -> None:
+    small = without_series(sample_review())
+    assert all(
+        item.evidence is None or item.evidence.series is None
+        for workload in small.workloads
+        for item in workload.containers
+    )
+    assert "series" in WRITTEN
+    assert len(msgspec.json.encode(small)) < len(WRITTEN) / 2
+    app = small.workloads[0].containers[0].evidence
+    assert app is not None
+    assert app.kills

@@ -1,0 +1,123 @@
+"""The report as text: whole, escaped, and with a policy that fits what is in it. A browser opens it elsewhere."""
+
+import base64
+import hashlib
+import re
+from html.parser import HTMLParser
+
+import msgspec
+import pytest
+from tests.rightsize.report.reviews import AT, changed, sample_review
+
+from remuda.rightsize.report.compare import changes
+from remuda.rightsize.report.page import html
+from remuda.rightsize.review import Review, Waste
+
+#: tags that need no end, or may be left open inside tables
+_OPEN = {"meta", "br", "tr", "td", "th", "use", "path", "thead", "tbody"}
+
+
+class Reader(HTMLParser):
+    """Every tag with its attributes, and whether tags are closed in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.stack: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in _OPEN:
+            self.stack.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in _OPEN:
+            assert self.stack.pop() == tag
+
+
+def test_every_tag_is_closed_and_every_link_leads_somewhere_in_the_page() -> None:
+    review = sample_review()
+    before = msgspec.structs.replace(review, workloads=review.workloads[1:])
+    read = Reader(html(review, changes(before, review)))
+    assert read.stack == []
+    ids = [attributes["id"] for _, attributes in read.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    links = {attributes["href"] for _, attributes in read.tags if attributes.get("href")}
+    assert links <= {f"#{each}" for each in ids}
+    assert {"#w0", "#w6", "#f0", "#contents", "#t"} <= links
+
+
+def test_nothing_is_from_elsewhere_and_nothing_is_inline_but_what_the_policy_names() -> None:
+    text = html(sample_review())
+    read = Reader(text)
+    for tag, attributes in read.tags:
+        assert tag not in {"img", "link", "iframe", "object", "embed", "form", "base"}
+        assert not any(name.startswith("on") or name in {"src", "style"} for name in attributes), attributes
+    policy = next(attributes["content"] for _, attributes in read.tags if "http-equiv" in attributes)
+    assert policy is not None
+    assert policy.startswith("default-src 'none'; ")
+    for tag in ("style", "script"):
+        (content,) = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in policy
+    assert "url(" not in text
+    assert "@import" not in text
+
+
+def test_the_policy_comes_before_anything_it_is_about() -> None:
+    text = html(sample_review())
+    assert text.index("Content-Security-Policy") < text.index("<title>") < text.index("<style>")
+
+
+def test_names_are_escaped_wherever_they_are() -> None:
+    hostile = "<b onload='x'>&\"\x1b"
+    bad = changed(sample_review(), "checkout", name=hostile, namespace=hostile, kind=hostile)
+    bad = msgspec.structs.replace(bad, source=hostile, usage=hostile, currency=hostile)
+    text = html(bad, changes(bad, bad))
+    assert "<b onload" not in text
+    assert "\x1b" not in text
+    assert "&lt;b onload=&#x27;x&#x27;&gt;&amp;&quot;" in text
+
+
+def test_what_matters_is_in_it() -> None:
+    text = html(sample_review())
+    for words in (
+        "Reviewed at 2026-01-09T00:00:00Z",
+        "1 will OOM, 1 leak",
+        "196.96 EUR",
+        "find what is never freed",
+        "under a day of data: provisional",
+        "nvidia.com/gpu: 1",
+        "12 samples were no number, and left out",
+        "1 kill at 512Mi asks for 614Mi",
+        "<td>816Mi/816Mi<td>816Mi/816Mi<td>588Mi/588Mi",
+        "There are no samples",
+    ):
+        assert words in text, words
+    assert text.count("<svg viewBox") == 16
+    assert text.count('role="img"><title>') == 16
+
+
+def test_without_prices_there_is_no_money() -> None:
+    review = sample_review()
+    free = tuple(
+        msgspec.structs.replace(item, waste=msgspec.structs.replace(item.waste, monthly=None))
+        for item in review.workloads
+    )
+    text = html(msgspec.structs.replace(review, workloads=free, waste=Waste(), currency=""))
+    assert "a month" not in text
+    assert "None" not in text.replace("<p>None.</p>", "")
+
+
+@pytest.mark.parametrize("history", [1, 3_600, 90 * 86_400])
+def test_a_review_of_nothing_is_a_page_too(history: int) -> None:
+    text = html(Review(AT, "here", "nothing", "vpa", history, ()))
+    assert Reader(text).stack == []
+    assert "There is no workload." in text
+
+
+def test_a_finding_about_something_else_is_not_a_link() -> None:
+    review = sample_review()
+    quota = msgspec.structs.replace(review.findings[0], object="ResourceQuota shop/all")
+    assert ">ResourceQuota shop/all<br>" in html(msgspec.structs.replace(review, findings=(quota,)))
