@@ -453,6 +453,20 @@ async def test_an_operation_that_was_dropped_in_a_moment_without_leave_is_taken_
 
 
 @virtually
+async def test_a_loop_that_loses_its_leave_while_it_looks_decides_nothing() -> None:
+    rig = Rig(EXACT)
+
+    async def lose() -> None:
+        rig.may_act = len(rig.toy.began) < 2
+
+    rig.toy.on_observe = lose
+    await rig.run_for(5)
+    assert rig.toy.began == [0, 1]
+    assert len(rig.toy.judged) == 1
+    assert len([line for line in rig.lines if line["msg"] == "cycle"]) == 1
+
+
+@virtually
 async def test_a_loop_that_never_acted_has_nothing_to_take_back() -> None:
     rig = Rig(EXACT)
     rig.may_act = False

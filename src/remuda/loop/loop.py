@@ -232,6 +232,8 @@ class Loop(Generic[S, M, P, A]):
             if not limit.expired():
                 raise
             raise Unavailable(f"observing was not done after {self.pace.observe_timeout:g} s") from error
+        if acts is not None and not self._tools.may_act():
+            return Plan()  # the lease ended meanwhile: whoever has it now decides
         now = self._tools.clock.now()
         policy, before = self.policy, self._memory
         plan, after = self.job.decide(seen, before, policy, now)

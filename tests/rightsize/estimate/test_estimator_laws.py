@@ -5,13 +5,13 @@ from random import Random
 from typing import Any, TypeAlias
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.rightsize.estimate.builders import BEGIN, DAY, replicas
 
 from remuda.rightsize.estimate.columns import columns_of
 from remuda.rightsize.estimate.engine import estimate_columns
-from remuda.rightsize.estimate.estimator import Estimate, estimate_pod
+from remuda.rightsize.estimate.estimator import PARTS, Estimate, estimate_pod, usage_of
 from remuda.rightsize.estimate.usage import Replica, Sample
 
 #: what each of some containers, alone in its pod, needs
@@ -51,6 +51,24 @@ def amounts(found: Estimate) -> list[int]:
     ]
 
 
+def is_settled(replicas: Sequence[Replica]) -> bool:
+    """
+    Whether no percentile falls on the very edge of a bucket.
+
+    There the last bit of a sum decides, and sums are made in the order of the samples, as the recommender makes them.
+    """
+    usage = usage_of(replicas)
+    for histogram in (usage.cpu, usage.memory):
+        reached = 0.0
+        for weight in histogram.weights:
+            reached += weight
+            if weight and any(
+                abs(reached - part * histogram.total) < 1e-9 * histogram.total for part in PARTS
+            ):
+                return False
+    return True
+
+
 def moved(samples: Sequence[Sample], seconds: int) -> list[Sample]:
     return [Sample(at + seconds, value) for at, value in samples]
 
@@ -65,6 +83,7 @@ def test_memory_of_equal_time_may_come_in_any_order(
     shuffled = list(ordered)
     random.shuffle(shuffled)
     shuffled.sort(key=lambda sample: sample.at)
+    assume(is_settled([Replica((), ordered)]))
     one, other = say([[Replica((), ordered)], [Replica((), shuffled)]])
     assert one == other
 
@@ -76,6 +95,7 @@ def test_cpu_of_equal_time_may_come_from_replicas_in_any_order(
     say: Say, samples: list[tuple[int, float]], random: Random
 ) -> None:
     each = [Replica([Sample(BEGIN + half * DAY // 2, value)]) for half, value in samples]
+    assume(is_settled(each))
     shuffled = list(each)
     random.shuffle(shuffled)
     one, other = say([each, shuffled])
@@ -86,6 +106,7 @@ def test_cpu_of_equal_time_may_come_from_replicas_in_any_order(
 @settings(max_examples=60)
 @given(st.lists(ANY, max_size=4), RANDOMS)
 def test_replicas_may_come_in_any_order(say: Say, some: list[Replica], random: Random) -> None:
+    assume(is_settled(some))
     shuffled = list(some)
     random.shuffle(shuffled)
     one, other = say([some, shuffled])
@@ -112,9 +133,9 @@ def test_a_replica_says_the_same_in_two_parts(say: Say, some: list[Replica], day
                 [Replica(replica.cpu[:half], early), Replica(replica.cpu[half:], late)],
             )
         )
-    one, other = say(
-        [[part for whole, _ in parted for part in whole], [part for _, parts in parted for part in parts]]
-    )
+    whole = [part for parts, _ in parted for part in parts]
+    assume(is_settled(whole))
+    one, other = say([whole, [part for _, parts in parted for part in parts]])
     assert one == other
 
 
@@ -141,6 +162,7 @@ def test_a_sample_counts_as_two_that_are_a_day_older(say: Say, others: list[Samp
         """A replica for each, so that none is left out and none hides another; cores are as many as hundreds of MB."""
         return [Replica([Sample(s.at, s.value / 1e8)], [s]) for s in [*others, *samples]]
 
+    assume(is_settled(with_these([newer])))
     one, other = say([with_these([sample, sample]), with_these([newer])])
     assert one.target == other.target
 
