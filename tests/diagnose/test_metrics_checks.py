@@ -92,7 +92,12 @@ def test_a_prometheus_with_all_samples_is_enough_without_anything_else() -> None
             "metrics-server is not installed",
             "1 VerticalPodAutoscaler would be fed by it",
         ),
-        (seen(advisors=(VPA,)), "recommender", "the recommender is not installed", "no recommender"),
+        (
+            seen(advisors=(VPA,)),
+            "recommender",
+            "the recommender is not installed",
+            "no recommender fills 1 VerticalPodAutoscaler",
+        ),
         (
             seen(recommenders=(msgspec.structs.replace(RECOMMENDER, wanted=0, ready=0),)),
             "recommender",
@@ -160,3 +165,7 @@ def test_without_kube_state_metrics_the_weaker_knowledge_of_kills_is_told() -> N
     found = judged(asked(series={MEMORY: 4, CPU: 4}))["samples"]
     assert found.verdict == "ok"
     assert any("kills are known only" in line for line in found.evidence)
+
+
+def test_pods_that_are_not_there_are_not_called_measured() -> None:
+    assert judged(seen(pods=()))["pods"].verdict == "unknown"

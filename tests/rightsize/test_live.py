@@ -179,3 +179,18 @@ def test_a_diagnosis_tells_how_much_history_there_is_and_what_is_missing(shop: S
     assert down.code == 1
     verdicts = {item["check"]: item["verdict"] for item in json.loads(down.out)["findings"]}
     assert (verdicts["prometheus"], verdicts["samples"]) == ("problem", "unknown")
+
+
+def test_without_a_cluster_a_prometheus_is_still_looked_at(
+    shop: Shop, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    ran = run("diagnose", "metrics", "--prometheus", shop.url, "-o", "json")
+    found = {item["check"]: item["verdict"] for item in json.loads(ran.out)["findings"]}
+    assert (ran.code, found["prometheus"], found["history"], found["recommender"]) == (
+        0,
+        "ok",
+        "ok",
+        "unknown",
+    )
+    assert run("diagnose", "metrics").code == 2

@@ -1,7 +1,6 @@
 """`remuda diagnose`: why pools do not do what is wanted of them, and whether workloads are measured."""
 
 import asyncio
-import contextlib
 import os
 import random
 from collections.abc import Callable, Iterable
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remuda.control.command import Group, Session, pass_session
-from remuda.errors import BadInput, NotFound
+from remuda.errors import BadInput, NotFound, RemudaError
 from remuda.output.findings import Finding, exit_code, report_of
 
 if TYPE_CHECKING:
@@ -116,14 +115,26 @@ def metrics(session: Session, /, prometheus: str | None, context: str | None) ->
 async def _measure(
     session: Session, prometheus: str | None, context: str | None, tell: Callable[[str], None]
 ) -> "MetricsWorld":
+    from msgspec.structs import replace
+
     from remuda.control.reach import reach
-    from remuda.diagnose.measuring import Measuring
+    from remuda.diagnose.measuring import Measuring, ask, unseen
     from remuda.prometheus.client import connect
 
-    async with contextlib.AsyncExitStack() as open_:
-        server = await open_.enter_async_context(connect(prometheus)) if prometheus else None
-        client = await open_.enter_async_context(reach(context))
-        return await Measuring(client, server, tell).look(session.now())
+    now = session.now()
+    asked = None
+    if prometheus:
+        tell("Prometheus")
+        async with connect(prometheus) as server:
+            asked = await ask(server, now)
+    try:
+        async with reach(context) as client:
+            world = await Measuring(client, tell).look(now)
+    except RemudaError as error:
+        if asked is None:
+            raise
+        world = unseen(now, str(error))
+    return replace(world, prometheus=asked)
 
 
 def _tell(session: Session, findings: Iterable[Finding]) -> None:

@@ -92,16 +92,15 @@ class _Pod(Struct, frozen=True):
 
 
 class Measuring:
-    """One look. `tell` hears what is read next."""
+    """One look at a cluster. `tell` hears what is read next."""
 
-    def __init__(self, client: Client, prometheus: Server | None, tell: Callable[[str], None]) -> None:
+    def __init__(self, client: Client, tell: Callable[[str], None]) -> None:
         self._client = client
-        self._prometheus = prometheus
         self._tell = tell
         self._unread: dict[str, str] = {}
 
     async def look(self, now: Instant) -> MetricsWorld:
-        """Everything the checks want. A cluster that does not answer at all is a `KubeError`."""
+        """Everything the checks want of it. A cluster that does not answer at all is a `KubeError`."""
         self._tell("the server")
         await server_version(self._client)
         self._tell("what measures")
@@ -112,10 +111,6 @@ class Measuring:
             self._list(ADVISORS, _Vpa),
             self._list(PODS, _Pod, fields="status.phase=Running"),
         )
-        asked = None
-        if self._prometheus is not None:
-            self._tell("Prometheus")
-            asked = await _asked(self._prometheus, now // SECOND)
         components = [_component("Deployment", item) for item in deployments or ()]
         components += [_component("StatefulSet", item) for item in stateful or ()]
         named: dict[str, list[Component]] = {_SERVER: [], _RECOMMENDER: [], _PROMETHEUS: []}
@@ -135,7 +130,6 @@ class Measuring:
                 for item in pods or ()
                 if _is_settled(item, now)
             ),
-            prometheus=asked,
             unread=self._unread,
         )
 
@@ -165,8 +159,15 @@ class Measuring:
             return None
 
 
-async def _asked(server: Server, now: int) -> Prometheus:
+def unseen(now: Instant, why: str) -> MetricsWorld:
+    """What is known of a cluster that cannot be asked: nothing, for a reason."""
+    parts = (API_SERVICES, DEPLOYMENTS, STATEFUL_SETS, ADVISORS, PODS)
+    return MetricsWorld(now, unread={item.plural: why for item in parts})
+
+
+async def ask(server: Server, at: Instant) -> Prometheus:
     """What Prometheus says; that it does not answer is an answer, too."""
+    now = at // SECOND
     try:
         await probe.check_up(server)
         found = [await probe.held(server, metric, now=now, history_s=WHOLE_S) for metric in (MEMORY, CPU)]

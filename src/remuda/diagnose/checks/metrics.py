@@ -93,6 +93,8 @@ def pods(world: MetricsWorld) -> Finding:
         return seen.unknown("pods could not be read", (trouble,), (_GRANT,))
     if asked is None or asked.trouble or not asked.series.get(MEMORY):
         return seen.unknown("there are no samples to compare pods with")
+    if not world.pods:
+        return seen.unknown("no pod has run for five minutes")
     missing = sorted(set(world.pods) - set(asked.pods))
     if missing:
         seen.add(
@@ -143,8 +145,8 @@ def recommender(world: MetricsWorld) -> Finding:
         return seen.ok("the recommender runs")
     if world.advisors:
         seen.add(
-            f"there are {counted(len(world.advisors), 'VerticalPodAutoscaler')} and no recommender that would fill them",
-            "install the recommender, or review with --prometheus, which needs none of them",
+            f"no recommender fills {counted(len(world.advisors), 'VerticalPodAutoscaler')}",
+            "install the recommender, or delete these objects: a review with --prometheus needs neither",
         )
         return seen.problem("the recommender is not installed")
     return seen.ok("no recommender, and none is needed: reviews compute what it would say")
