@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -394,3 +395,17 @@ def test_a_server_that_is_not_there_is_told_and_no_store_is_read_instead(tmp_pat
     ran = run("pools", "list", "--server", f"unix:{tmp_path}/nope.sock")
     assert ran.code == 1
     assert f"no remuda runs with unix:{tmp_path}/nope.sock" in ran.err
+
+
+@pytest.mark.slow
+def test_a_command_that_is_interrupted_says_so_and_ends_as_shells_expect(tmp_path: Path) -> None:
+    pipe = tmp_path / "samples"
+    os.mkfifo(pipe)
+    command = [sys.executable, "-m", "remuda", "rightsize", "estimate", "--samples", str(pipe)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as waiting:
+        # opens when the command reads
+        with pipe.open("wb"):
+            waiting.send_signal(signal.SIGINT)
+            assert waiting.wait(60) == 130
+        assert waiting.stderr is not None
+        assert waiting.stderr.read().endswith(b"remuda: stopped\n")

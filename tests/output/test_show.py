@@ -88,6 +88,26 @@ def test_what_a_job_is_called_cannot_steer_the_terminal() -> None:
     assert len(text.splitlines()) == 3
 
 
+HOSTILE = "\x1b[2J\x07\x9b\u202egpj.exe\u2066\u200f<script>alert(1)</script>&lt;![x](http://evil.example)"
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "markdown"])
+def test_nothing_in_any_form_steers_or_runs_backwards(form: str) -> None:
+    report = Report(None, (Table(("A",), ((HOSTILE,),), title=HOSTILE),), (HOSTILE,))
+    text = shown(report, form)
+    assert "[2J" in text
+    assert not set(text) & set("\x1b\x07\x9b\u202e\u2066\u200f")
+
+
+def test_markdown_has_no_html_and_no_links_but_shows_their_text() -> None:
+    report = Report(None, (Table(("A",), ((HOSTILE,),), title=HOSTILE),), (HOSTILE,))
+    text = shown(report, "markdown")
+    assert "<" not in text
+    assert ">" not in text
+    assert "](" not in text
+    assert text.count("&lt;script&gt;alert(1)&lt;/script&gt;&amp;lt;") == 3
+
+
 def test_a_line_may_be_several() -> None:
     assert shown(Report(None, lines=("a\nb",)), "table") == "a\nb\n"
 
@@ -111,6 +131,8 @@ def test_csv_of_an_answer_without_a_table_is_its_lines() -> None:
         pytest.param("+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0", id="a command"),
         pytest.param("-2+3", "'-2+3", id="a sum"),
         pytest.param("\t=1", "'\t=1", id="a tab before it"),
+        pytest.param("\r\r=1", "'=1", id="returns before it"),
+        pytest.param("\x1b[2J\u202e", "\ufffd[2J\ufffd", id="nothing that steers"),
         pytest.param("-43.12", "-43.12", id="a number below zero stays one"),
         pytest.param("+7", "+7", id="a number with its sign"),
         pytest.param("-", "-", id="a dash"),

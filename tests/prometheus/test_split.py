@@ -100,6 +100,16 @@ def test_elements_and_what_is_around_them_are_as_they_were(
         pytest.param(b'{"data":{"result":[{},]}}', "comma", id="a comma last"),
         pytest.param(b'{"data":{"result":[1]}}', "something else", id="numbers"),
         pytest.param(b'{"data":["a"]}', "something else", id="strings"),
+        pytest.param(b'{"status":"succ', "cut off", id="within a string"),
+        pytest.param(b'{"status":"success","isPartial":tr', "cut off", id="within a word"),
+        pytest.param(b'{"status":"success","x":1.', "cut off", id="within a number"),
+        pytest.param(b'{"data":{"result":[{"value":[1.', "cut off", id="within a number of an element"),
+        pytest.param(b'{"data":{"result":[{}', "cut off", id="behind an element"),
+        pytest.param(b'{"data":{"result":[', "cut off", id="before the first element"),
+        pytest.param(b"{{{{", "no JSON", id="braces"),
+        pytest.param(b"{this is no JSON", "no JSON", id="words"),
+        pytest.param(b'{"status":"success"}}', "no JSON", id="one brace too many"),
+        pytest.param(b'{"data":{"result":[{"metric" {', "no JSON", id="junk within an element"),
     ],
 )
 def test_what_is_no_answer_is_said_to_be_none(data: bytes, why: str) -> None:

@@ -16,6 +16,7 @@ from tests.servers.prometheus import NAMES, PrometheusServer
 
 from remuda.cli.tree import main
 from remuda.rightsize.history.promql import CPU, MEMORY
+from remuda.rightsize.report.keeping import newest_of_each
 
 pytestmark = pytest.mark.slow
 
@@ -166,6 +167,44 @@ def test_a_prometheus_that_is_not_there_ends_with_its_address_and_code_one(shop:
     assert ran.code == 1
     assert "http://127.0.0.1:9" in ran.err
     assert ran.out == ""
+
+
+def test_a_namespace_that_is_not_there_is_bad_input_and_patterns_match_those_that_are(
+    shop: Shop, run: Run
+) -> None:
+    ran = run("rightsize", "review", "--prometheus", shop.url, "--namespace", shop.namespace[:-1])
+    assert (ran.code, ran.out) == (2, "")
+    assert f"no namespace is called {shop.namespace[:-1]}: did you mean " in ran.err
+    ran = run("rightsize", "review", "--prometheus", shop.url, "--namespace", "no-such-*")
+    assert (ran.code, ran.out) == (2, "")
+    assert "no namespace matches no-such-*: there is " in ran.err
+    words = ("--namespace", f"{shop.namespace[:-1]}?", "--no-keep", "--history", "1h", "-o", "json")
+    ran = run("rightsize", "review", "--prometheus", shop.url, *words)
+    assert {item["name"] for item in json.loads(ran.out)["workloads"]} == {"web", "idle"}
+
+
+def test_who_may_read_nothing_gets_no_review_and_loses_none(
+    shop: Shop, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    review(shop, run, "--history", "1h")
+    before = newest_of_each(tmp_path / "data")
+    assert [len(each.workloads) for each in before] == [2]
+    token = shop.cluster.kubectl("create", "token", "default", "-n", shop.namespace).strip()
+    monkeypatch.setenv("KUBECONFIG", str(shop.cluster.kubeconfig("stranger", token=token)))
+    ran = review(shop, run)
+    assert (ran.code, ran.out) == (1, "")
+    assert f"deployments cannot be reviewed: may not list deployments.apps in {shop.namespace}" in ran.err
+    assert "remuda rbac rightsize" in ran.err
+    assert newest_of_each(tmp_path / "data") == before
+
+
+def test_a_namespace_without_workloads_is_no_fault(shop: Shop, run: Run, tmp_path: Path) -> None:
+    with new_namespace(shop.cluster) as empty:
+        ran = run("rightsize", "review", "--prometheus", shop.url, "--namespace", empty)
+    assert ran.code == 0
+    assert "0 workloads" in ran.out
+    assert "there are no workloads: this review is not kept" in ran.err
+    assert newest_of_each(tmp_path / "data") == []
 
 
 def test_a_diagnosis_tells_how_much_history_there_is_and_what_is_missing(shop: Shop, run: Run) -> None:

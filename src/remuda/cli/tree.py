@@ -154,9 +154,9 @@ def _run(args: list[str] | None) -> int:
         )
     except click.exceptions.Exit as exit_:
         return exit_.exit_code
-    except click.Abort:
+    except click.Abort as stop:
         _complain("stopped")
-        return 1
+        return 130 if isinstance(stop.__cause__, KeyboardInterrupt) else 1
     except click.ClickException as error:
         error.show()
         return error.exit_code

@@ -63,7 +63,7 @@ def _print_tables(report: Report, stream: TextIO, *, quiet: bool) -> None:
     stream.writelines(_harmless(line) + "\n" for line in report.lines)
     for index, table in enumerate(report.tables):
         if table.title and not quiet:
-            stream.write(("\n" if index or report.lines else "") + table.title + "\n")
+            stream.write(("\n" if index or report.lines else "") + one_line(table.title) + "\n")
         if not table.rows:
             if table.note and not quiet:
                 stream.write(table.note + "\n")
@@ -78,11 +78,15 @@ def _print_tables(report: Report, stream: TextIO, *, quiet: bool) -> None:
         )
 
 
+#: what makes text run the other way, and so read as something else than it is
+_BIDI = (0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 #: a job's command or output must not be able to steer the terminal
-_CONTROL = dict.fromkeys((*range(32), *range(127, 160)), "\N{REPLACEMENT CHARACTER}") | {
+_CONTROL = dict.fromkeys((*range(32), *range(127, 160), *_BIDI), "\N{REPLACEMENT CHARACTER}") | {
     ord("\n"): "\n",
     ord("\t"): " ",
     ord("\r"): "",
+    0x2028: " ",
+    0x2029: " ",
 }
 
 
@@ -91,10 +95,10 @@ def _harmless(text: str) -> str:
 
 
 def _markdown(report: Report) -> str:
-    parts = ["\n".join(report.lines)] if report.lines else []
+    parts = ["\n".join(map(_only_text, report.lines))] if report.lines else []
     for table in report.tables:
         if table.title:
-            parts.append(f"### {table.title}")
+            parts.append(f"### {_only_text(one_line(table.title))}")
         if not table.rows:
             parts.append(table.note)
             continue
@@ -107,9 +111,17 @@ def _markdown(report: Report) -> str:
 def _markdown_row(cells: Sequence[str]) -> str:
     return (
         "| "
-        + " | ".join(cell.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ") for cell in cells)
+        + " | ".join(
+            _only_text(cell.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")) for cell in cells
+        )
         + " |"
     )
+
+
+def _only_text(text: str) -> str:
+    """Text of markdown without HTML, and without links and pictures, which would load something."""
+    told = _harmless(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return told.replace("](", "]\\(")
 
 
 #: what a spreadsheet takes for the beginning of a formula, unless all of it is a number or a lone sign
@@ -133,8 +145,9 @@ def _write_csv(report: Report, stream: TextIO, *, quiet: bool) -> None:
 
 def _inert(cell: str) -> str:
     """A cell that a spreadsheet shows and does not compute: text that would be a formula gets an apostrophe."""
-    text = cell.replace("\0", "\N{REPLACEMENT CHARACTER}")
-    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+    text = cell.translate(_CONTROL | {ord("\t"): "\t"})
+    is_formula = any(_FORMULA.match(each) for each in (cell, text)) and not _NUMBER.fullmatch(text)
+    return f"'{text}" if is_formula else text
 
 
 def _json(data: Any) -> str:

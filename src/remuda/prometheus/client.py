@@ -108,9 +108,22 @@ class Prometheus:
         """Let go of all connections."""
         await self._transport.close()
 
-    async def instant(self, query: str, *, what: str, at: int | None = None) -> Vector:
-        """A vector, now or at a second; `what` says in errors what it is wanted for."""
-        form = [("query", query), ("timeout", self._timeout)]
+    async def instant(
+        self,
+        query: str,
+        *,
+        what: str,
+        at: int | None = None,
+        within_s: float | None = None,
+        tries: int | None = None,
+    ) -> Vector:
+        """
+        A vector, now or at a second; `what` says in errors what it is wanted for.
+
+        `within_s` and `tries` make it more impatient than the limits are, never less.
+        """
+        timeout_s = self.limits.timeout_s if within_s is None else min(within_s, self.limits.timeout_s)
+        form = [("query", query), ("timeout", _seconds(timeout_s))]
         if at is not None:
             form.append(("time", str(at)))
         points: list[Point] = []
@@ -119,7 +132,8 @@ class Prometheus:
             points.clear()
             return lambda piece: points.append(_point(piece))
 
-        envelope = await self._ask(Asked("/api/v1/query", what, tuple(form)), begin, "vector")
+        asked = Asked("/api/v1/query", what, tuple(form), within_s)
+        envelope = await self._ask(asked, begin, "vector", tries)
         return Vector(points, envelope.told)
 
     async def range(self, query: str, begin: int, end: int, step: int, *, what: str) -> "Ranged":
@@ -186,13 +200,17 @@ class Prometheus:
 
     @property
     def _timeout(self) -> str:
-        return f"{max(1, int(self.limits.timeout_s))}s"
+        return _seconds(self.limits.timeout_s)
 
     async def _ask(
-        self, asked: Asked, begin: Callable[[], Callable[[bytes], None]], result_type: str
+        self,
+        asked: Asked,
+        begin: Callable[[], Callable[[bytes], None]],
+        result_type: str,
+        tries: int | None = None,
     ) -> Envelope:
         """Give each element of the answer to what `begin` returns: anew for every try."""
-        return await self._patiently(lambda: self._once(asked, begin(), result_type))
+        return await self._patiently(lambda: self._once(asked, begin(), result_type), tries)
 
     async def _once(self, asked: Asked, take: Callable[[bytes], None], result_type: str) -> Envelope:
         doing = self._transport.doing(asked)
@@ -215,15 +233,18 @@ class Prometheus:
                 raise nonsense(doing, words(str(error))) from None
             return read_envelope(around, doing, result_type)
 
-    async def _patiently(self, once: Callable[[], Coroutine[object, object, T]]) -> T:
+    async def _patiently(
+        self, once: Callable[[], Coroutine[object, object, T]], tries: int | None = None
+    ) -> T:
         wait = self.limits.first_wait_s
+        most = self.limits.tries if tries is None else min(tries, self.limits.tries)
         async with self._gate:
-            for tries in range(self.limits.tries, 0, -1):
+            for left in range(most, 0, -1):
                 try:
                     return await once()
                 except PrometheusError as error:
                     pause = max(wait * self._rng.uniform(0.5, 1.0), error.retry_after or 0.0)
-                    if not error.is_passing or tries == 1 or pause > self.limits.longest_wait_s:
+                    if not error.is_passing or left == 1 or pause > self.limits.longest_wait_s:
                         raise
                 await asyncio.sleep(pause)
                 wait *= 2
@@ -233,6 +254,10 @@ class Prometheus:
 def connect(url: str, environ: Mapping[str, str] = os.environ) -> Prometheus:
     """The server at `url`, with what the environment says of it; `BadInput` with all that is wrong there."""
     return Prometheus(find_access(url, environ), SystemClock(), random.Random())
+
+
+def _seconds(amount: float) -> str:
+    return f"{max(1, int(amount))}s"
 
 
 def _point(piece: bytes) -> Point:

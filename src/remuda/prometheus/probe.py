@@ -8,6 +8,9 @@ from remuda.prometheus.errors import PrometheusError
 
 #: so far back a server looks for the sample of a moment
 _LOOKBACK_S = 300
+#: nothing is to be computed for a sign of life: who takes longer hangs
+_SIGN_OF_LIFE_S = 10.0
+_SIGN_OF_LIFE_TRIES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +25,10 @@ class Held:
 
 
 async def check_up(prometheus: Prometheus) -> None:
-    """Return if it lets us in and evaluates a query, else raise the `PrometheusError` that says why not."""
-    await prometheus.instant("vector(1)", what="a sign of life")
+    """Return if it lets us in and evaluates a query soon, else raise the `PrometheusError` that says why not."""
+    await prometheus.instant(
+        "vector(1)", what="a sign of life", within_s=_SIGN_OF_LIFE_S, tries=_SIGN_OF_LIFE_TRIES
+    )
 
 
 async def version(prometheus: Prometheus) -> str:

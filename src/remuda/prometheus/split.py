@@ -8,6 +8,8 @@ last chunk of bytes is there at a time. The list is `data` itself, or `result` i
 import re
 from collections.abc import Iterator
 
+import msgspec
+
 #: an element may have this many bytes: 11,000 samples have under 500,000
 MOST_OF_AN_ELEMENT = 8 * 2**20
 MOST_AROUND = 2**20
@@ -68,8 +70,23 @@ class Splitter:
         """What is around the list, as JSON with an empty list in its place."""
         around = bytes(self._around + self._rest)
         if self._is_in_list or self._depth or not around.strip():
-            raise ValueError("it is cut off")
+            raise ValueError(self._incomplete())
         return around
+
+    def _incomplete(self) -> str:
+        """Whether what came in could have gone on, or is no JSON at all; elements that were given are not seen."""
+        rest = self._rest
+        if self._is_in_list and not self._braces and self._elements:
+            rest = rest.lstrip().removeprefix(b",")
+        try:
+            # Half a number is none, and may yet have become one.
+            msgspec.json.decode((bytes(self._around) + rest).rstrip(b"0123456789.eE+-"))
+        except msgspec.DecodeError as error:
+            if "truncated" not in str(error):
+                return f"it is no JSON: {error}"
+        except RecursionError:
+            pass
+        return "it is cut off"
 
     def _check_size(self) -> None:
         most, size = MOST_OF_AN_ELEMENT, len(self._rest)

@@ -27,6 +27,8 @@ class Asked(Struct, frozen=True):
     path: str
     what: str
     form: tuple[tuple[str, str], ...] = ()
+    #: without a byte for so long it is given up; as long as all others where it is None
+    within_s: float | None = None
 
 
 class Transport:
@@ -53,6 +55,7 @@ class Transport:
     async def send(self, asked: Asked) -> AsyncIterator[AsyncIterator[bytes]]:
         """The bytes of a good answer as they come in; anything else, also on the way, is a `PrometheusError`."""
         doing = self.doing(asked)
+        timeout_s = self._timeout_s if asked.within_s is None else min(asked.within_s, self._timeout_s)
         try:
             headers = self._access.headers()
         except BadInput as error:
@@ -66,6 +69,10 @@ class Transport:
                 proxy=self._access.proxy,
                 ssl=self._access.tls if self._access.tls is not None else True,
                 allow_redirects=False,
+                # A whole answer may take as long again as the server thinks about it.
+                timeout=aiohttp.ClientTimeout(
+                    total=2 * timeout_s, sock_connect=min(_CONNECT_S, timeout_s), sock_read=timeout_s
+                ),
             ) as answer:
                 if answer.status != 200:
                     raise await self._refused(answer, doing)
@@ -75,7 +82,7 @@ class Transport:
         except PrometheusError as error:
             raise _masked(error, headers) from None
         except (aiohttp.ClientError, TimeoutError, OSError, UnicodeError) as error:
-            raise _failed(doing, error, self._timeout_s) from None
+            raise _failed(doing, error, timeout_s) from None
 
     async def _refused(self, answer: aiohttp.ClientResponse, doing: str) -> PrometheusError:
         if 300 <= answer.status < 400:
@@ -89,12 +96,6 @@ class Transport:
 
     def _session(self) -> aiohttp.ClientSession:
         if self._http is None:
-            # A whole answer may take as long again as the server thinks about it.
-            timeout = aiohttp.ClientTimeout(
-                total=2 * self._timeout_s,
-                sock_connect=_CONNECT_S,
-                sock_read=self._timeout_s,
-            )
             self._http = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=self._connections),
                 headers={
@@ -103,7 +104,6 @@ class Transport:
                     "Accept-Encoding": "identity",
                 },
                 cookie_jar=aiohttp.DummyCookieJar(),
-                timeout=timeout,
                 read_bufsize=2**18,
             )
         return self._http

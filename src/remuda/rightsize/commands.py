@@ -1,8 +1,6 @@
 """`remuda rightsize`."""
 
 import importlib.util
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -10,6 +8,7 @@ import click
 from remuda.control.command import Group, Session, pass_session
 from remuda.errors import BadInput
 from remuda.output.show import Report, Table, one_line
+from remuda.rightsize.given import text_of
 from remuda.rightsize.patching import patch
 from remuda.rightsize.reviewing import review
 
@@ -83,26 +82,13 @@ def need_numpy(engine: str) -> None:
             raise BadInput(f"--engine {engine} needs {what}, or leave --engine out")
 
 
-def _text(file: str) -> tuple[bytes, str]:
-    """What a file says, and what to call it."""
-    from remuda.rightsize.estimate.samples import MOST_BYTES
-
-    if file == "-":
-        return sys.stdin.buffer.read(MOST_BYTES + 1), "standard input"
-    try:
-        with Path(file).open("rb") as opened:
-            return opened.read(MOST_BYTES + 1), file
-    except OSError as error:
-        raise BadInput(f"{file}: cannot be read: {error.strerror or error}") from None
-
-
 def _answer(samples: str, strategy: str, engine: str) -> "Answer":
     from remuda.rightsize.estimate.plugins import find_strategy
-    from remuda.rightsize.estimate.samples import read_samples
+    from remuda.rightsize.estimate.samples import MOST_BYTES, read_samples
     from remuda.rightsize.estimate.strategies import Answer, lacking_samples
 
     chosen = find_strategy(strategy)
-    pod = read_samples(*_text(samples))
+    pod = read_samples(*text_of(samples, MOST_BYTES))
     if engine == "python":
         return chosen.answer(pod)
     from remuda.rightsize.estimate.columns import columns_of

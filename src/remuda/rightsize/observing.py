@@ -1,24 +1,28 @@
 """What a review begins with: workloads from a cluster or files, and what they used from one of three sources."""
 
 import asyncio
+import os
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
-from pathlib import Path
 
 import msgspec
 
 from remuda.control.reach import reach
 from remuda.errors import BadInput
-from remuda.model.times import SECOND, Instant
+from remuda.model.times import SECOND, Instant, write_instant
+from remuda.rightsize.choosing import chosen, is_pattern
 from remuda.rightsize.estimate.columns import columns_of
 from remuda.rightsize.estimate.histogram import Second
+from remuda.rightsize.estimate.samples import MOST_BYTES
+from remuda.rightsize.estimate.span import cut
 from remuda.rightsize.estimate.strategies import Strategy
 from remuda.rightsize.estimate.summaries import summarize
 from remuda.rightsize.estimate.usage import Pod
 from remuda.rightsize.evidence import Evidence
+from remuda.rightsize.given import text_of
 from remuda.rightsize.many import read_usage
-from remuda.rightsize.meant import all_meant
+from remuda.rightsize.review import ADVISED
 from remuda.rightsize.wanted import Wanted
 from remuda.rightsize.workloads import Unknown, WorkloadId, World
 
@@ -48,9 +52,9 @@ def observe(wanted: Wanted, now: Instant, tell: Tell, strategy: Strategy | None 
 
 
 async def _observe(wanted: Wanted, now: Instant, tell: Tell, strategy: Strategy | None) -> Observed:
-    pods = list(_samples(wanted.usage))
-    world, notes = await _world(wanted, now, tell)
-    seen = Observed(_chosen(world, wanted), notes=notes)
+    pods = _samples(wanted.usage)
+    world, there, notes = await _world(wanted, now, tell)
+    seen = Observed(chosen(world, wanted, there), notes=notes)
     second = now // SECOND
     if wanted.prometheus:
         await _ask(seen, world, wanted, second, tell, strategy)
@@ -61,7 +65,8 @@ async def _observe(wanted: Wanted, now: Instant, tell: Tell, strategy: Strategy 
     return seen
 
 
-async def _world(wanted: Wanted, now: Instant, tell: Tell) -> tuple[World, tuple[str, ...]]:
+async def _world(wanted: Wanted, now: Instant, tell: Tell) -> tuple[World, Collection[str], tuple[str, ...]]:
+    """The world, more namespaces that there are, and notes."""
     if wanted.files:
         from remuda.rightsize.cluster.files import read_files  # noqa: PLC0415 - not for a cluster
 
@@ -69,50 +74,45 @@ async def _world(wanted: Wanted, now: Instant, tell: Tell) -> tuple[World, tuple
         read = read_files(wanted.files, now)
         if read.problems:
             raise BadInput("\n".join(map(str, read.problems)))
-        return read.world, read.notes
-    from remuda.rightsize.cluster.collect import collect  # noqa: PLC0415 - not for files
+        return read.world, (), read.notes
+    from remuda.rightsize.cluster.collect import collect, namespace_names  # noqa: PLC0415 - not for files
 
     tell("the cluster")
+    namespaces = () if any(map(is_pattern, wanted.namespaces)) else wanted.namespaces
     async with reach(wanted.context) as client:
-        return await collect(client, now, namespaces=wanted.namespaces), ()
+        world = await collect(client, now, namespaces=namespaces)
+        # Only for who asks for one that is not there, and may be told which is.
+        there = [] if set(namespaces) <= set(world.namespaces) else await namespace_names(client)
+        return world, there, ()
 
 
-def _samples(files: Iterable[str]) -> Iterable[tuple[str, WorkloadId, Pod]]:
-    """The samples of files; what is wrong with any of them is told at once."""
+def _samples(files: Iterable[str]) -> list[tuple[str, WorkloadId, Pod]]:
+    """The samples of files, each with the name of its file; what is wrong with any of them is told at once."""
     problems = []
     found: dict[WorkloadId, str] = {}
     made = []
-    for file in files:
+    for file in _once(files):
         try:
-            text = Path(file).read_bytes()
-        except (OSError, ValueError) as error:
-            problems.append(f"{file}: cannot be read: {getattr(error, 'strerror', None) or error}")
-            continue
-        try:
-            read = read_usage(text, file)
+            text, name = text_of(file, MOST_BYTES)
+            read = read_usage(text, name)
         except BadInput as error:
             problems.append(str(error))
             continue
         for who, pod in read:
-            if found.setdefault(who, file) != file:
-                problems.append(f"{file}: {who} is in {found[who]} already")
-            made.append((file, who, pod))
+            if found.setdefault(who, name) != name:
+                problems.append(f"{name}: {who} is in {found[who]} already")
+            made.append((name, who, pod))
     if problems:
         raise BadInput("\n".join(problems))
     return made
 
 
-def _chosen(world: World, wanted: Wanted) -> World:
-    """Only what was asked for; `NotFound` with each name that means nothing."""
-    kept = [item for item in world.workloads if _is_of(item.id.namespace, wanted.namespaces)]
-    if wanted.names:
-        meant = set(all_meant((item.id for item in kept), wanted.names))
-        kept = [item for item in kept if item.id in meant]
-    return msgspec.structs.replace(world, workloads=tuple(kept))
-
-
-def _is_of(namespace: str, wanted: Collection[str]) -> bool:
-    return not wanted or any(fnmatchcase(namespace, each) for each in wanted)
+def _once(files: Iterable[str]) -> Iterable[str]:
+    """Each file as it is first called, however often and by whatever paths it is given."""
+    made: dict[str, str] = {}
+    for file in files:
+        made.setdefault(file if file == "-" else os.path.realpath(file), file)
+    return made.values()
 
 
 async def _ask(
@@ -155,25 +155,41 @@ def _count(
     now: Second,
     strategy: Strategy | None,
 ) -> None:
-    """Use as files say it."""
-    seen.usage = f"samples {', '.join(wanted.usage)}"
-    known = {item.id for item in seen.world.workloads}
+    """Use as files say it, within the history alone."""
+    since = now - wanted.history_s
+    seen.usage = f"samples {', '.join(dict.fromkeys(file for file, _, _ in pods))}"
+    known = {item.id: item for item in seen.world.workloads}
+    older: Counter[str] = Counter()
+    unknown = []
     for file, who, pod in pods:
         if who not in known:
             continue
+        within = cut(pod, since, now)
+        older[file] += within.older
         made = summarize(
-            columns_of([pod]),
+            columns_of([within.pod], [len(known[who].containers)]),
             f"samples {file}",
-            since=now - wanted.history_s,
+            since=since,
             now=now,
+            oddities=[within.future.get(name, ()) for name in pod],
             strategy=strategy,
         )
-        seen.evidence.update(((who, name), each) for name, each in zip(pod, made, strict=True))
+        for name, each in zip(pod, made, strict=True):
+            seen.evidence[who, name] = each
+            if each.oddities and not (each.cpu_samples or each.memory_samples):
+                unknown.append(Unknown(f"use of {name} of {who}", "; ".join(each.oddities)))
+    begin = write_instant(since * SECOND)
+    seen.notes += tuple(
+        f"{file}: {count:,} samples before {begin}, when the history begins, were left out"
+        for file, count in older.items()
+        if count
+    )
+    seen.world = msgspec.structs.replace(seen.world, unknown=(*seen.world.unknown, *unknown))
 
 
 def _believe(seen: Observed) -> None:
     """What the Vertical Pod Autoscalers of the cluster say, where nobody else is asked."""
-    seen.usage = "vpa objects"
+    seen.usage = ADVISED
     for advisor in seen.world.advisors:
         for container, estimate in advisor.estimates.items():
             origin = f"vpa {advisor.target.namespace}/{advisor.name}"

@@ -37,7 +37,7 @@ def patch(session: Session, /, words: tuple[str, ...], what: str, out: Path | No
 
     REVIEW is what review -o json printed: a file whose name ends in .json, or - for standard input. Default: the last
     review that was kept. A WORKLOAD is NAMESPACE/NAME or NAMESPACE/KIND/NAME, where * and ? match; all by default. What
-    is left out, and why, is told on standard error: what has under a day of data, what a review keeps or leaves as it is.
+    is left out, and why, is told on standard error: what has too little data, what a review keeps or leaves as it is.
     Exit codes: 0 done, or there is nothing to change, 1 files cannot be written, 2 bad input.
 
     \b
@@ -136,9 +136,12 @@ def _show(session: Session, made: "Made", form: str, out: Path | None) -> None:
     if out is not None and made.files:
         from remuda.rightsize.patches import FORMS
 
-        click.echo(f"wrote {len(made.files)} files to {out}. {FORMS[form].usage}", err=True)
+        count = len(made.files)
+        click.echo(f"wrote {count} file{'s' * (count != 1)} to {out}. {FORMS[form].usage}", err=True)
     if not made.files:
         click.echo("nothing is to be changed", err=True)
+    for line in dict.fromkeys(line for file in made.files for line in file.about):
+        click.echo(one_line(line), err=True)
     for line in made.left:
         click.echo(f"left out: {one_line(line)}", err=True)
     for line in made.beware:
@@ -146,7 +149,10 @@ def _show(session: Session, made: "Made", form: str, out: Path | None) -> None:
 
 
 def _report(made: "Made", form: str) -> Report:
-    files = [{"path": file.path, "text": file.text} for file in made.files]
+    files = [
+        {"path": file.path, "text": file.text} | ({"about": list(file.about)} if file.about else {})
+        for file in made.files
+    ]
     rows = tuple((file.path, str(file.workload or "")) for file in made.files)
     left = tuple((line,) for line in made.left)
     return Report(

@@ -15,6 +15,8 @@ from remuda.rightsize.evidence import Evidence
 from remuda.rightsize.workloads import Size
 
 SCHEMA = "remuda.dev/rightsize-review/v1"
+#: what `usage` of a review is that goes by the word of advisors alone
+ADVISED = "vpa objects"
 
 Severity: TypeAlias = Literal["error", "warning", "info"]
 #: how even the use of memory is
@@ -58,7 +60,7 @@ class ContainerReview(Struct, frozen=True, rename="camel"):
     verdict: Verdict
     evenness: Evenness = "stable"
     risk: Risk = ""
-    #: under a day of data: shown, and left out of patches
+    #: too little data, under a day of a sample a minute: shown, and left out of patches
     is_provisional: bool = False
     is_sidecar: bool = False
     #: limits of other resources, as written
@@ -75,6 +77,8 @@ class ContainerReview(Struct, frozen=True, rename="camel"):
     other_requests: dict[str, str] = {}
     #: where it stands among `containers` of the template, a sidecar among `initContainers`; None is not known
     index: int | None = None
+    #: `requests` and `limits` as the template has them, resource → quantity; None is not known
+    written: dict[str, dict[str, str]] | None = None
 
 
 class WorkloadReview(Struct, frozen=True, rename="camel"):

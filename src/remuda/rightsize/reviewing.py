@@ -38,7 +38,12 @@ if TYPE_CHECKING:  # not for --help
     metavar="URL",
     help="Ask this Prometheus what workloads used. Default: $PROMETHEUS_URL.",
 )
-@click.option("--usage", multiple=True, metavar="FILE", help="Files of samples instead of Prometheus.")
+@click.option(
+    "--usage",
+    multiple=True,
+    metavar="FILE",
+    help="Files of samples, or - for standard input, instead of Prometheus.",
+)
 @click.option("--policy", multiple=True, metavar="FILE", help="The RightsizePolicy: tiers, classes, prices.")
 @click.option("--strategy", default="vpa", show_default=True, metavar="NAME", help="vpa, krr or a plug-in.")
 @click.option(
@@ -92,7 +97,7 @@ def review(
 
     Workloads are read from a cluster or from files, their use from Prometheus, from files of samples, or else from the
     Vertical Pod Autoscalers of the cluster. Nothing is changed: remuda rightsize patch makes patches of a review.
-    Exit codes: 0 no finding that is grave enough, 1 there is one, 2 bad input.
+    Exit codes: 0 no finding that is grave enough, 1 there is one, or something cannot be read or written, 2 bad input.
 
     \b
     remuda rightsize review --prometheus http://localhost:9090
@@ -113,6 +118,12 @@ def review(
         if prometheus and source is click.core.ParameterSource.COMMANDLINE:
             raise BadInput("--usage reads files and --prometheus asks a server: leave one of them out")
         prometheus = None
+    if "-" in usage and "-" in files:
+        raise BadInput(
+            "--from and --usage cannot both be read from standard input: give a file for one of them"
+        )
+    if html is not None:
+        _check_html(html)
     _need_numpy()
     judged = policy_of(policy)
     if history is not None:
@@ -120,9 +131,11 @@ def review(
     wanted = Wanted(context, files, namespaces, names, prometheus or "", usage, judged.history // SECOND)
     made = _review(session, wanted, judged, strategy, session.instant(at, session.now()))
     scope = " ".join(sorted({*namespaces, *names}))
-    changes = _kept(session, made, scope, since_last=since_last, keep=not no_keep)
+    changes = _changes(session, made, scope) if since_last else None
     if html is not None:
         _write(session, html, made, changes)
+    if not no_keep:
+        _keep(session, made, scope)
     session.show(report(made, session.form, changes))
     if any(_is_grave(item.severity, fail_on) for item in made.findings):
         raise click.exceptions.Exit(1)
@@ -165,22 +178,41 @@ def _review(
     )
 
 
-def _kept(session: Session, made: "Review", scope: str, *, since_last: bool, keep: bool) -> "Changes | None":
-    """Keep a review, and say what changed since the one before; what goes wrong here costs nobody the review."""
+def _changes(session: Session, made: "Review", scope: str) -> "Changes | None":
+    """What changed since the review before; what goes wrong here costs nobody this one."""
     from remuda.rightsize.report import keeping
     from remuda.rightsize.report.compare import changes
 
-    before = None
-    if since_last:
-        try:
-            before = keeping.last(session.data_dir, made.source, scope)
-            if before is None:
-                click.echo("no such review is kept yet: there is nothing to compare with", err=True)
-        except RemudaError as error:
-            click.echo(f"remuda: there is nothing to compare with: {error}", err=True)
-    if keep and (trouble := keeping.keep(session.data_dir, made, scope)):
+    try:
+        before = keeping.last(session.data_dir, made.source, scope)
+    except RemudaError as error:
+        click.echo(f"remuda: there is nothing to compare with: {error}", err=True)
+        return None
+    if before is None:
+        what = "no review of these workloads" if scope else "no such review"
+        click.echo(f"{what} is kept yet: there is nothing to compare with", err=True)
+        return None
+    return changes(before, made)
+
+
+def _keep(session: Session, made: "Review", scope: str) -> None:
+    """Keep a review, but for one of nothing: it would take the place of a good one."""
+    from remuda.rightsize.report import keeping
+
+    if not made.workloads:
+        click.echo("there are no workloads: this review is not kept", err=True)
+    elif trouble := keeping.keep(session.data_dir, made, scope):
         click.echo(f"remuda: this review is not kept: {trouble}", err=True)
-    return None if before is None else changes(before, made)
+
+
+def _check_html(file: Path) -> None:
+    """Before anybody waits for a review that cannot be written then."""
+    if str(file) == "-":
+        raise BadInput(
+            "--html writes to a file, and the review itself is printed: give it a name, like --html report.html"
+        )
+    if not file.parent.is_dir():
+        raise RemudaError(f"{file}: cannot be written: there is no directory {file.parent}")
 
 
 def _write(session: Session, file: Path, made: "Review", changes: "Changes | None") -> None:
@@ -189,7 +221,7 @@ def _write(session: Session, file: Path, made: "Review", changes: "Changes | Non
     try:
         file.write_text(html(made, changes), encoding="utf-8")
     except OSError as error:
-        raise BadInput(f"{file}: cannot be written: {error.strerror or error}") from None
+        raise RemudaError(f"{file}: cannot be written: {error.strerror or error}") from None
     if not session.quiet:
         click.echo(f"the report is in {file}", err=True)
 

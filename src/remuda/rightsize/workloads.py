@@ -47,6 +47,8 @@ class Container(Struct, frozen=True):
     other_requests: dict[str, str] = {}
     #: where it stands among `containers` of the template, a sidecar among `initContainers`; None is not known
     index: int | None = None
+    #: `requests` and `limits` as the template has them, resource → quantity; None is not known
+    written: dict[str, dict[str, str]] | None = None
 
 
 class Workload(Struct, frozen=True):

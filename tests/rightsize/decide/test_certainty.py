@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 from tests.rightsize.decide.builders import (
+    MI,
     NOW,
     advice,
     container,
+    days,
     evidence,
     found,
     judge,
@@ -17,6 +19,9 @@ from tests.rightsize.decide.builders import (
     workload,
 )
 from tests.rightsize.estimate.builders import BEGIN, DAY, HOUR
+
+from remuda.rightsize.evidence import Evidence, OomKill
+from remuda.rightsize.workloads import WorkloadId
 
 
 @pytest.mark.parametrize(
@@ -50,9 +55,95 @@ def test_it_is_said_how_much_there_is_how_wide_the_bounds_are_and_when_to_come_b
     assert one.fix == "review again after 2026-01-09T18:00:00Z; until then it is left out of patches"
 
 
-def test_where_samples_are_far_apart_more_of_them_are_asked_for() -> None:
-    known = evidence(confidence=0.2, cpu_samples=288)
-    assert found(judge(known=known), "under-a-day").fix.startswith("take more samples")
+@pytest.mark.parametrize(
+    ("kind", "samples", "is_", "fix"),
+    [
+        pytest.param(
+            "Deployment", 288, "288 samples of CPU in 8d: it runs seldom, or is scraped seldom;",
+            "take more samples: a scrape a minute, if it runs all the time; if it does not, review with a longer --history,",
+            id="one cannot tell why",
+        ),
+        pytest.param(
+            "CronJob", 288, "288 samples of CPU in 8d: it runs seldom;",
+            "review with a longer --history, or with --strategy krr, which goes by the peak;",
+            id="what ends runs seldom",
+        ),
+        pytest.param(
+            "CronJob", 0, "no samples of CPU in 8d: by these it is counted how much is known;",
+            "let CPU be sampled as well,",
+            id="memory alone",
+        ),
+    ],
+)  # fmt: skip
+def test_where_samples_are_few_over_days_it_is_said_why_and_what_to_do(
+    kind: str, samples: int, is_: str, fix: str
+) -> None:
+    item = workload(id=WorkloadId("shop", kind, "web"))
+    one = found(judge(item, known=evidence(confidence=samples / 1440, cpu_samples=samples)), "under-a-day")
+    assert one.is_.startswith(is_)
+    assert one.should == "1440 samples of CPU, as many as a day has with one a minute"
+    assert one.fix.startswith(fix)
+
+
+def test_a_strategy_that_gives_no_answer_either_is_not_named() -> None:
+    item = workload(id=WorkloadId("shop", "CronJob", "web"))
+    one = found(judge(item, known=evidence(confidence=0.05, cpu_samples=70, krr=None)), "under-a-day")
+    assert one.fix == "review with a longer --history; until then it is left out of patches"
+
+
+#: of one that was scraped for an hour, and of an advisor that has seen hardly anything
+NARROW, WIDE = (500, 250, 2000), (500, 250, 2001)
+
+
+@pytest.mark.parametrize(
+    ("known", "limit", "then"),
+    [
+        pytest.param(evidence(NARROW, confidence=0.3), 1024, (500, 2432), id="four times the target"),
+        pytest.param(evidence(WIDE, confidence=0.3), 1024, (1024, 1024), id="more is left as it is"),
+        pytest.param(evidence(WIDE), 1024, (500, 2432), id="but not with enough data"),
+        pytest.param(advice(WIDE), 1024, (1024, 1024), id="an advisor's word as well"),
+        pytest.param(
+            evidence(WIDE, confidence=0.3, peak=1000), 1024, (500, 1152), id="a limit below the use"
+        ),
+        pytest.param(advice(WIDE), 300, (500, 512), id="a limit below an advisor's target"),
+        pytest.param(
+            evidence(WIDE, confidence=0.3, memory_samples=0), 1024, (1024, 1024), id="without memory"
+        ),
+    ],
+)
+def test_bounds_that_only_show_a_want_of_data_give_no_size(
+    known: Evidence, limit: int, then: tuple[int, int]
+) -> None:
+    made = judge(workload(container(memory=limit, memory_limit=limit)), known=known)
+    one = the(made)
+    assert memory_of(one) == then
+    assert one.is_provisional is (known.confidence < 1)
+
+
+def test_a_kill_raises_what_is_hardly_known() -> None:
+    item = workload(container(memory=512, memory_limit=512))
+    known = evidence(WIDE, confidence=0.3, kills=(OomKill(NOW - DAY, 512 * MI),))
+    one = the(judge(item, known=known))
+    assert (memory_of(one), one.risk, one.is_provisional) == ((500, 624), "will-oom", True)
+    assert "only what is known to be needed is given" in [text for text, _ in told(one, "certainty")]
+    bare = the(judge(workload(container(memory=512, memory_limit=None)), known=known))
+    assert memory_of(bare) == (500, 624)
+
+
+def test_without_samples_of_cpu_all_is_left_as_it_is_and_why_is_told() -> None:
+    known = evidence((500, 250, 95_000_000), confidence=0.0, cpu_samples=0)
+    one = the(judge(known=known))
+    assert (one.verdict, one.recommended) == ("leave", one.now)
+    assert told(one, "certainty")[-1] == (
+        "memory is left as it is: not yet",
+        "the upper bound, 95000000Mi, is more than 4 × the target, 500Mi: that is for want of data, and not for use",
+    )
+
+
+def test_a_leak_is_seen_where_bounds_are_too_wide_to_size_anything() -> None:
+    known = evidence(WIDE, confidence=0.3, days=days([300 + 50 * n for n in range(8)]))
+    assert the(judge(known=known)).risk == "leak"
+    assert the(judge(workload(container(memory_limit=None)), known=known)).risk == ""
 
 
 def test_what_is_provisional_wastes_nothing_and_asks_for_no_quota() -> None:

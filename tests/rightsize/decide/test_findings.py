@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import get_args
 
 import msgspec
+import pytest
 from tests.rightsize.decide.builders import container, evidence, judge, rules, size, workload
 
 from remuda.rightsize.decide import findings
@@ -64,3 +65,11 @@ def test_what_patches_need_of_a_template_comes_along() -> None:
         ({"x/gpu": "1"}, {"x/gpu": "1"}, 2),
         ({}, {}, None),
     ]
+
+
+@pytest.mark.parametrize("strategy", ["vpa", "krr"])
+def test_how_sizes_are_written_comes_along_whether_or_not_they_are_judged(strategy: str) -> None:
+    as_written = {"requests": {"cpu": "0.1"}}
+    names = ("main", "bare")
+    made = judge(workload(*(Container(name, written=as_written) for name in names)), strategy=strategy)
+    assert [each.written for each in made.workloads[0].containers] == [as_written] * 2

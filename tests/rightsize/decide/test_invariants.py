@@ -88,6 +88,7 @@ def limit_ranges(draw: st.DrawFn) -> LimitRange:
         least,
         most,
         ratio,
+        draw(st.sampled_from([Size(), Size(Ask(), Ask(200))])),
     )
 
 
@@ -236,6 +237,24 @@ def test_safety_of_every_container_of_every_world(case: Case) -> None:
         )
         nothing_is_lowered_on_partial_evidence_nor_changed_without_any(part)
         what_is_left_or_kept_is_as_it_was_and_all_else_is_not(part)
+
+
+@pytest.mark.slow
+@given(cases())
+def test_a_review_of_what_followed_a_review_changes_nothing(case: Case) -> None:
+    world, found, policy, strategy = case
+    then = {(identity, part.name): part.recommended for identity, part in containers(judged(case))}
+    followed = tuple(
+        msgspec.structs.replace(
+            each,
+            containers=tuple(
+                msgspec.structs.replace(part, size=then[each.id, part.name]) for part in each.containers
+            ),
+        )
+        for each in world.workloads
+    )
+    again = judged((msgspec.structs.replace(world, workloads=followed), found, policy, strategy))
+    assert {(identity, part.name): part.recommended for identity, part in containers(again)} == then
 
 
 @pytest.mark.slow

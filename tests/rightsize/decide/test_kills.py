@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.rightsize.decide.builders import (
     MI,
     NOW,
@@ -20,8 +22,9 @@ from tests.rightsize.decide.builders import (
 )
 from tests.rightsize.estimate.builders import BEGIN, DAY
 
+from remuda.rightsize.decide import words
 from remuda.rightsize.evidence import Evidence, OomKill
-from remuda.rightsize.workloads import Kill
+from remuda.rightsize.workloads import Ask, Container, Kill, LimitRange
 
 #: in the day whose peak is the highest
 AT = BEGIN + 3 * DAY + 60
@@ -29,7 +32,7 @@ AT = BEGIN + 3 * DAY + 60
 
 def little(**fields: Any) -> Evidence:
     """So little use that only kills matter."""
-    return evidence((260, 255, 270), peak=90, **fields)
+    return evidence((90, 80, 100), peak=90, **fields)
 
 
 def kill(requested: int | None, at: int = AT, part: str = "main") -> Kill:
@@ -41,9 +44,16 @@ def kill(requested: int | None, at: int = AT, part: str = "main") -> Kill:
     [
         pytest.param(256, 256, [256], 368, id="100Mi more than was requested: 356Mi in steps"),
         pytest.param(1000, 1000, [1000], 1216, id="a fifth more than was requested: 1200Mi in steps"),
-        pytest.param(256, 1024, [256], 1280, id="a fifth more than the limit it still has"),
-        pytest.param(256, 1024, [None], 1280, id="not known what it had: as if nothing was changed"),
-        pytest.param(512, 2048, [256], 368, id="a size that was changed since counts for what it was"),
+        pytest.param(
+            256, 1024, [256], 1024, id="a limit that may have been raised since is not what was used"
+        ),
+        pytest.param(256, 1024, [None], 1024, id="nor is it where nothing is known, and it is not lowered"),
+        pytest.param(512, 2048, [256], 2048, id="who was killed is not given less"),
+        pytest.param(
+            95, 100, [None], 208, id="a limit that the peak of that day came near to: 200Mi in steps"
+        ),
+        pytest.param(105, 105, [None], 208, id="from 85 % on: 205Mi in steps"),
+        pytest.param(106, 106, [None], 192, id="and not below: 100Mi more than the peak, 190Mi in steps"),
         pytest.param(256, None, [256], 368, id="without a limit"),
         pytest.param(256, 256, [256, 200, None], 368, id="the one that asks for the most"),
     ],
@@ -107,6 +117,68 @@ def test_a_kill_that_was_mended_since_is_told_and_no_risk() -> None:
     assert (the(made).risk, found(made, "killed").severity) == ("", "info")
 
 
+def test_a_kill_with_a_limit_that_may_have_been_raised_since_is_told_as_that() -> None:
+    one = found(judge(workload(container(memory=256)), known=little(), kills=(kill(None),)), "killed")
+    assert one.severity == "warning"
+    assert one.is_.endswith("with 400Mi used (the peak of that day); the limit is 1Gi")
+    assert one.fix == (
+        "nothing, if its limit has been raised since the kill; if not, raise it by a fifth: which limit it ran into is not"
+        " known"
+    )
+
+
+def test_a_kill_of_which_nothing_tells_the_use_is_a_risk_whatever_the_limit() -> None:
+    known = little(memory_samples=0, memory_peak=0, days=())
+    made = judge(known=known, kills=(kill(None),))
+    assert (the(made).risk, memory_of(the(made))) == ("will-oom", (1024, 1024))
+    assert found(made, "killed").fix.startswith("raise its memory limit: by how much cannot be told")
+
+
+def test_the_same_kill_does_not_raise_again_and_again() -> None:
+    known = evidence(
+        (290, 280, 330), peak=240, days=days([200] * 8, [240] * 8), kills=(OomKill(NOW - DAY, 0),)
+    )
+    first = the(judge(workload(container(memory=250, memory_limit=256)), known=known))
+    assert (first.risk, memory_of(first)) == ("will-oom", (290, 400))
+    assert "256Mi used (its limit, near which it came with 240Mi that day)" in told(first, "kills")[0][1]
+    made = judge(workload(Container("main", first.recommended)), known=known)
+    assert (the(made).risk, the(made).verdict, the(made).recommended) == ("", "keep", first.recommended)
+    assert "240Mi used (the peak of that day)" in found(made, "killed").is_
+
+
+@given(
+    st.tuples(*[st.integers(20, 9000)] * 3).map(sorted),
+    st.tuples(st.none() | st.integers(10, 9000), st.none() | st.integers(10, 9000)),
+    st.integers(0, 9000),
+    st.lists(st.tuples(st.integers(0, 8 * DAY), st.none() | st.integers(1, 9000)), max_size=3),
+    st.sampled_from([None, "1", "4"]),
+    st.sampled_from(["vpa", "krr"]),
+    st.sampled_from([0.1, 8.0]),
+)
+def test_a_review_of_what_followed_a_review_changes_nothing(
+    memory: list[int],
+    asked: tuple[int | None, int | None],
+    peak: int,
+    kills: list[tuple[int, int | None]],
+    tier: str | None,
+    strategy: str,
+    confidence: float,
+) -> None:
+    lower, target, upper = memory
+    known = evidence((target, lower, upper), peak=peak, days=days([0] * 8, [peak] * 8), confidence=confidence)
+    world: Any = {
+        "known": known,
+        "strategy": strategy,
+        "kills": tuple(kill(each, BEGIN + at) for at, each in kills),
+    }
+    first = the(judge(workload(container(memory=asked[0], memory_limit=asked[1]), tier=tier), **world))
+    again = the(judge(workload(Container("main", first.recommended), tier=tier), **world))
+    assert again.recommended == first.recommended
+    assert again.verdict in {"keep", "leave"}
+    if first.recommended.limits.memory_bytes is not None and "killed" in first.rules and known.memory_peak:
+        assert again.risk == ""
+
+
 def test_a_kill_without_a_limit_is_a_risk() -> None:
     made = judge(workload(container(memory_limit=None)), kills=(kill(1024),))
     assert (the(made).risk, found(made, "killed").severity) == ("will-oom", "error")
@@ -132,3 +204,22 @@ def test_a_limit_below_what_was_used_with_a_tenth_will_kill(limit: int, is_risk:
     made = judge(workload(container(memory=200, memory_limit=limit)))
     assert (the(made).risk == "will-oom") is is_risk
     assert ("limit-below-use" in rules(made)) is is_risk
+
+
+@pytest.mark.parametrize(("most", "number"), [(None, "672Mi"), (384, "384Mi")])
+def test_a_limit_below_the_use_is_to_be_raised_to_the_number_that_is_recommended(
+    most: int | None, number: str
+) -> None:
+    bounds = () if most is None else (LimitRange("shop", "x", "Container", most=Ask(None, most * MI)),)
+    made = judge(workload(container(memory=200, memory_limit=300)), limit_ranges=bounds)
+    assert found(made, "limit-below-use").fix == f"raise its memory limit to {number}"
+    assert words.memory(the(made).recommended.limits.memory_bytes) == number
+
+
+def test_a_number_to_type_is_a_quantity() -> None:
+    known = evidence(peak=4000)
+    made = judge(workload(container(memory=200, memory_limit=300)), known=known, strategy="krr")
+    assert found(made, "limit-below-use").fix == "raise its memory limit to 4600Mi"
+    bound = LimitRange("shop", "x", "Container", most=Ask(None, 2 * 10**9))
+    made = judge(workload(container(memory=200, memory_limit=300)), known=known, limit_ranges=(bound,))
+    assert found(made, "limit-below-use").fix == "raise its memory limit to 2G"

@@ -73,6 +73,15 @@ def test_what_could_not_be_read_is_told_and_makes_the_review_partial() -> None:
     assert (one.severity, one.object, one.is_) == ("warning", "resourcequotas", "403 Forbidden")
 
 
+def test_where_use_as_a_whole_is_in_doubt_nothing_is_lowered() -> None:
+    doubt = Unknown("use", "samples of several clusters, which cannot be told apart")
+    large = workload(container(cpu=900, memory=4096, memory_limit=4096))
+    made = judge(large, unknown=(doubt,))
+    assert (the(made).verdict, the(made).recommended) == ("keep", the(made).now)
+    assert "partial-evidence" in the(made).rules
+    assert the(judge(large, unknown=(Unknown("quotas", "403"),))).verdict == "lower"
+
+
 def test_a_whole_review_is_not_partial() -> None:
     assert not judge().is_partial
 

@@ -71,6 +71,22 @@ def test_it_is_said_by_how_much_it_is_too_small_and_for_whom() -> None:
     assert one.fix == "raise it to 4000Mi"
 
 
+def test_what_is_used_may_be_less_than_what_workloads_ask_for_and_nothing_is_below_zero() -> None:
+    large = container(memory=20_000, memory_limit=20_000)
+    made = judge(
+        named("web", large),
+        quotas=(quota({"requests.memory": 100 * MI}, {"requests.memory": 50 * MI}),),
+    )
+    one = found(made, "quota-too-small")
+    assert "50Mi are used, less than the 40000Mi that its workloads ask for" in one.is_
+    assert one.should.endswith(", 0 afterwards")
+
+
+def test_a_quota_is_to_be_raised_to_a_quantity_one_can_type() -> None:
+    made = judge(named("web"), quotas=(quota({"requests.memory": 1}, {"requests.memory": 1000 * MI + 1}),))
+    assert found(made, "quota-too-small").fix == "raise it to 1901Mi"
+
+
 def test_what_fits_in_the_end_but_not_on_its_way_can_be_done_in_parts() -> None:
     large = container(memory=2000, memory_limit=2000)
     made = judge(

@@ -183,3 +183,49 @@ def test_a_range_that_gives_a_cpu_limit_to_those_that_have_none_is_told(each: Li
 def test_nothing_is_told_of_ranges_where_nothing_changes() -> None:
     kept = workload(container(memory=500, memory_limit=672))
     assert rules(judge(kept, known=evidence(), limit_ranges=(limit_range(most=(4000, None)),))) == set()
+
+
+def default(cpu: int, most: int | None = None) -> LimitRange:
+    return LimitRange("shop", "defaults", "Container", most=Ask(most), defaults=Size(Ask(), Ask(cpu)))
+
+
+@pytest.mark.parametrize(
+    ("limit_now", "most", "peak", "limit", "severity"),
+    [
+        pytest.param(None, None, 0, 100, "error", id="it gets a limit of its own, the request"),
+        pytest.param(None, None, 150, 150, "error", id="or the most it used"),
+        pytest.param(None, 120, 150, 120, "error", id="within the maximum"),
+        pytest.param(90, None, 0, 100, "error", id="a limit below the request is raised"),
+        pytest.param(500, None, 150, 500, "warning", id="a limit that would be removed stays"),
+    ],
+)
+def test_a_default_below_the_request_would_refuse_pods_so_that_they_get_a_cpu_limit(
+    limit_now: int | None, most: int | None, peak: int, limit: int, severity: str
+) -> None:
+    one = workload(container(cpu=50, cpu_limit=limit_now))
+    made = judge(one, known=evidence(cpu_peak=peak), limit_ranges=(default(99, most),))
+    then = the(made).recommended
+    assert (then.requests.cpu_millicores, then.limits.cpu_millicores) == (100, limit)
+    finding = found(made, "limit-range-gives-cpu-limit")
+    assert (finding.severity, finding.object) == (severity, "Deployment shop/web")
+    assert "99m for containers without a CPU limit, below the request 100m" in finding.is_
+    assert finding.should == "at least the request: else the API server refuses its pods"
+    assert f"set a CPU limit of {limit}m" in finding.fix
+    assert any("its pods are refused" in remark for _, remark in told(the(made), "range"))
+    assert "cpu-limit" not in rules(made)
+
+
+def test_a_default_that_is_enough_gives_no_limit_of_its_own() -> None:
+    made = judge(workload(container(cpu_limit=500)), limit_ranges=(default(100),))
+    assert the(made).recommended.limits.cpu_millicores is None
+    assert found(made, "limit-range-gives-cpu-limit").severity == "warning"
+
+
+def test_a_request_above_the_maximum_that_is_not_lowered_is_told_and_no_limit_helps() -> None:
+    made = judge(
+        workload(container(cpu=900)), known=evidence(is_partial=True), limit_ranges=(default(200, 300),)
+    )
+    then = the(made).recommended
+    assert (then.requests.cpu_millicores, then.limits.cpu_millicores) == (900, None)
+    [one] = [each for each in made.findings if each.severity == "error"]
+    assert one.fix == "raise the maximum of LimitRange shop/defaults to 900m or more"

@@ -29,7 +29,7 @@ def test_cpu_that_an_autoscaler_counts_is_left_as_it_is() -> None:
         "info",
         "spec.template.spec.containers[main].resources.requests.cpu",
     )
-    assert "HorizontalPodAutoscaler web" in finding.is_
+    assert finding.is_ == "900m; HorizontalPodAutoscaler web scales it by CPU"
     assert told(one, "hpa") == [("CPU is left as it is", "HorizontalPodAutoscaler web counts its use")]
 
 
@@ -63,9 +63,13 @@ def test_an_autoscaler_of_another_workload_is_none_of_its_business() -> None:
 
 def test_memory_that_kills_is_a_risk_also_where_an_autoscaler_holds_it() -> None:
     made = judge(
-        autoscalers=(Autoscaler("web", WEB, "memory"),), kills=(Kill(WEB, "main", "web-0", 1_767_600_000),)
+        autoscalers=(Autoscaler("web", WEB, "memory"),),
+        kills=(Kill(WEB, "main", "web-0", 1_767_600_000, 2**30),),
     )
     assert (the(made).risk, memory_of(the(made))) == ("will-oom", (1024, 1024))
+    assert found(made, "killed").fix == (
+        "raise its memory limit to 1280Mi once what holds it is out of the way: see the other findings"
+    )
 
 
 def test_where_use_scales_cpu_nothing_starves() -> None:
@@ -95,9 +99,11 @@ def test_an_advisor_of_what_is_not_looked_at_is_not_told() -> None:
 
 @pytest.mark.parametrize(
     ("cpu", "is_starved"),
-    [(79, True), (80, False), (None, True)],
+    [(71, True), (72, False), (79, False), (None, True)],
 )
-def test_a_request_below_the_lower_bound_starves(cpu: int | None, is_starved: bool) -> None:
+def test_a_request_that_is_more_than_a_tenth_below_the_lower_bound_starves(
+    cpu: int | None, is_starved: bool
+) -> None:
     made = judge(workload(container(cpu=cpu)), known=evidence())
     assert (the(made).risk == "starved") is is_starved
     assert ("starved" in rules(made)) is is_starved

@@ -58,6 +58,7 @@ def test_all_three_numbers_are_the_same() -> None:
         pytest.param(
             Replica(), "krr needs 100 samples of CPU over 3 hours, and there are 0 over 0.0", id="none"
         ),
+        pytest.param(steady(60), "there is 1 over 0.0", id="one"),
         pytest.param(steady(99 * 60), "there are 99 over 1.6", id="too few"),
         pytest.param(steady(120 * 60), "there are 120 over 2.0", id="too short"),
         pytest.param(Replica(steady(6 * HOUR).cpu), "100 samples of memory", id="no memory"),

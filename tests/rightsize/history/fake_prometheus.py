@@ -25,6 +25,8 @@ class FakePrometheus(Loopback):
     requested: dict[Key, Values] = field(default_factory=dict)
     interval: int = 15
     clusters: list[str] = field(default_factory=list)
+    #: of some replicas alone
+    cluster_of: dict[Key, list[str]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
 
@@ -35,8 +37,8 @@ class FakePrometheus(Loopback):
         """The forms of all range queries that hold a word."""
         return [each.form for each in self.asked if "step" in each.form and word in each.form["query"]]
 
-    def _more(self) -> list[dict[str, str]]:
-        return [{"cluster": name} for name in self.clusters] or [{}]
+    def _more(self, key: Key) -> list[dict[str, str]]:
+        return [{"cluster": name} for name in self.cluster_of.get(key, self.clusters)] or [{}]
 
     def _reply(self, asked: Asked) -> web.StreamResponse:
         for fault in self.faults:
@@ -47,7 +49,7 @@ class FakePrometheus(Loopback):
             chosen = [
                 key for key in {**self.memory, **self.cpu} if f'namespace="{key[0]}"' in form["match[]"]
             ]
-            labels = [{**_labels(key), **more} for key in chosen for more in self._more()]
+            labels = [{**_labels(key), **more} for key in chosen for more in self._more(key)]
             return answer(labels, warnings=self.warnings)
         if asked.path.endswith("/query") and "vector(1)" in query:
             return vector(({}, [1, "1"]))

@@ -87,6 +87,7 @@ async def read(
     step_s: int = STEP,
     labels: tuple[tuple[str, str], ...] = (),
     only: Collection[WorkloadId] | None = None,
+    now: int = NOW,
 ) -> Read:
     found = Read()
     access = Access(fake.url, labels=labels)
@@ -96,7 +97,7 @@ async def read(
             of,
             history_s=history_s,
             step_s=step_s,
-            now=NOW,
+            now=now,
             tell=found.told.append,
             unknown=found.unknown,
             only=only,
@@ -348,6 +349,34 @@ async def test_series_of_another_cluster_are_left_out_or_told(fake: FakePromethe
     assert "REMUDA_PROMETHEUS_LABELS" in found.unknown[0].why
 
 
+async def test_safety_workloads_of_which_two_clusters_have_samples_are_partial() -> None:
+    """Also when no pod is in both: those of a Deployment have other names in each."""
+    first, second = ("a", "web-5d4f8b7c9d-bcdfg", "db"), ("a", "web-5d4f8b7c9d-hjklm", "db")
+    web = WorkloadId("a", "Deployment", "web")
+    of = world(workload(*web, "db", replicas=2), *WORLD.workloads)
+    async with steady(first, second, ("b", "db-0", "db")) as fake:
+        fake.cluster_of = {first: ["north"], second: ["south"], ("b", "db-0", "db"): ["north"]}
+        found = await read(fake, of)
+        assert found.partial == {web: True, B: False}
+        assert "several clusters (north, south)" in found.unknown[0].why
+        fake.cluster_of[second] = ["north"]
+        found = await read(fake, of)
+        assert found.partial == {web: False, B: False}
+        assert found.unknown == []
+
+
+async def test_values_of_which_none_is_a_number_are_told(fake: FakePrometheus) -> None:
+    fake.memory["b", "db-0", "db"] = lambda _: "NaN"
+    left_out = f"samples of memory that were left out: {len(TIMES)} not numbers"
+    found = await read(fake)
+    assert found.oddities(B) == ("no samples of memory", left_out)
+    assert found.unknown == []
+    fake.cpu["b", "db-0", "db"] = lambda _: None
+    found = await read(fake)
+    assert found.oddities(B) == ("no samples of CPU", "no samples of memory", left_out)
+    assert found.unknown == [Unknown(f"use of db of {B}", left_out)]
+
+
 async def test_a_small_batch_at_a_time(fake: FakePrometheus, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(history, "MOST_SERIES", 2)
     found = await read(fake)
@@ -439,6 +468,19 @@ async def test_kills_are_as_many_as_must_have_been(fake: FakePrometheus) -> None
     (kill,) = found.replicas(A)[1].oom
     assert begin <= kill.at < begin + 600
     assert found.replicas(B)[0].oom == []
+
+
+async def test_a_kill_is_told_at_the_same_moment_whenever_it_is_asked_for(fake: FakePrometheus) -> None:
+    killed = NOW - 6 * HOUR + 17
+    fake.killed["a", "db-0", "db"] = lambda at: 1 if killed <= at < killed + 500 else None
+    fake.ended["a", "db-1", "db"] = lambda at: 1 if at >= killed else None
+    seen = set()
+    for later in (0, 60, 120, 180, 3600):
+        found = await read(fake, step_s=60, history_s=DAY, now=NOW + later)
+        seen.add(tuple(tuple(kill.at for kill in each.oom) for each in found.replicas(A)))
+    ((first, second),) = seen
+    assert len(first) == len(second) == 1
+    assert killed <= first[0] < killed + 300
 
 
 async def test_who_was_killed_before_the_history_has_none() -> None:

@@ -61,7 +61,7 @@ def written(kind: str, namespace: str, name: str = "web") -> dict[str, Any]:
 
 def _container(name: str, resources: Any) -> dict[str, Any]:
     made = {"name": name, "image": "registry.example/app:1", "env": [{"name": "A", "value": "b"}]}
-    return made if resources is None else {**made, "resources": resources}
+    return made if resources is None else {**made, "resources": copy.deepcopy(resources)}
 
 
 def pod_of(found: Any) -> Any:
@@ -99,6 +99,7 @@ def _reviewed(pod: Any) -> Iterator[ContainerReview]:
                 index=index,
                 other_requests=others[0],
                 others=others[1],
+                written=dict(each.get("resources", {})),
             )
 
 

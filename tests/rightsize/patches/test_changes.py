@@ -7,7 +7,7 @@ from tests.rightsize.report.reviews import sample_review, size
 from remuda.errors import BadInput
 from remuda.rightsize.patches import FORMS, make
 from remuda.rightsize.patches.changes import changes_of, difference, whole
-from remuda.rightsize.review import ContainerReview
+from remuda.rightsize.review import ContainerReview, WorkloadReview
 from remuda.rightsize.workloads import WorkloadId
 
 WEB = WorkloadId("shop", "Deployment", "web")
@@ -25,7 +25,7 @@ CPU = "spec.template.spec.containers[app].resources.requests.cpu"
         ),
         pytest.param(
             container(is_provisional=True, rules=("under-a-day",)),
-            "is provisional, with under a day of data: under-a-day: 6h of data",
+            "is provisional, with too little data: under-a-day: 6h of data",
             id="what has under a day of data",
         ),
         pytest.param(container(recommended=SMALL), "has what is recommended already", id="what is right"),
@@ -157,6 +157,35 @@ def test_what_cannot_be_told_apart_is_left_out(items: tuple[object, ...], why: s
     made = make(review(*items), "helm")  # type: ignore[arg-type]
     assert len(made.files) == len(items) - 1
     assert why in made.left[0]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("item", "why"),
+    [
+        pytest.param(workload(name="a\nb"), "the name 'a b' is no name", id="a new line"),
+        pytest.param(workload(name="Web"), "the name 'Web' is", id="uppercase"),
+        pytest.param(workload(name='a"b'), "the name", id="a quote"),
+        pytest.param(workload(name="a..b"), "the name 'a..b'", id="two dots"),
+        pytest.param(workload(name="a" * 254), "the name", id="too long"),
+        pytest.param(workload(namespace="a.b"), "the namespace 'a.b'", id="a namespace with a dot"),
+        pytest.param(workload(kind="De ploy"), "the kind 'De ploy'", id="a kind"),
+        pytest.param(workload(container("a\u202eb")), "the container 'a\ufffdb'", id="a container"),
+        pytest.param(workload(init_containers=("\x1b[2J",)), "the init container", id="an init container"),
+    ],
+)
+def test_what_no_object_can_be_called_is_left_out(item: WorkloadReview, why: str, form: str) -> None:
+    made = make(review(item), form)
+    assert made.files == ()
+    (line,) = made.left
+    assert f": {why}" in line
+
+
+def test_every_name_that_an_object_can_have_is_patched() -> None:
+    names = ("a", "a.b-c.d", "0", "a" * 253)
+    made = make(review(*(workload(container("c" * 63), name=name) for name in names)), "helm")
+    assert len(made.files) == len(names)
+    assert made.left == ()
 
 
 def test_an_unknown_form_is_refused_with_those_there_are() -> None:

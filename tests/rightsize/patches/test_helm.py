@@ -7,7 +7,7 @@ import pytest
 import yaml
 from hypothesis import given
 from tests.charts.rendering import Helm
-from tests.rightsize.patches.cases import container, hostile_workloads, review, workload
+from tests.rightsize.patches.cases import container, hostile_workloads, review, unchecked, workload
 from tests.rightsize.report.reviews import size
 from tests.servers.fixtures import Programs
 
@@ -27,7 +27,7 @@ BOTH = {"requests": {"cpu": "587m", "memory": "768Mi"}, "limits": {"memory": "76
 
 
 def values(item: WorkloadReview) -> Any:
-    (file,) = make(review(item), "helm").files
+    (file,) = unchecked(review(item), "helm").files
     return yaml.safe_load(file.text)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from tests.rightsize.patches.cases import container, hostile_workloads, review, workload
+from tests.rightsize.patches.cases import container, hostile_workloads, review, unchecked, workload
 from tests.rightsize.report.reviews import size
 
 from remuda.rightsize.patches import make
@@ -15,10 +15,16 @@ AT = "/spec/template/spec/containers/0"
 BOTH = {"requests": {"cpu": "587m", "memory": "768Mi"}, "limits": {"memory": "768Mi"}}
 
 
+_WHY = (
+    "app: raise; cpu request 100m limit 200m -> request 587m limit none; "
+    "memory request 128Mi limit 256Mi -> request 768Mi limit 768Mi"
+)
+
+
 def operations(item: ContainerReview, **words: Any) -> list[dict[str, Any]]:
-    """What changes the container, behind the tests of who it is; without comments."""
+    """What changes the container, behind the tests of who it is."""
     (file,) = make(review(workload(item, **words)), "json").files
-    made = [{key: value for key, value in each.items() if key != "comment"} for each in json.loads(file.text)]
+    made: list[dict[str, Any]] = json.loads(file.text)
     assert [each["op"] for each in made[:4]] == ["test"] * 4
     return made
 
@@ -76,6 +82,69 @@ def test_a_cpu_limit_alone_is_removed() -> None:
     ]
 
 
+def test_all_requests_and_limits_are_tested_as_a_server_writes_them() -> None:
+    item = container(
+        now=size(500, 512, 1000, 1024),
+        others={"nvidia.com/gpu": "1"},
+        written={
+            "requests": {"cpu": "0.5", "memory": "512Mi"},
+            "limits": {"cpu": "1", "memory": "1024Mi", "nvidia.com/gpu": "1"},
+        },
+    )
+    assert operations(item)[4:] == [
+        {
+            "op": "test",
+            "path": f"{AT}/resources/requests",
+            "value": {"cpu": "500m", "memory": "512Mi"},
+        },
+        {
+            "op": "test",
+            "path": f"{AT}/resources/limits",
+            "value": {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "1"},
+        },
+        {"op": "add", "path": f"{AT}/resources/requests/cpu", "value": "587m"},
+        {"op": "add", "path": f"{AT}/resources/requests/memory", "value": "768Mi"},
+        {"op": "remove", "path": f"{AT}/resources/limits/cpu"},
+        {"op": "add", "path": f"{AT}/resources/limits/memory", "value": "768Mi"},
+    ]
+
+
+def test_a_part_that_stays_is_tested_as_well_and_one_that_is_not_there_to_be_missing() -> None:
+    item = container(
+        now=size(587, 768),
+        recommended=size(700, 768),
+        written={"requests": {"cpu": "587m", "memory": "768Mi"}},
+    )
+    assert operations(item)[4:] == [
+        {"op": "test", "path": f"{AT}/resources/requests", "value": {"cpu": "587m", "memory": "768Mi"}},
+        {"op": "test", "path": f"{AT}/resources/limits", "value": None},
+        {"op": "add", "path": f"{AT}/resources/requests/cpu", "value": "700m"},
+    ]
+
+
+def test_a_container_that_is_written_without_resources_gets_them_whole() -> None:
+    assert operations(container(now=size(), written={})) == operations(container(now=size()))
+
+
+def test_a_review_that_does_not_say_how_sizes_are_written_says_that_amounts_are_not_guarded() -> None:
+    bare = container("bare", size())
+    (line,) = make(review(workload(container(), bare)), "json").beware
+    assert line.startswith(
+        "Deployment shop/web, container app: the review does not say how its sizes are written"
+    )
+    known = container(written={"requests": {"cpu": "100m"}})
+    assert make(review(workload(known)), "json").beware == ()
+
+
+def test_an_operation_has_no_member_that_kubectl_warns_of() -> None:
+    (file,) = make(review(), "json").files
+    assert all(set(each) <= {"op", "path", "value"} for each in json.loads(file.text))
+    assert file.about[1:] == (
+        "Deployment shop/web",
+        _WHY,
+    )
+
+
 def test_a_sidecar_is_among_the_first_containers() -> None:
     (found,) = make(review(workload(container("p", is_sidecar=True, index=3))), "json").files
     assert '"/spec/template/spec/initContainers/3/name"' in found.text
@@ -105,7 +174,8 @@ def test_what_cannot_be_patched_in_a_cluster_is_left_out(item: WorkloadReview, w
 
 @given(hostile_workloads())
 def test_hostile_names_are_only_values(item: WorkloadReview) -> None:
-    for file in make(review(item), "json").files:
+    for file in unchecked(review(item), "json").files:
+        assert file.text.isascii()
         made = json.loads(file.text)
         assert made[2]["value"] == item.name
         names = [

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 from tests.rightsize.patches.cases import review
@@ -92,6 +93,10 @@ def _limit(name: str, side: str, resource: str, value: str | None) -> Callable[[
         pytest.param(_limit("requests", "requests", "cpu", "1"), id="one without a CPU request got one"),
         pytest.param(_limit("full", "limits", "cpu", None), id="the CPU limit was removed"),
         pytest.param(_limit("full", "requests", "memory", None), id="the memory request was removed"),
+        pytest.param(_limit("full", "requests", "memory", "600Mi"), id="the memory request was changed"),
+        pytest.param(_limit("full", "limits", "memory", "2Gi"), id="the memory limit was changed"),
+        pytest.param(_limit("full", "limits", "nvidia.com/gpu", "2"), id="the GPUs were changed"),
+        pytest.param(_limit("limits", "requests", "memory", "1Gi"), id="one without requests got one"),
     ],
 )
 def test_a_json_patch_is_refused_and_changes_nothing_where_the_object_is_not_as_it_was_seen(
@@ -104,6 +109,36 @@ def test_a_json_patch_is_refused_and_changes_nothing_where_the_object_is_not_as_
     with pytest.raises(ServersError, match="the server rejected our request"):
         _patched(cluster, item, "json", file.text)
     assert _now(cluster, item) == after
+
+
+@EVERY_KIND
+def test_a_json_patch_from_a_manifest_fits_what_the_server_made_of_it(
+    cluster: Cluster, namespace: str, applied: Applied, kind: str
+) -> None:
+    """A manifest says 0.5, 1024Mi or 1.5Gi, and a server 500m, 1Gi and 1536Mi."""
+    item = written(kind, namespace)
+    found = pod_of(item)["containers"]
+    found[0]["resources"]["requests"] = {"cpu": "0.5", "memory": "1024Mi"}
+    found[0]["resources"]["limits"] |= {"cpu": "1000m", "memory": "1.5Gi"}
+    found[3]["resources"]["requests"] = {"memory": "1e9", "ephemeral-storage": "1000k"}
+    found[4]["resources"]["limits"] = {"cpu": "2.50", "memory": "1073741824"}
+    (file,) = make(review(seen(item)), "json").files
+    before = applied(item)
+    pretended = _patched(cluster, before, "json", file.text, "--dry-run=server")
+    assert lasting(pretended) == lasting(resized(before))
+
+
+def test_a_json_patch_of_an_older_review_is_taken_where_the_same_is_set(
+    cluster: Cluster, namespace: str, applied: Applied
+) -> None:
+    before = applied(written("Deployment", namespace))
+    there = seen(before)
+    older = tuple(msgspec.structs.replace(each, written=None) for each in there.containers)
+    made = make(review(msgspec.structs.replace(there, containers=older)), "json")
+    (file,) = made.files
+    assert made.beware
+    pretended = _patched(cluster, before, "json", file.text, "--dry-run=server")
+    assert lasting(pretended) == lasting(resized(before))
 
 
 def test_a_json_patch_of_one_workload_is_refused_by_another(

@@ -103,6 +103,24 @@ def test_a_review_is_read_from_standard_input(run: Run, sample: Path) -> None:
     assert "memory: 20224Mi" in ran.stdout
 
 
+def test_where_a_json_patch_is_from_is_told_beside_it(run: Run, tmp_path: Path) -> None:
+    file = written(tmp_path, review(workload(container(written={"limits": {"cpu": "200m"}}))))
+    ran = run(file, "--as", "json")
+    assert ran.stderr.startswith(
+        "remuda rightsize patch, from the review of 2026-01-09T00:00:00Z: workloads of"
+    )
+    assert "\napp: raise; cpu request 100m" in ran.stderr
+    (found,) = json.loads(run(file, "--as", "json", "-o", "json").stdout)["files"]
+    assert found["about"] == ran.stderr.splitlines()
+    assert run(file, "--as", "json", quiet=True).stderr == ""
+
+
+def test_what_was_written_is_told_with_a_whole_sentence(run: Run, sample: Path, tmp_path: Path) -> None:
+    ran = run(sample, "--as", "tfvars", "--out", tmp_path / "out")
+    assert f"wrote 1 file to {tmp_path / 'out'}. Give it with -var-file, " in ran.stderr
+    assert not ran.stderr.splitlines()[0].endswith(":")
+
+
 @pytest.mark.parametrize("form", _FORMS)
 def test_nothing_to_change_is_said_and_no_failure(run: Run, tmp_path: Path, form: str) -> None:
     file = written(tmp_path, review(workload(container(verdict="keep"))))

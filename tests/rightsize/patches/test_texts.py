@@ -15,6 +15,7 @@ from tests.rightsize.patches.cases import NAMES, finding, review, workload
 from remuda.model.quantities import Quantity
 from remuda.rightsize.patches import FORMS, make
 from remuda.rightsize.patches.texts import quantity, stem
+from remuda.rightsize.review import ADVISED
 from remuda.rightsize.workloads import WorkloadId
 
 IDS = st.builds(WorkloadId, NAMES, st.sampled_from(("Deployment", "deployment", "Job", "X")), NAMES)
@@ -74,17 +75,24 @@ def test_names_that_look_alike_are_told_apart(one: tuple[str, str, str], other: 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_file_says_which_review_it_is_from(form: str) -> None:
     for file in make(review(workload(), workload(name="b"), is_partial=True), form).files:
-        assert "from the review of 2026-01-09T00:00:00Z, which is partial: " in file.text
-        assert (
-            "workloads of https://cluster.example:6443, use from http://prometheus.example:9090" in file.text
-        )
-        assert "strategy vpa over 8d" in file.text
+        told = file.text + "".join(file.about)
+        assert "from the review of 2026-01-09T00:00:00Z, which is partial: " in told
+        assert "workloads of https://cluster.example:6443, use from http://prometheus.example:9090" in told
+        assert "strategy vpa over 8d" in told
+
+
+def test_the_word_of_advisors_has_no_window() -> None:
+    told = "\n".join(make(review(), "helm").files[0].text.splitlines()[:1])
+    assert told.endswith("strategy vpa over 8d")
+    advised = msgspec.structs.replace(review(), usage=ADVISED)
+    assert make(advised, "helm").files[0].text.splitlines()[0].endswith("use from vpa objects, strategy vpa")
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_review_of_no_time_there_is_does_not_crash(form: str) -> None:
     odd = msgspec.structs.replace(review(), at=10**18)
-    assert "from the review of 1000000000000000000 ms after 1970" in make(odd, form).files[0].text
+    (file, *_) = make(odd, form).files
+    assert "from the review of 1000000000000000000 ms after 1970" in file.text + "".join(file.about)
 
 
 @pytest.mark.parametrize("form", ["terraform", "tfvars", "kustomize", "helm"])

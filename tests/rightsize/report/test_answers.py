@@ -98,7 +98,7 @@ def test_a_finding_of_the_whole_workload_is_told_of_every_container() -> None:
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("web/fresh", "fresh: raise (provisional: under a day of data)"),
+        ("web/fresh", "fresh: raise (provisional: too little data)"),
         ("web/statefulset/front", "front: keep (partial: not all samples could be read)"),
         ("batch/report", "report: leave"),
     ],

@@ -100,6 +100,12 @@ def with_container(**changed: Any) -> bytes:
     return json.dumps(plain).encode()
 
 
+def with_workload(**changed: Any) -> bytes:
+    plain = json.loads(WRITTEN)
+    plain["workloads"][0] |= changed
+    return json.dumps(plain).encode()
+
+
 def with_evidence(**changed: Any) -> bytes:
     plain = json.loads(WRITTEN)
     plain["workloads"][0]["containers"][0]["evidence"] |= changed
@@ -171,12 +177,63 @@ PATH = r"workloads\[0\]\.containers\[0\]"
             r"kills\[0\]\.at: is -5",
             id="a kill before 1970",
         ),
+        pytest.param(
+            with_container(index=-1), rf"{PATH}\.index: is -1: a place in a list is from 0", id="no place"
+        ),
+        pytest.param(with_container(index=10**6), rf"{PATH}\.index: is 1000000", id="a place beyond sense"),
+        pytest.param(
+            with_container(name="a\nb"), rf'{PATH}\.name: is "a\\nb": no name has a slash', id="a new line"
+        ),
+        pytest.param(with_workload(name="a/b"), r'workloads\[0\]\.name: is "a/b"', id="a slash in a name"),
+        pytest.param(with_workload(kind="\u202e"), r"workloads\[0\]\.kind: is ", id="text that runs back"),
+        pytest.param(
+            with_workload(initContainers=["a", "\x1b"]),
+            r"workloads\[0\]\.initContainers\[1\]: is",
+            id="an init container",
+        ),
+        pytest.param(
+            with_workload(tier=9), r"workloads\[0\]\.tier: is 9: tiers are from 0 to 4", id="a tier"
+        ),
+        pytest.param(
+            with_container(written={"claims": {}}),
+            rf'{PATH}\.written: has "claims": there are requests and limits',
+            id="neither requests nor limits",
+        ),
+        pytest.param(
+            with_evidence(
+                estimate={
+                    key: {"cpu_millicores": -2, "memory_bytes": 0}
+                    for key in ("target", "lowerBound", "upperBound")
+                }
+            ),
+            rf"{PATH}\.evidence\.estimate\.target\.cpu_millicores: is -2, below 0",
+            id="an estimate below nothing",
+        ),
+        pytest.param(
+            with_evidence(cpuPeak=-1), r"evidence\.cpuPeak: is -1, below 0", id="a peak below nothing"
+        ),
+        pytest.param(
+            with_evidence(kills=[{"at": 5, "requestedBytes": -1}]),
+            r"kills\[0\]\.requestedBytes: is -1, below 0",
+            id="a kill at less than nothing",
+        ),
         pytest.param(with_evidence(cpuPeak=10**30), "has a whole number of over 64 bits", id="too large"),
     ],
 )
 def test_what_is_broken_is_named_with_its_path(content: bytes, told: str) -> None:
     with pytest.raises(BadInput, match=rf"^review\.json: .*({told})"):
         read_review(content, "review.json")
+
+
+def test_two_containers_at_one_place_are_refused_but_not_of_two_lists() -> None:
+    plain = json.loads(WRITTEN)
+    first, second = plain["workloads"][0]["containers"]
+    first["index"] = second["index"] = 0
+    assert second["isSidecar"]
+    assert read_review(json.dumps(plain).encode(), "x").source
+    second["isSidecar"] = False
+    with pytest.raises(BadInput, match=r"^x: workloads\[0\]\.containers: 2 of them have the index 0"):
+        read_review(json.dumps(plain).encode(), "x")
 
 
 def test_all_problems_are_told_at_once_but_not_thousands() -> None:

@@ -11,7 +11,7 @@ from tests.rightsize.report.reviews import AT, changed, sample_review
 
 from remuda.rightsize.report.compare import changes
 from remuda.rightsize.report.page import html
-from remuda.rightsize.review import Review, Waste
+from remuda.rightsize.review import ADVISED, Review, Waste
 
 #: tags that need no end, or may be left open inside tables
 _OPEN = {"meta", "br", "tr", "td", "th", "use", "path", "thead", "tbody"}
@@ -87,7 +87,7 @@ def test_what_matters_is_in_it() -> None:
         "1 will OOM, 1 leak",
         "196.96 EUR",
         "find what is never freed",
-        "under a day of data: provisional",
+        "too little data: provisional",
         "nvidia.com/gpu: 1",
         "12 samples were no number, and left out",
         "1 kill at 512Mi asks for 614Mi",
@@ -97,6 +97,15 @@ def test_what_matters_is_in_it() -> None:
         assert words in text, words
     assert text.count("<svg viewBox") == 16
     assert text.count('role="img"><title>') == 16
+
+
+def test_the_bounds_are_of_the_strategy_that_the_review_went_by() -> None:
+    text = html(msgspec.structs.replace(sample_review(), strategy="krr"))
+    assert "<tr><th>Memory<td>588Mi<td>588Mi<td>588Mi<td>512Mi/512Mi<td>" in text
+
+
+def test_the_word_of_advisors_has_no_window() -> None:
+    assert "use is from vpa objects. Times" in html(msgspec.structs.replace(sample_review(), usage=ADVISED))
 
 
 def test_without_prices_there_is_no_money() -> None:

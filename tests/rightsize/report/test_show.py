@@ -13,7 +13,7 @@ from remuda.output.show import FORMATS, show
 from remuda.rightsize.report.compare import Changes, changes
 from remuda.rightsize.report.figures import cpu, memory
 from remuda.rightsize.report.show import MOST_ROWS, report
-from remuda.rightsize.review import Review, Waste
+from remuda.rightsize.review import ADVISED, Review, Waste
 
 
 def shown(review: Review, form: str, found: Changes | None = None) -> str:
@@ -73,6 +73,36 @@ def test_risk_comes_first_and_every_number_is_in_its_row() -> None:
         "588Mi",
         "-1.19Gi",
     ]
+
+
+def test_the_bounds_are_of_the_strategy_that_the_review_went_by() -> None:
+    by_krr = msgspec.structs.replace(sample_review(), strategy="krr")
+    _, first, second, *_ = rows(by_krr)
+    assert first.split()[5:9] == ["cpu", "691m", "691m", "691m"]
+    assert second.split()[:4] == ["memory", "588Mi", "588Mi", "588Mi"]
+    (found, *_) = csv.DictReader(io.StringIO(shown(by_krr, "csv"), newline=""))
+    assert found["lower_bound"] == found["target"] == found["upper_bound"] == found["krr_request"]
+    by_other = msgspec.structs.replace(by_krr, strategy="of-a-plugin")
+    assert rows(by_other)[1].split()[5:9] == ["cpu", "-", "-", "-"]
+
+
+def test_the_word_of_advisors_has_no_window() -> None:
+    advised = msgspec.structs.replace(sample_review(), usage=ADVISED)
+    line = shown(advised, "table").splitlines()[1]
+    assert line == "7 workloads with 8 containers; use is from vpa objects, by the rule vpa"
+
+
+def test_money_says_whose_it_is() -> None:
+    assert "money is of the whole workload, beside its first container)" in shown(sample_review(), "table")
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "csv"])
+def test_what_a_workload_is_called_steers_nothing(form: str) -> None:
+    hostile = "<script>\x1b[2J\x07\u202e"
+    text = shown(changed(sample_review(), "checkout", name=hostile), form)
+    assert "[2J" in text
+    assert not set(text) & set("\x1b\x07\u202e")
+    assert ("<script>" in text) == (form != "markdown")
 
 
 @pytest.mark.parametrize(
@@ -195,7 +225,7 @@ def test_a_review_of_nothing_can_be_shown(form: str) -> None:
 
 @pytest.mark.parametrize(
     ("amount", "told"),
-    [(0, "0"), (2**20, "1Mi"), (100_000_000, "95.4Mi"), (628_694_953, "600Mi"), (2**30, "1Gi"), (1536 * 2**20, "1536Mi"),
+    [(0, "0"), (512, "512"), (104_856, "104856"), (104_858, "0.1Mi"), (2**20, "1Mi"), (100_000_000, "95.4Mi"), (628_694_953, "600Mi"), (2**30, "1Gi"), (1536 * 2**20, "1536Mi"),
      (-(2**30), "-1Gi"), (14_318_501_291, "13.34Gi"), (10**14, "90.95Ti"), (64 * 2**30, "64Gi")],
 )  # fmt: skip
 def test_memory_is_as_short_as_it_can_be(amount: int, told: str) -> None:

@@ -48,6 +48,15 @@ async def collect(client: Client, now: Instant, *, namespaces: Collection[str] =
     return await _Collecting(client, sorted(set(namespaces))).collect(now)
 
 
+async def namespace_names(client: Client) -> list[str]:
+    """All there are; none where they may not be listed."""
+    try:
+        found = await client.list(resources.NAMESPACES, written.Namespace)
+    except KubeError:
+        return []
+    return [item.metadata.name for item in found.items]
+
+
 class _Collecting:
     def __init__(self, client: Client, namespaces: list[str]) -> None:
         self._client = client

@@ -51,6 +51,11 @@ def _container(item: written.Container, index: int, *, is_sidecar: bool) -> Cont
         is_sidecar,
         _others(asked.requests),
         index,
+        {
+            part: {name: str(value) for name, value in amounts.items()}
+            for part, amounts in (("requests", asked.requests), ("limits", asked.limits))
+            if amounts
+        },
     )
 
 

@@ -5,8 +5,13 @@ from remuda.output.moments import age
 from remuda.rightsize.decide import words
 from remuda.rightsize.decide.case import Case
 from remuda.rightsize.decide.findings import Telling
-from remuda.rightsize.estimate.estimator import Amounts, Estimate
+from remuda.rightsize.estimate.estimator import DAILY_SAMPLES, Amounts, Estimate
 from remuda.rightsize.estimate.histogram import DAY_S
+
+#: × the target; a wider upper bound of little data is no recommendation
+_WIDEST = 4
+#: what runs to an end, and then not for a while
+_SELDOM = frozenset({"Job", "CronJob"})
 
 
 def is_provisional(case: Case) -> bool:
@@ -24,6 +29,28 @@ def is_provisional(case: Case) -> bool:
     if evidence.first is None or evidence.last is None or evidence.last - evidence.first < DAY_S:
         return True
     return case.strategy != "krr" and evidence.confidence < 1
+
+
+def is_too_wide(case: Case, estimate: Estimate) -> bool:
+    """
+    Whether the upper bound of memory says nothing yet: little data, and more than four times the target.
+
+    Confidence alone makes it × (1 + 1 ÷ days), which is 4 with eight hours: what is wider is made of missing data, not
+    of use. With enough data a wide bound is one that was measured.
+    """
+    upper, target = estimate.upper_bound.memory_bytes, estimate.target.memory_bytes
+    return case.strategy != "krr" and is_provisional(case) and upper > _WIDEST * target
+
+
+def tell_wide(estimate: Estimate, what: str, told: Telling) -> None:
+    """Say what becomes of memory whose upper bound says nothing."""
+    upper, target = estimate.upper_bound.memory_bytes, estimate.target.memory_bytes
+    told.step(
+        "certainty",
+        what,
+        f"the upper bound, {words.memory(upper)}, is more than {_WIDEST} × the target, {words.memory(target)}:"
+        " that is for want of data, and not for use",
+    )
 
 
 def tell_certainty(case: Case, told: Telling) -> None:
@@ -45,8 +72,8 @@ def tell_certainty(case: Case, told: Telling) -> None:
             "partial-evidence",
             "warning",
             "",
-            "a part of the samples could not be read",
-            "all of them",
+            "a part of the samples could not be read, or cannot be told from those of others",
+            "all of them, and no others",
             "read them again: until then nothing is lowered",
         )
     if evidence.oddities:
@@ -83,22 +110,40 @@ def _tell_provisional(case: Case, told: Telling) -> None:
         )
         return
     span = evidence.last - evidence.first
-    words_there = (
-        f"{age(span * SECOND)} of data with {words.counted(evidence.cpu_samples, 'sample')} of CPU,"
-        f" {evidence.confidence:.3g} days of a sample a minute; {wide}"
-    )
-    fix = (
-        f"review again after {words.moment(evidence.first + DAY_S)}"
-        if span < DAY_S
-        else "take more samples: a scrape a minute, or a longer --history"
-    )
+    samples = "no samples" if not evidence.cpu_samples else words.counted(evidence.cpu_samples, "sample")
+    if span < DAY_S:
+        there = f"{age(span * SECOND)} of data with {samples} of CPU, {evidence.confidence:.3g} days of a sample a minute"
+        should = f"{age(DAY)} with a sample a minute"
+        fix = f"review again after {words.moment(evidence.first + DAY_S)}"
+    else:
+        there, fix = _few(case, span, samples)
+        should = f"{DAILY_SAMPLES:.0f} samples of CPU, as many as a day has with one a minute"
     told.find(
         "under-a-day",
         "warning",
         "",
-        words_there,
-        f"{age(DAY)} with a sample a minute",
+        f"{there}; {wide}",
+        should,
         f"{fix}; until then it is left out of patches",
+    )
+
+
+def _few(case: Case, span: int, samples: str) -> tuple[str, str]:
+    """What there is, and what to do, where samples are few though they reach back far enough."""
+    there = f"{samples} of CPU in {age(span * SECOND)}"
+    if not case.evidence.cpu_samples:
+        return (
+            f"{there}: by these it is counted how much is known",
+            "let CPU be sampled as well, see remuda diagnose metrics",
+        )
+    longer = "review with a longer --history"
+    if case.evidence.krr is not None:
+        longer += ", or with --strategy krr, which goes by the peak"
+    if case.workload.id.kind in _SELDOM:
+        return f"{there}: it runs seldom", longer
+    return (
+        f"{there}: it runs seldom, or is scraped seldom",
+        f"take more samples: a scrape a minute, if it runs all the time; if it does not, {longer}",
     )
 
 

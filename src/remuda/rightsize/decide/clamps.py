@@ -99,6 +99,12 @@ def least_for_ratio(limit: int, of: LimitRange) -> int:
     return -(-limit * ratio.denominator // ratio.numerator)
 
 
+def given_cpu_limit(each: LimitRange) -> int | None:
+    """The CPU limit that containers without one get: the default, which the maximum is where there is none."""
+    default = each.defaults.limits.cpu_millicores
+    return each.most.cpu_millicores if default is None else default
+
+
 def name_of(each: LimitRange) -> str:
     """Its kind and name."""
     return f"LimitRange {each.namespace}/{each.name}"

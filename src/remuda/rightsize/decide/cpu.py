@@ -2,11 +2,12 @@
 
 from remuda.rightsize.decide import words
 from remuda.rightsize.decide.case import Case, requested
-from remuda.rightsize.decide.clamps import Clamp, clamped, clamps_of, tightest
+from remuda.rightsize.decide.clamps import Clamp, clamped, clamps_of, given_cpu_limit, name_of, tightest
 from remuda.rightsize.decide.findings import Telling
 from remuda.rightsize.decide.sized import Sized, is_near
 from remuda.rightsize.decide.traces import tell_estimate
 from remuda.rightsize.estimate.estimator import FLOOR_MILLICORES, Estimate
+from remuda.rightsize.workloads import LimitRange
 
 
 def size_cpu(case: Case, estimate: Estimate, told: Telling) -> Sized:
@@ -42,10 +43,14 @@ def lower_bound(case: Case, estimate: Estimate) -> int:
 
 
 def is_starved(case: Case, estimate: Estimate) -> bool:
-    """Whether the request is below the lower bound; where use scales the workload, the autoscaler sees to that."""
+    """
+    Whether the request is more than a tenth below the lower bound: what is nearer is raised, and no risk.
+
+    Where use scales the workload, the autoscaler sees to that.
+    """
     now = requested(case.size, "cpu") or 0
     has_samples = case.evidence.cpu_samples > 0 or case.is_advice
-    return has_samples and "cpu" not in case.autoscalers and now < lower_bound(case, estimate)
+    return has_samples and "cpu" not in case.autoscalers and now * 10 < lower_bound(case, estimate) * 9
 
 
 def _held(case: Case, now: Sized, told: Telling) -> Sized | None:
@@ -56,7 +61,7 @@ def _held(case: Case, now: Sized, told: Telling) -> Sized | None:
             "scaled-by-use",
             "info",
             "requests.cpu",
-            f"{words.cpu(now.request)}, against which HorizontalPodAutoscaler {scaler.name} counts use",
+            f"{words.cpu(now.request)}; HorizontalPodAutoscaler {scaler.name} scales it by CPU",
             "left as it is",
             f"change it together with the target of HorizontalPodAutoscaler {scaler.name}, or scale by something else",
         )
@@ -84,6 +89,9 @@ def _settled(
         request = now.request or request
     elif case.evidence.is_partial:
         request = max(now.requested, request)
+    given = given_below(case, request)
+    if given is not None:
+        return _with_limit(case, now, request, given, told)
     if now.limit is None:
         return Sized(request, None)
     if case.wants_cpu_limit:
@@ -98,6 +106,51 @@ def _settled(
         "remove it: the request keeps its share when processors are short, and the limit only slows it down",
     )
     return Sized(request, None)
+
+
+def given_below(case: Case, request: int) -> LimitRange | None:
+    """The LimitRange that would give it a CPU limit below a request, if it had none: the API server refuses that."""
+    giving = [(limit, each) for each in case.ranges if (limit := given_cpu_limit(each)) is not None]
+    limit, least = min(giving, key=lambda pair: pair[0], default=(request, None))
+    return least if limit < request else None
+
+
+def _with_limit(case: Case, now: Sized, request: int, by: LimitRange, told: Telling) -> Sized:
+    """
+    A limit of its own, so that it does not get one below its request.
+
+    It is the one it has, the most it used or the request, whichever is most, so that it is slowed down least. Where the
+    request itself is above what is allowed, no limit helps, and it is left as it is.
+    """
+    who, given = name_of(by), words.cpu(given_cpu_limit(by))
+    most = min(
+        (each.most.cpu_millicores for each in case.ranges if each.most.cpu_millicores is not None),
+        default=None,
+    )
+    wanted = max(request, now.limit or 0, case.evidence.cpu_peak)
+    limit = wanted if most is None else min(wanted, most)
+    refused = f"{given} for containers without a CPU limit, below the request {words.cpu(request)}"
+    if limit < request:
+        limit_now, fix = now.limit, f"raise the maximum of {who} to {words.cpu(request)} or more"
+    else:
+        limit_now, fix = (
+            limit,
+            f"raise or remove default.cpu of {who}; until then set a CPU limit of {words.cpu(limit)}",
+        )
+        told.step(
+            "range",
+            f"a CPU limit of {words.cpu(limit)}",
+            f"{who} gives {refused}: without one its pods are refused",
+        )
+    told.find(
+        "limit-range-gives-cpu-limit",
+        "warning" if limit_now == now.limit and limit >= request else "error",
+        "limits.cpu",
+        f"{words.cpu(now.limit)}; {who} gives {refused}",
+        "at least the request: else the API server refuses its pods",
+        fix,
+    )
+    return Sized(request, limit_now)
 
 
 def _is_near(case: Case, now: Sized, request: int, estimate: Estimate, clamps: tuple[Clamp, ...]) -> bool:

@@ -2,13 +2,15 @@
 What kills for want of memory say about how much is needed.
 
 As in the recommender, a kill is a sample of more than was used: 100 MiB more, or a fifth. What was used is what was
-requested and the peak of that day; and where the size has not been changed since, the limit: that is what it ran into,
-also when no sample was taken in time to see it.
+requested and the peak of that day. The limit of today may have been raised for this very kill, so that it counts only
+where the peak of that day came near to it: else each review would raise the one before it. As the limit it ran into is
+thus hardly ever certain, who was killed is not given a lower one either, for as long as the history tells of the kill.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from remuda.rightsize.decide import words
 from remuda.rightsize.decide.case import Case, requested
 from remuda.rightsize.decide.days import peak_of_day
 from remuda.rightsize.decide.rounding import scaled
@@ -19,6 +21,8 @@ from remuda.rightsize.workloads import Container, Kill
 
 #: × 1.2
 _RATIO = (12, 10)
+#: a peak of at least so much of the limit ran into it; what was raised for a peak by a fifth is never so near to it
+_NEAR = (85, 100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +54,20 @@ def bump_of(case: Case) -> Bump | None:
     return max(known, key=lambda bump: (bump.amount, bump.kill.at), default=None)
 
 
+def was_changed(case: Case, kill: OomKill) -> bool:
+    """Whether it is known to have requested something else then than it does now."""
+    return kill.requested_bytes not in {0, requested(case.size, "memory")}
+
+
 def _bump(case: Case, kill: OomKill) -> Bump:
-    limit = case.size.limits.memory_bytes
-    is_unchanged = kill.requested_bytes in {0, requested(case.size, "memory")}
+    of_day = peak_of_day(case.evidence.days, kill.at)
+    peak = of_day or case.evidence.memory_peak
+    limit = case.size.limits.memory_bytes or 0
+    is_near = of_day * _NEAR[1] >= limit * _NEAR[0]
     ways = [
         (kill.requested_bytes, "what it requested then"),
-        (peak_of_day(case.evidence.days, kill.at), "the peak of that day"),
-        (limit if limit is not None and is_unchanged else 0, "its limit, which it still has"),
+        (peak, "the peak of that day" if of_day else "the most that was seen"),
+        (limit if is_near else 0, f"its limit, near which it came with {words.memory(of_day)} that day"),
     ]
     used, why = max(ways, key=lambda way: way[0])
     return Bump(kill, used, why, max(used + OOM_BYTES, scaled(used, *_RATIO)))

@@ -1,25 +1,27 @@
 """
 The memory of a container: the upper bound × its multiplier, in steps, raised for kills and peaks, held within bounds.
 
-The peak is a floor of our own. The estimator forgets a peak within some four days, and a limit below what was used a
+Where the upper bound shows nothing but a want of data, only what kills and peaks ask for is given, and else nothing is
+changed. The peak is a floor of our own. The estimator forgets a peak within some four days, and a limit below what was used a
 week ago will kill; a tenth above it is for what happens between two samples.
 """
 
 from remuda.rightsize.decide import words
 from remuda.rightsize.decide.case import Case
+from remuda.rightsize.decide.certainty import is_too_wide, tell_wide
 from remuda.rightsize.decide.clamps import (
     Clamp,
     clamped,
     clamps_of,
     least_for_ratio,
     least_of,
-    tightest,
     within_ratios,
 )
 from remuda.rightsize.decide.findings import Telling
 from remuda.rightsize.decide.kills import Bump, bump_of
 from remuda.rightsize.decide.leaking import Leak, leak_of, tell_leak
 from remuda.rightsize.decide.rounding import MULTIPLIERS, round_up, scaled, step_of
+from remuda.rightsize.decide.shortage import tell_kills, tell_need, too_little
 from remuda.rightsize.decide.sized import Sized, is_near, not_lowered
 from remuda.rightsize.decide.traces import tell_estimate
 from remuda.rightsize.estimate.estimator import FLOOR_BYTES, Estimate
@@ -41,8 +43,14 @@ def size_memory(case: Case, estimate: Estimate, why_even: str, told: Telling) ->
     tell_estimate(case, "memory", told)
     bump = bump_of(case)
     peak = scaled(case.evidence.memory_peak, *PEAK_RATIO)
-    need = max(peak, bump.amount if bump else 0, _advised(case, estimate))
+    advised = _advised(case, estimate)
+    need = max(peak, bump.amount if bump else 0, advised)
     limit = _start(case, estimate, why_even, told)
+    if is_too_wide(case, estimate):
+        if not _is_short(now, need, bump):
+            return _not_yet(case, now, estimate, need, bump, told)
+        tell_wide(estimate, "only what is known to be needed is given", told)
+        limit = round_up(advised)
     limit = _raised(case, limit, bump, peak, told)
     clamps = clamps_of(case, "memory")
     limit = clamped(limit, clamps, told, "memory")
@@ -56,12 +64,29 @@ def size_memory(case: Case, estimate: Estimate, why_even: str, told: Telling) ->
         request = least
     request = within_ratios(request, limit, case.ranges, told)
     then = Sized(request, limit, need=need)
-    leak = leak_of(case, limit)
-    _tell_kills(case, bump, limit, told, is_leaking=leak is not None)
-    _tell_need(case, need, told, is_leaking=leak is not None)
-    made = _settled(case, now, then, estimate, clamps, leak, told)
+    made = _settled(case, now, then, estimate, clamps, leak_of(case, limit), told)
     if not made.is_held and limit < need:
-        made = _too_little(now, made, limit, clamps, told)
+        made = too_little(now, made, limit, clamps, told)
+    return _told(case, now, made, bump, told)
+
+
+def _is_short(now: Sized, need: int, bump: Bump | None) -> bool:
+    return bump is not None if now.limit is None else now.limit < need
+
+
+def _not_yet(
+    case: Case, now: Sized, estimate: Estimate, need: int, bump: Bump | None, told: Telling
+) -> Sized:
+    """What it has, for want of data; a leak is seen nevertheless, where there is a limit that it comes to."""
+    tell_wide(estimate, "memory is left as it is: not yet", told)
+    then = Sized(now.request, now.limit, is_held=True, need=need)
+    leak = None if now.limit is None else leak_of(case, now.limit)
+    return _told(case, now, _settled(case, now, then, estimate, (), leak, told), bump, told)
+
+
+def _told(case: Case, now: Sized, made: Sized, bump: Bump | None, told: Telling) -> Sized:
+    tell_kills(case, made, bump, told)
+    tell_need(case, made, told)
     _tell_result(case, now, made, told)
     return made
 
@@ -110,6 +135,14 @@ def _raised(case: Case, limit: int, bump: Bump | None, peak: int, told: Telling)
             told.step("peak", f"{words.memory(limit)}, raised", seen)
         else:
             told.step("peak", f"{words.memory(limit)} is enough", seen)
+    now = case.size.limits.memory_bytes
+    if case.kills and now is not None and limit < now:
+        told.step(
+            "kills",
+            f"{words.memory(now)} stays, up from {words.memory(limit)}",
+            "who was killed within the history is not given less: which limit it ran into is not certain",
+        )
+        return now
     return limit
 
 
@@ -133,13 +166,15 @@ def _settled(
             "scaled-by-use",
             "info",
             "requests.memory",
-            f"{words.memory(now.request)}, against which HorizontalPodAutoscaler {scaler.name} counts use",
+            f"{words.memory(now.request)}; HorizontalPodAutoscaler {scaler.name} scales it by memory",
             "left as it is",
             f"change it together with the target of HorizontalPodAutoscaler {scaler.name}, or scale by something else",
         )
         return held
     if leak is not None:
         return held
+    if then.is_held:
+        return then
     if not case.evidence.memory_samples and not case.is_advice:
         told.find(
             "no-evidence",
@@ -173,70 +208,11 @@ def _is_near(case: Case, now: Sized, then: Sized, estimate: Estimate, clamps: tu
     return is_near(request, then.request or 0) and is_near(limit, then.limit or 0)
 
 
-def _too_little(now: Sized, then: Sized, limit: int, clamps: tuple[Clamp, ...], told: Telling) -> Sized:
-    """Where bounds allow less than what was used, the most they allow; but nothing is taken away for that."""
-    bound = tightest(clamps)
-    is_more = now.limit is not None and now.limit <= limit
-    who = bound.who if bound else "a bound"
-    told.find(
-        "clamped-below-use",
-        "error",
-        "limits.memory",
-        f"at most {words.memory(limit)} by {who}",
-        f"at least {words.memory(then.need)}: less was not enough within the history",
-        f"raise the maximum of {who} to {words.memory(round_up(then.need))} or more"
-        + ("" if is_more else f"; until then memory is left at {words.memory(now.limit)}"),
-    )
-    return then if is_more else Sized(now.request, now.limit, is_held=True, need=then.need)
-
-
-def _tell_kills(case: Case, bump: Bump | None, limit: int, told: Telling, *, is_leaking: bool) -> None:
-    if not case.kills:
-        return
-    now = case.size.limits.memory_bytes
-    is_mended = now is not None and bump is not None and now >= bump.amount
-    used = "" if bump is None else f", with {words.memory(bump.used)} used"
-    fix = (
-        "nothing: its limit has been raised since"
-        if is_mended
-        else f"raise its memory limit to {words.memory(limit)}"
-    )
-    told.find(
-        "killed",
-        "info" if is_mended else "error",
-        "limits.memory",
-        f"killed for want of memory {words.counted(len(case.kills), 'time')}, last at"
-        f" {words.moment(case.kills[-1].at)}{used}; the limit is {words.memory(now)}",
-        "never killed" if bump is None else f"at least {words.memory(bump.amount)}",
-        "mend the leak: more memory only delays the next kill" if is_leaking and not is_mended else fix,
-    )
-
-
-def _tell_need(case: Case, need: int, told: Telling, *, is_leaking: bool) -> None:
-    now = case.size.limits.memory_bytes
-    if now is None or now >= need or case.kills:
-        return
-    told.find(
-        "limit-below-use",
-        "error",
-        "limits.memory",
-        words.memory(now),
-        f"at least {words.memory(need)}: {words.memory(case.evidence.memory_peak)} was used"
-        if case.evidence.memory_peak
-        else f"at least {words.memory(need)}, the target",
-        "mend the leak" if is_leaking else f"raise it to {words.memory(round_up(need))} or more",
-    )
-
-
 def _tell_result(case: Case, now: Sized, made: Sized, told: Telling) -> None:
     words_now = f"request {words.memory(now.request)}, limit {words.memory(now.limit)}"
     told.step(
         "memory",
         f"request {words.memory(made.request)}, limit {words.memory(made.limit)}",
         ("left as it is" if made.is_held else f"now {words_now}")
-        + (
-            "; nothing is lowered, because a part of the samples is missing"
-            if case.evidence.is_partial
-            else ""
-        ),
+        + ("; nothing is lowered, because the samples are partial" if case.evidence.is_partial else ""),
     )

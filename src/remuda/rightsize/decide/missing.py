@@ -53,6 +53,7 @@ def without_evidence(
         others=container.others,
         other_requests=container.other_requests,
         index=container.index,
+        written=container.written,
         steps=tuple(told.steps),
         rules=told.rules,
     )
@@ -89,6 +90,7 @@ def without_estimate(
         others=container.others,
         other_requests=container.other_requests,
         index=container.index,
+        written=container.written,
         steps=tuple(told.steps),
         rules=told.rules,
         evidence=evidence,

@@ -123,16 +123,22 @@ def peak_of(rollout: Rollout, name: str) -> int:
 def _too_small(quota: Quota, name: str, rollouts: Sequence[Rollout]) -> Iterator[Finding]:
     hard = quota.hard[name]
     used = quota.used.get(name)
+    write = _writer(name)
+    by_templates = sum(each.replicas * _before(each, name) for each in rollouts)
     told = ""
     if used is None:
-        used = sum(each.replicas * _before(each, name) for each in rollouts)
+        used = by_templates
         told = ", by what the workloads ask for"
+    elif used < by_templates:
+        told = f", less than the {write(by_templates)} that its workloads ask for"
     asked = [(peak_of(each, name), each.id) for each in rollouts]
     most = used + sum(more for more, _ in asked)
     if most <= hard:
         return
-    after = used + sum(each.replicas * (_after(each, name) - _before(each, name)) for each in rollouts)
-    write = _writer(name)
+    after = max(
+        0, used + sum(each.replicas * (_after(each, name) - _before(each, name)) for each in rollouts)
+    )
+    enough = words.enough(most) if write is words.memory else write(most)
     who = words.some(
         f"{each} (+{write(more)})"
         for more, each in sorted(asked, key=lambda pair: (-pair[0], pair[1]))
@@ -147,9 +153,9 @@ def _too_small(quota: Quota, name: str, rollouts: Sequence[Rollout]) -> Iterator
         f"{write(hard)}, of which {write(used)} are used{told}{already}; all changes together ask for {write(most)} on"
         f" their way, {write(most - hard)} too much: {who}",
         f"at least {write(most)} while the changes are rolled out, {write(after)} afterwards",
-        f"raise it to {write(most)}"
+        f"raise it to {enough}"
         if after > hard
-        else f"raise it to {write(most)} for a while, or apply what is lowered first and the rest one by one, or without surge",
+        else f"raise it to {enough} for a while, or apply what is lowered first and the rest one by one, or without surge",
     )
 
 

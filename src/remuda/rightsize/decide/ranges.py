@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from remuda.rightsize.decide import words
-from remuda.rightsize.decide.clamps import least_for_ratio, name_of
+from remuda.rightsize.decide.clamps import given_cpu_limit, least_for_ratio, name_of
 from remuda.rightsize.decide.quotas import Rollout, counted
 from remuda.rightsize.review import Finding
 from remuda.rightsize.workloads import LimitRange, Size
@@ -20,12 +20,6 @@ def find_in_ranges(ranges: Sequence[LimitRange], rollouts: Sequence[Rollout]) ->
                 yield from _of_pod(each, rollout)
         elif given_cpu_limit(each) is not None:
             yield from _cpu_limit(each, there)
-
-
-def given_cpu_limit(each: LimitRange) -> int | None:
-    """The CPU limit that containers without one get: the default, which the maximum is where there is none."""
-    default = each.defaults.limits.cpu_millicores
-    return each.most.cpu_millicores if default is None else default
 
 
 def _of_pod(each: LimitRange, rollout: Rollout) -> Iterator[Finding]:

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from remuda.model.times import SECOND
 from remuda.rightsize.decide import words
 from remuda.rightsize.decide.advisors import find_in_advisors
@@ -74,8 +76,11 @@ def review(
     What every workload of a world should ask for.
 
     Safety: nothing is lowered on partial evidence, or changed without any; no limit is below what was used, unless a
-    bound from outside says so, which is an error among the findings. Equal inputs in any order give equal reviews.
+    bound from outside says so, which is an error among the findings. Where use as a whole is in doubt (an `Unknown` whose
+    part is `use`), all evidence is partial. A review of what followed a review raises nothing further. Equal inputs in any order give equal reviews.
     """
+    if any(each.part == "use" for each in world.unknown):
+        evidence = {key: replace(each, is_partial=True) for key, each in evidence.items()}
     ground = _ground(world, evidence, policy, strategy, history_s)
     findings: list[Finding] = [*find_unread(world), *find_gone(world, evidence)]
     reviews: list[WorkloadReview] = []
@@ -229,6 +234,7 @@ def _judged(case: Case, estimate: Estimate, why_even: str, told: Telling) -> Con
         case.container.others,
         other_requests=case.container.other_requests,
         index=case.container.index,
+        written=case.container.written,
         vpa_rule=_vpa_rule(evidence.estimate, case.evenness, case.tier),
         krr_rule=_krr_rule(evidence.krr),
         steps=tuple(told.steps),
@@ -238,11 +244,15 @@ def _judged(case: Case, estimate: Estimate, why_even: str, told: Telling) -> Con
 
 
 def _risk(case: Case, estimate: Estimate, memory: Sized) -> Risk:
-    """A leak is called one also when it has been killed. A kill counts until the limit is what it asked for."""
+    """
+    A leak is called one also when it has been killed. A kill counts until the limit is what it asked for.
+
+    One of which nothing tells what it asked for counts for as long as it is in the history.
+    """
     if memory.is_leaking:
         return "leak"
     limit = case.size.limits.memory_bytes
-    if (limit is None and case.kills) or (limit is not None and limit < memory.need):
+    if (case.kills and (limit is None or not memory.need)) or (limit is not None and limit < memory.need):
         return "will-oom"
     return "starved" if is_starved(case, estimate) else ""
 

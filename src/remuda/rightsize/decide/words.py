@@ -20,6 +20,16 @@ def memory(amount: int | None) -> str:
     return f"{amount} ({amount / MIB:.1f}Mi)"
 
 
+def quantity(amount: int) -> str:
+    """Memory as one writes it into a template, exactly: `512Mi`, `500M`."""
+    return str(Quantity(amount * NANO, "decimal" if amount % MIB else "binary"))
+
+
+def enough(amount: int) -> str:
+    """Memory as one writes it into a template, rounded up to whole MiB."""
+    return quantity(-(-amount // MIB) * MIB)
+
+
 def cpu(amount: int | None) -> str:
     """`250m`."""
     return NOT_SET if amount is None else f"{amount}m"

@@ -51,8 +51,13 @@ class Columns:
         return [Replica(self.cpu.of(n), self.memory.of(n), self.oom.of(n)) for n in range(first, end)]
 
 
-def columns_of(pods: Sequence[Pod]) -> Columns:
-    """Pods as columns: their containers one after the other."""
+def columns_of(pods: Sequence[Pod], siblings: Sequence[int] = ()) -> Columns:
+    """
+    Pods as columns: their containers one after the other.
+
+    `siblings` says how many containers each pod has, where there may be some without samples.
+    """
+    counts = siblings or [len(pod) for pod in pods]
     containers = [replicas for pod in pods for replicas in pod.values()]
     replicas = [replica for each in containers for replica in each]
     return Columns(
@@ -60,7 +65,7 @@ def columns_of(pods: Sequence[Pod]) -> Columns:
         _column(replicas, lambda replica: replica.memory),
         _column(replicas, lambda replica: sorted(replica.oom, key=lambda kill: kill.at)),
         _starts([len(each) for each in containers]),
-        np.array([len(pod) for pod in pods for _ in pod], np.int64),
+        np.array([count for pod, count in zip(pods, counts, strict=True) for _ in pod], np.int64),
     )
 
 

@@ -100,7 +100,7 @@ class Krr:
             return ""
         return (
             f"is left out: krr needs {self.least_samples} samples of {what} over {self.least_span_s // 3600} hours, "
-            f"and there are {samples} over {span_s / 3600:.1f}; --strategy vpa answers with less"
+            f"and there {'is' if samples == 1 else 'are'} {samples} over {span_s / 3600:.1f}; --strategy vpa answers with less"
         )
 
 

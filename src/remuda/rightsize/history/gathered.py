@@ -1,7 +1,7 @@
 """The use of a batch of containers as it comes in, piece by piece, and the columns that it makes in the end."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from remuda.prometheus.series import Series
 from remuda.rightsize.estimate.columns import Column, Columns, Floats, Ints
 from remuda.rightsize.estimate.histogram import Second
 from remuda.rightsize.estimate.usage import Sample
-from remuda.rightsize.workloads import Workload, WorkloadId
+from remuda.rightsize.workloads import Unknown, Workload, WorkloadId
 
 #: gaps that are shorter in all are not worth a word
 _WORTH_STEPS = 5
@@ -96,8 +96,9 @@ class Use:
 
     def oddities(self, replicas: Sequence[ReplicaId]) -> list[str]:
         """What is odd about the samples of one container, in words."""
+        left_out = self.left_out(replicas)
         if not any(each in self.times for each in replicas):
-            return [f"no samples of {self.what}"]
+            return [f"no samples of {self.what}", *left_out]
         found = []
         gaps = [gap for each in replicas if (gap := self._gap(each))]
         total = sum(gaps)
@@ -108,13 +109,15 @@ class Use:
             found.append(
                 f"far more replicas than are wanted now: the last samples of {self.what} were not read"
             )
+        return [*found, *left_out]
+
+    def left_out(self, replicas: Sequence[ReplicaId]) -> list[str]:
+        """How many samples of one container could not be used, and why, in words; empty where all could."""
         dropped: Counter[str] = Counter()
         for each in replicas:
             dropped.update(self.dropped.get(each, {}))
         why = ", ".join(f"{count:,} {reason}" for reason, count in sorted(dropped.items()) if count)
-        if why:
-            found.append(f"samples of {self.what} that were left out: {why}")
-        return found
+        return [f"samples of {self.what} that were left out: {why}"] if why else []
 
     def _gap(self, replica: ReplicaId) -> int:
         """Seconds between the first and the last sample that have none."""
@@ -152,6 +155,14 @@ def rows_of(workloads: Sequence[tuple[Workload, Sequence[ReplicaId]]], known: Co
                 rows.replicas.append(by_name[container.name])
                 rows.siblings.append(len(workload.containers))
     return rows
+
+
+def useless(rows: Rows, cpu: Use, memory: Use) -> Iterator[Unknown]:
+    """Containers of which there are samples, and not one that is any good; before `columns_from`."""
+    for (who, container), replicas in zip(rows.who, rows.replicas, strict=True):
+        left_out = [*cpu.left_out(replicas), *memory.left_out(replicas)]
+        if left_out and not any(each in use.times for use in (cpu, memory) for each in replicas):
+            yield Unknown(f"use of {container} of {who}", "; ".join(left_out))
 
 
 def columns_from(rows: Rows, cpu: Use, memory: Use, kills: Mapping[ReplicaId, Sequence[Sample]]) -> Columns:

@@ -37,8 +37,8 @@ async def read_kills(
     series: int,
 ) -> tuple[dict[ReplicaId, list[Sample]], bool]:
     """Kills of these replicas, with the bytes that were requested (0: not known), and whether all could be read."""
-    begin, end = span
-    begin = end - (end - begin) // STEP_S * STEP_S
+    # Whenever it is asked for, a kill is seen at the same moment: steps are multiples of their length.
+    begin, end = -(-span[0] // STEP_S) * STEP_S, span[1] // STEP_S * STEP_S
     window = STEP_S + rate_window_s
     restarted, stayed = _Seen(replicas), _Seen(replicas)
     # Kills are few: an answer holds hardly any of these series.

@@ -19,7 +19,7 @@ from remuda.rightsize.cluster.owners import Owning
 from remuda.rightsize.estimate.columns import Columns
 from remuda.rightsize.estimate.histogram import Second
 from remuda.rightsize.history.asking import Asker, Question
-from remuda.rightsize.history.gathered import ReplicaId, Use, columns_from, rows_of
+from remuda.rightsize.history.gathered import ReplicaId, Use, columns_from, rows_of, useless
 from remuda.rightsize.history.intervals import Intervals
 from remuda.rightsize.history.kills import read_kills
 from remuda.rightsize.history.promql import Pods
@@ -87,6 +87,8 @@ class _Reading:
     strangers: dict[str, set[WorkloadId]] = field(default_factory=lambda: defaultdict(set))
     #: whose series these are, where stores hold those of several
     clusters: set[str] = field(default_factory=set)
+    #: workloads with samples of more than one of them
+    mixed: set[WorkloadId] = field(default_factory=set)
     #: namespaces of which not all pods could be listed
     incomplete: set[str] = field(default_factory=set)
 
@@ -111,6 +113,7 @@ async def read_history(
     """
     if step_s < 1 or history_s < step_s:
         raise BadInput(f"a history of {history_s} s in steps of {step_s} s makes no sense: give a longer one")
+    tell(f"whether {prometheus.url} answers")
     await check_up(prometheus)
     asker = Asker(prometheus, unknown if unknown is not None else [])
     wanted = [each for each in world.workloads if only is None or each.id in only]
@@ -179,6 +182,7 @@ async def _find(reading: _Reading, namespace: str) -> list[_Part]:
     names = {who: {each.name for each in workload.containers} for who, workload in workloads.items()}
     found: dict[WorkloadId, set[ReplicaId]] = defaultdict(set)
     owners: dict[str, WorkloadId | None] = {}
+    clusters: dict[WorkloadId, set[str]] = defaultdict(set)
 
     def take(labels: dict[str, str]) -> None:
         pod, container = labels.get("pod", ""), labels.get("container", "")
@@ -189,12 +193,14 @@ async def _find(reading: _Reading, namespace: str) -> list[_Part]:
             return
         if container in names[who]:
             found[who].add(ReplicaId(namespace, pod, container))
-            reading.clusters.add(labels.get("cluster", ""))
+            clusters[who].add(labels.get("cluster", ""))
         else:
             reading.strangers[container].add(who)
 
     if not await _list(reading, namespace, reading.begin, reading.end, take):
         reading.incomplete.add(namespace)
+    reading.clusters.update(*clusters.values())
+    reading.mixed.update(who for who, names_of in clusters.items() if len(names_of) > 1)
     for who, kills in reading.kills.items():
         if who in names:
             found[who] |= {
@@ -270,11 +276,15 @@ async def _read(reading: _Reading, parts: Sequence[_Part]) -> Batch:
     span = (reading.begin, reading.end)
     kills, knows_kills = await read_kills(asker, pods, replicas, span, windows[0], told, series)
     is_whole = knows_kills and all(task.result() for task in tasks) and not (cores.is_full or held.is_full)
-    rows = rows_of([(part.workload, part.replicas) for part in parts], {*cores.times, *held.times, *kills})
+    known = {*cores.times, *held.times, *kills, *cores.dropped, *held.dropped}
+    rows = rows_of([(part.workload, part.replicas) for part in parts], known)
     steps = (f"many replicas: a sample every {step} s, not every {reading.step_s} s",) if longer > 1 else ()
     oddities = [(*steps, *cores.oddities(each), *held.oddities(each)) for each in rows.replicas]
+    asker.unknown.extend(useless(rows, cores, held))
     columns = columns_from(rows, cores, held, kills)
-    partial = [not is_whole or who.namespace in reading.incomplete for who, _ in rows.who]
+    partial = [
+        not is_whole or who.namespace in reading.incomplete or who in reading.mixed for who, _ in rows.who
+    ]
     return Batch(rows.who, columns, oddities, partial)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from remuda.errors import BadInput
 from remuda.rightsize.patches import helm, json6902, kustomize, terraform, tfvars
 from remuda.rightsize.patches.changes import Changed, changes_of
+from remuda.rightsize.patches.names import misnamed
 from remuda.rightsize.patches.texts import Made, PatchFile, told
 from remuda.rightsize.review import Review
 from remuda.rightsize.workloads import WorkloadId
@@ -41,10 +42,14 @@ def make(review: Review, form: str, only: Collection[WorkloadId] = ()) -> Made:
     """Patches in one of `FORMS` for all workloads of a review, or `only` for some. The same review gives the same text."""
     if form not in FORMS:
         raise BadInput(f"{form!r:.60} is no form of patches: there is {', '.join(FORMS)}")
-    changed, left = changes_of(review, only)
+    found, left = changes_of(review, only)
+    troubles = {item.id: trouble for item in found if (trouble := misnamed(item))}
+    left += [f"{who}: {trouble}" for who, trouble in troubles.items()]
+    changed = [item for item in found if item.id not in troubles]
     made = FORMS[form].write(review, changed)
     where = {item.id.namespace for item in changed}
-    return Made(made.files, (*left, *made.left), tuple(_beyond(review, where)) if made.files else ())
+    beyond = tuple(_beyond(review, where)) if made.files else ()
+    return Made(made.files, (*left, *made.left), (*beyond, *made.beware))
 
 
 def _beyond(review: Review, where: Collection[str]) -> Iterator[str]:

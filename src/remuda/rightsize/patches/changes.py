@@ -35,6 +35,8 @@ class Resized:
     #: where it stands among those of its list in the template; None is not known
     index: int | None
     why: str
+    #: requests and limits as the template has them; None is not known
+    written: dict[str, dict[str, str]] | None = None
 
     @property
     def changed(self) -> tuple[Resource, ...]:
@@ -129,6 +131,7 @@ def changes_of(review: Review, only: Collection[WorkloadId] = ()) -> tuple[list[
                     (container.other_requests, container.others),
                     index,
                     reason or _why(container),
+                    container.written,
                 )
             )
         made = Changed(who, tuple(containers), findings, item.init_containers)
@@ -165,9 +168,7 @@ def _why_not(item: ContainerReview, findings: tuple[Finding, ...]) -> str:
     if item.verdict == "leave":
         return f"is left as it is{_told(item, findings, item.rules)}"
     if item.is_provisional:
-        return (
-            f"is provisional, with under a day of data{_told(item, findings, _PROVISIONAL & set(item.rules))}"
-        )
+        return f"is provisional, with too little data{_told(item, findings, _PROVISIONAL & set(item.rules))}"
     if item.verdict == "keep":
         return "keeps what it has, which is near enough to what it needs"
     if item.recommended == item.now:

@@ -1,31 +1,33 @@
 """
 JSON patches (RFC 6902) for the objects in a cluster, with tests that guard them.
 
-A server refuses a patch, and changes nothing, where the object, the container at its place, or what is set of its
-requests and limits is not as the review saw it: what is replaced is removed first, which fails where there is nothing,
-and what is added is tested to be missing, by the null that servers of Kubernetes take for it. Which amounts were set is
-not tested: a review knows what they are, not how they are written.
+A server refuses a patch, and changes nothing, where the object, the container at its place, or its requests and limits
+are not as the review saw them. What is not set is tested by the null that servers of Kubernetes take for it. A review of
+before sizes were kept as they are written knows amounts alone, and a server compares text: then it is guarded only
+which are set. What is replaced is removed first, which fails where there is nothing.
 """
 
+import json
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
-import msgspec
-
+from remuda.model.quantities import Quantity
 from remuda.rightsize.patches.changes import Changed, Resized, difference
 from remuda.rightsize.patches.templates import KINDS, unknown
-from remuda.rightsize.patches.texts import Made, PatchFile, origin, stem
+from remuda.rightsize.patches.texts import Made, PatchFile, about, origin, stem
 from remuda.rightsize.review import Review
-from remuda.rightsize.workloads import Ask
+from remuda.rightsize.workloads import Ask, Size
 
 USAGE = "kubectl patch KIND NAME -n NAMESPACE --type json --patch-file FILE, first with --dry-run=server."
 Operation: TypeAlias = dict[str, Any]
+_PARTS = ("requests", "limits")
 
 
 def write(review: Review, changed: Sequence[Changed]) -> Made:
     """A patch for each workload."""
     files: list[PatchFile] = []
     left: list[str] = []
+    beware: list[str] = []
     for item in changed:
         if trouble := _trouble(item):
             left.append(f"{item.id}: {trouble}")
@@ -34,12 +36,22 @@ def write(review: Review, changed: Sequence[Changed]) -> Made:
         left += [f"{item.id}, container {name}: {_NO_PLACE}" for name in lost]
         placed = [each for each in item.resized if each.index is not None]
         if placed:
-            text = _text([*_guards(review, item), *(one for each in placed for one in _resize(item, each))])
-            files.append(PatchFile(f"{stem(item.id)}.json", text, item.id))
-    return Made(tuple(files), tuple(left))
+            text = _text([*_guards(item), *(one for each in placed for one in _resize(item, each))])
+            told = (origin(review), *about(item), *(f"{each.name}: {each.why}" for each in placed))
+            files.append(PatchFile(f"{stem(item.id)}.json", text, item.id, told))
+            beware += [
+                f"{item.id}, container {each.name}: {_NOT_GUARDED}"
+                for each in placed
+                if each.written is None and _has_any(each)
+            ]
+    return Made(tuple(files), tuple(left), tuple(beware))
 
 
 _NO_PLACE = "where it stands among the initContainers is not in the review; try the form kustomize"
+_NOT_GUARDED = (
+    "the review does not say how its sizes are written, so that the patch is not refused where other amounts were set "
+    "since; review again for one that is"
+)
 
 
 def _trouble(item: Changed) -> str:
@@ -50,15 +62,19 @@ def _trouble(item: Changed) -> str:
     return ""
 
 
+def _has_any(each: Resized) -> bool:
+    return each.now != Size() or any(each.others)
+
+
 def _text(operations: Sequence[Operation]) -> str:
-    """A line for each operation."""
-    lines = (msgspec.json.encode(each).decode() for each in operations)
+    """A line for each operation, in ASCII: nothing in it is shown as something else."""
+    lines = (json.dumps(each, separators=(",", ":")) for each in operations)
     return "[\n  " + ",\n  ".join(lines) + "\n]\n"
 
 
-def _guards(review: Review, item: Changed) -> Iterator[Operation]:
-    """Tests that it is this object. What is no member of an operation is ignored by RFC 6902, and can be a comment."""
-    yield _test("/kind", item.id.kind) | {"comment": origin(review)}
+def _guards(item: Changed) -> Iterator[Operation]:
+    """Tests that it is this object."""
+    yield _test("/kind", item.id.kind)
     yield _test("/metadata/namespace", item.id.namespace)
     yield _test("/metadata/name", item.id.name)
 
@@ -66,8 +82,51 @@ def _guards(review: Review, item: Changed) -> Iterator[Operation]:
 def _resize(item: Changed, each: Resized) -> Iterator[Operation]:
     place = "initContainers" if each.is_sidecar else "containers"
     container = "/" + "/".join((*KINDS[item.id.kind].path, place, str(each.index)))
-    yield _test(f"{container}/name", each.name) | {"comment": each.why}
+    yield _test(f"{container}/name", each.name)
     resources = f"{container}/resources"
+    if each.written is None:
+        yield from _by_amounts(resources, each)
+    else:
+        yield from _by_text(resources, each, each.written)
+
+
+def _by_text(resources: str, each: Resized, written: dict[str, dict[str, str]]) -> Iterator[Operation]:
+    """All requests and limits are tested, and then what changes is set."""
+    have = {part: written.get(part, {}) for part in _PARTS}
+    change = difference(each)
+    if not any(have.values()):
+        yield from _first(resources, {part: _set(wanted) for part, wanted in change.items()})
+        return
+    for part in _PARTS:
+        known = {name: _as_served(value) for name, value in have[part].items()}
+        yield _test(f"{resources}/{part}", known or None)
+    for part, wanted in change.items():
+        path = f"{resources}/{part}"
+        given = _set(wanted)
+        if not have[part]:
+            yield {"op": "add", "path": path, "value": given}
+            continue
+        for name in wanted:
+            if name in given:
+                yield {"op": "add", "path": f"{path}/{name}", "value": given[name]}
+            elif name in have[part]:
+                yield {"op": "remove", "path": f"{path}/{name}"}
+
+
+def _set(wanted: dict[str, str | None]) -> dict[str, str]:
+    return {name: value for name, value in wanted.items() if value is not None}
+
+
+def _as_served(value: str) -> str:
+    """As a server writes it, which may be another way than in a manifest: `0.5` is `500m` there."""
+    try:
+        return str(Quantity.parse(value))
+    except ValueError:
+        return value
+
+
+def _by_amounts(resources: str, each: Resized) -> Iterator[Operation]:
+    """What is set is removed, which fails where there is nothing, and what is not is tested to be missing."""
     change = difference(each)
     nothing: tuple[Ask, dict[str, str]] = (Ask(), {})
     have = {
@@ -75,9 +134,7 @@ def _resize(item: Changed, each: Resized) -> Iterator[Operation]:
         "limits": (each.now.limits, each.others[1]),
     }
     if all(found == nothing for found in have.values()):
-        # a server writes resources even where they are empty
-        yield _test(resources, {})
-        yield {"op": "add", "path": resources, "value": change}
+        yield from _first(resources, change)
         return
     for part, wanted in change.items():
         path = f"{resources}/{part}"
@@ -86,6 +143,12 @@ def _resize(item: Changed, each: Resized) -> Iterator[Operation]:
             yield {"op": "add", "path": path, "value": wanted}
         else:
             yield from _change(path, have[part][0], wanted)
+
+
+def _first(resources: str, change: object) -> Iterator[Operation]:
+    """Of a container that has none: a server writes resources even where they are empty."""
+    yield _test(resources, {})
+    yield {"op": "add", "path": resources, "value": change}
 
 
 def _change(path: str, before: Ask, wanted: dict[str, str | None]) -> Iterator[Operation]:

@@ -10,7 +10,7 @@ from remuda.model.quantities import NANO, Quantity
 from remuda.model.times import SECOND, write_duration, write_instant
 from remuda.output.show import one_line
 from remuda.rightsize.patches.templates import KINDS
-from remuda.rightsize.review import Finding, Review
+from remuda.rightsize.review import ADVISED, Finding, Review
 from remuda.rightsize.workloads import WorkloadId
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ class PatchFile:
     path: str
     text: str
     workload: WorkloadId | None = None
+    #: where it is from and why, of a form that has no comments
+    about: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +73,11 @@ def origin(review: Review) -> str:
         at = write_instant(review.at)
     except (ValueError, OverflowError, OSError):
         at = f"{review.at} ms after 1970"
+    over = "" if review.usage == ADVISED else f" over {write_duration(review.history * SECOND)}"
     partial = ", which is partial" if review.is_partial else ""
     return one_line(
         f"remuda rightsize patch, from the review of {at}{partial}: workloads of {review.source}, "
-        f"use from {review.usage}, strategy {review.strategy} over {write_duration(review.history * SECOND)}"
+        f"use from {review.usage}, strategy {review.strategy}{over}"
     )
 
 

@@ -15,7 +15,8 @@ from remuda.rightsize.patches.texts import Made, PatchFile, about, comments, hea
 from remuda.rightsize.review import Review
 from remuda.rightsize.workloads import WorkloadId
 
-USAGE = "Give it with -var-file, or copy it into your own, for variables like these:"
+USAGE = "Give it with -var-file, or copy it into your own; the variables it is for are in its first lines."
+_FOR = "The variables it is for:"
 _SIZE = "object({ requests = map(string), limits = map(string) })"
 _VARIABLES = (
     f'variable "resources" {{ type = map({_SIZE}) }}',
@@ -39,7 +40,7 @@ def write(review: Review, changed: Sequence[Changed]) -> Made:
         if rest:
             others[name] = rest
         notes[name] = [*about(item), *(f"{each.name}: {each.why}" for each in item.containers)]
-    text = comments([*header(review, USAGE), *_VARIABLES])
+    text = comments([*header(review, USAGE), _FOR, *_VARIABLES])
     for name, value in (("resources", mains), ("sidecar_resources", others)):
         text += hcl.attribute(name, value, notes=notes) if value else ""
     return Made((PatchFile("rightsize.tfvars", text),))

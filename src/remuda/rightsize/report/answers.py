@@ -112,7 +112,7 @@ def _all_names(review: Review) -> Iterator[str]:
 
 def _container(item: ContainerReview, findings: list[Finding]) -> ContainerAnswer:
     marks = [RISKS[item.risk]] if item.risk else []
-    marks += ["provisional: under a day of data"] * item.is_provisional
+    marks += ["provisional: too little data"] * item.is_provisional
     marks += ["partial: not all samples could be read"] * is_partial(item)
     headline = f"{item.name}: {item.verdict}" + (f" ({'; '.join(marks)})" if marks else "")
     return ContainerAnswer(

@@ -19,17 +19,14 @@ from remuda.objects.convert import type_info
 from remuda.objects.problems import quoted
 from remuda.objects.schema import schema_of_type
 from remuda.output.show import Report
-from remuda.rightsize.evidence import Evidence
 from remuda.rightsize.report.compare import Changes
-from remuda.rightsize.review import SCHEMA, ContainerReview, Review, WorkloadReview
-from remuda.rightsize.workloads import Size
+from remuda.rightsize.report.nonsense import problems_of
+from remuda.rightsize.review import SCHEMA, ContainerReview, Review
 
 #: a review of 20,000 containers has about 150 MB
 MOST_BYTES = 512 * 1024 * 1024
 #: what is told of a broken one
 _MOST_PROBLEMS = 10
-#: 9999-12-31, the last day that dates know
-_LAST_SECOND = 253_402_214_400
 _INSTANT = {"type": "string", "format": "date-time", "description": "When, by RFC 3339."}
 #: numbers one below the other, as the formatter writes a list of them
 _NUMBERS = re.compile(r"\[\n\s+((?:-?[0-9]+|null)(?:,\n\s+(?:-?[0-9]+|null))*)\n\s+\]")
@@ -134,7 +131,7 @@ def read_review(content: bytes, file: str) -> Review:
         raise BadInput(f"{file}: has a whole number of over 64 bits, which no review has") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadInput(f"{file}: is not what remuda rightsize review -o json prints: {error}") from None
-    problems = [f"{file}: {problem}" for problem in islice(_problems(review), _MOST_PROBLEMS)]
+    problems = [f"{file}: {problem}" for problem in islice(problems_of(review), _MOST_PROBLEMS)]
     if problems:
         raise BadInput("\n".join(problems))
     return review
@@ -164,53 +161,3 @@ def _placed(message: str) -> str:
     if not found:
         return message[:1].lower() + message[1:]
     return f"{path.rstrip('`').lstrip('.') or 'the document'}: {what[:1].lower() + what[1:]}"
-
-
-def _problems(review: Review) -> Iterator[str]:
-    """What types do not forbid and no review has."""
-    if review.history <= 0:
-        yield f"history: is {review.history}: a length of time is above 0"
-    for n, workload in enumerate(review.workloads):
-        if not workload.containers:
-            yield f"workloads[{n}].containers: is empty: a workload has a container"
-        for m, item in enumerate(workload.containers):
-            path = f"workloads[{n}].containers[{m}]"
-            yield from _bad_sizes(item, path)
-            if item.evidence is not None:
-                yield from _bad_evidence(item.evidence, f"{path}.evidence")
-        yield from _bad_workload(workload, f"workloads[{n}]")
-
-
-def _bad_workload(workload: WorkloadReview, path: str) -> Iterator[str]:
-    if workload.replicas < 0:
-        yield f"{path}.replicas: is {workload.replicas}, below 0"
-    for key in ("namespace", "kind", "name"):
-        if not getattr(workload, key):
-            yield f"{path}.{key}: is empty"
-
-
-def _bad_sizes(item: ContainerReview, path: str) -> Iterator[str]:
-    if not item.name:
-        yield f"{path}.name: is empty"
-    sizes = {"now": item.now, "recommended": item.recommended, "vpaRule": item.vpa_rule}
-    for key, size in (sizes | {"krrRule": item.krr_rule or Size()}).items():
-        for which in ("requests", "limits"):
-            for name, amount in structs.asdict(getattr(size, which)).items():
-                if amount is not None and amount < 0:
-                    yield f"{path}.{key}.{which}.{name}: is {amount}, below 0"
-
-
-def _bad_evidence(found: Evidence, path: str) -> Iterator[str]:
-    instants = {"first": found.first, "last": found.last, "memoryPeakAt": found.memory_peak_at}
-    instants |= {f"days[{n}].at": day.at for n, day in enumerate(found.days)}
-    instants |= {f"kills[{n}].at": kill.at for n, kill in enumerate(found.kills)}
-    if found.series is not None:
-        instants["series.begin"] = found.series.begin
-        if found.series.step <= 0:
-            yield f"{path}.series.step: is {found.series.step}: a step is above 0"
-        for key in ("cpu_millicores", "memory_bytes"):
-            if any(value is not None and value < 0 for value in getattr(found.series, key)):
-                yield f"{path}.series.{'cpuMillicores' if key[0] == 'c' else 'memoryBytes'}: has an amount below 0"
-    for key, at in instants.items():
-        if at is not None and not 0 <= at <= _LAST_SECOND:
-            yield f"{path}.{key}: is {at}, which are no seconds since 1970"

@@ -3,8 +3,10 @@
 from collections.abc import Callable, Iterable
 from typing import Literal, NamedTuple, TypeAlias
 
-from remuda.rightsize.estimate.estimator import MOST_AMOUNT, Amounts
-from remuda.rightsize.review import ContainerReview, Review, Risk, Waste, WorkloadReview
+from remuda.model.times import SECOND, write_duration
+from remuda.rightsize.decide.traces import estimate_of
+from remuda.rightsize.estimate.estimator import MOST_AMOUNT, Amounts, Estimate
+from remuda.rightsize.review import ADVISED, ContainerReview, Review, Risk, Waste, WorkloadReview
 from remuda.rightsize.workloads import Ask, Size
 
 Resource: TypeAlias = Literal["cpu", "memory"]
@@ -24,14 +26,16 @@ def cpu(millicores: int) -> str:
 
 
 def memory(amount: int) -> str:
-    """`816Mi`, `99.6Mi`, `1Gi`, `19.75Gi`: MiB below 10 GiB, but for whole GiB."""
+    """`816Mi`, `99.6Mi`, `1Gi`, `19.75Gi`: MiB below 10 GiB, but for whole GiB; bytes where that would be 0."""
     if amount and amount % _GI == 0 and abs(amount) < 10 * _TI:
         return f"{amount // _GI:,}Gi"
     for size, unit in ((_TI, "Ti"), (_GI, "Gi")):
         if abs(amount) >= 10 * size or (unit == "Ti" and amount >= MOST_AMOUNT):
             return _trimmed(f"{amount / size:,.2f}") + unit
+    if abs(amount) < _MI // 10:
+        return str(amount)
     if amount % _MI == 0 or abs(amount) >= 100 * _MI:
-        return f"{round(amount / _MI)}Mi" if amount else "0"
+        return f"{round(amount / _MI)}Mi"
     return _trimmed(f"{amount / _MI:.1f}") + "Mi"
 
 
@@ -145,6 +149,18 @@ def findings_of(review: Review) -> dict[tuple[str, str, str, str], list[int]]:
         for workload in review.workloads
         for item in workload.containers
     }
+
+
+def chosen(item: ContainerReview, strategy: str) -> Estimate | None:
+    """The numbers of the strategy that a review went by; None where there are none."""
+    return None if item.evidence is None else estimate_of(item.evidence, strategy)
+
+
+def told_usage(review: Review) -> str:
+    """Where use is from, and how far back: an advisor's word has no beginning."""
+    if review.usage == ADVISED:
+        return review.usage
+    return f"{review.usage}, {write_duration(review.history * SECOND)} back"
 
 
 def is_partial(item: ContainerReview) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from html import escape
 
-from remuda.model.times import SECOND, write_duration, write_instant
+from remuda.model.times import SECOND, write_instant
 from remuda.output.show import Table, one_line
 from remuda.rightsize.decide.waste import waste_of
 from remuda.rightsize.evidence import Evidence
@@ -20,6 +20,7 @@ from remuda.rightsize.report.figures import (
     RESOURCES,
     RISKS,
     beyond_and_missing,
+    chosen,
     cores,
     figure,
     findings_of,
@@ -31,6 +32,7 @@ from remuda.rightsize.report.figures import (
     names,
     of,
     told_pair,
+    told_usage,
     told_waste,
 )
 from remuda.rightsize.report.page_style import SCRIPT, STYLE
@@ -109,10 +111,9 @@ def _badge(text: str, look: str = "") -> str:
 
 
 def _summary(review: Review, containers: int) -> Iterator[str]:
-    back = write_duration(review.history * SECOND)
     yield (
         f'<p class="soft">Reviewed at {write_instant(review.at)}, by the rule {_text(review.strategy)}; use is from '
-        f"{_text(review.usage)}, {back} back. Times are UTC.</p>"
+        f"{_text(told_usage(review))}. Times are UTC.</p>"
     )
     if review.is_partial:
         yield f"<p>{_badge('partial', 'warn')} A part could not be read: what is missing is among the findings.</p>"
@@ -124,7 +125,7 @@ def _summary(review: Review, containers: int) -> Iterator[str]:
     }
     beyond, missing = beyond_and_missing(review)
     cards = [
-        ("Workloads", f"{len(review.workloads):,}", f"{containers:,} containers"),
+        ("Workloads", f"{len(review.workloads):,}", f"{containers:,} container{'s' * (containers != 1)}"),
         ("At risk", f"{sum(risks.values()):,}", ", ".join(f"{count:,} {told}" for told, count in risks.items() if count)),
         ("To change", f"{found['raise'] + found['lower']:,}", f"{found['raise']:,} to raise, {found['lower']:,} to lower"),
         ("To keep or leave", f"{found['keep'] + found['leave']:,}", f"{found['keep']:,} to keep, {found['leave']:,} to leave"),
@@ -230,7 +231,7 @@ def _container(
     badges += [
         _badge(told, look)
         for told, look, holds in (
-            ("under a day of data: provisional", "warn", item.is_provisional),
+            ("too little data: provisional", "warn", item.is_provisional),
             ("partial", "warn", is_partial(item)),
             ("sidecar", "", item.is_sidecar),
             (item.evenness, "", True),
@@ -243,7 +244,7 @@ def _container(
     for resource in RESOURCES:
         yield plot(resource, item, window)
     yield "</div>"
-    yield _numbers(workload, item)
+    yield _numbers(workload, item, review.strategy)
     if about:
         links = ", ".join(f'<a href="#f{n}">{_text(review.findings[n].rule)}</a>' for n in about)
         yield f"<p>Findings: {links}</p>"
@@ -251,8 +252,8 @@ def _container(
     yield "</article>"
 
 
-def _numbers(workload: WorkloadReview, item: ContainerReview) -> str:
-    found = item.evidence.estimate if item.evidence else None
+def _numbers(workload: WorkloadReview, item: ContainerReview, strategy: str) -> str:
+    found = chosen(item, strategy)
     waste = waste_of([item], workload.replicas, None)
     rows = []
     for resource in RESOURCES:

@@ -6,7 +6,7 @@ A review for people: a table that begins with what matters, a page of markdown t
 
 from collections.abc import Iterable, Iterator
 
-from remuda.model.times import SECOND, write_duration, write_instant
+from remuda.model.times import write_instant
 from remuda.output.show import Report, Table
 from remuda.rightsize.decide.waste import waste_of
 from remuda.rightsize.report import document
@@ -18,6 +18,7 @@ from remuda.rightsize.report.figures import (
     RISKS,
     Resource,
     beyond_and_missing,
+    chosen,
     cores,
     figure,
     gib,
@@ -28,6 +29,7 @@ from remuda.rightsize.report.figures import (
     of,
     pair,
     told_pair,
+    told_usage,
     told_waste,
 )
 from remuda.rightsize.review import ContainerReview, Finding, Review, WorkloadReview
@@ -35,7 +37,7 @@ from remuda.rightsize.review import ContainerReview, Finding, Review, WorkloadRe
 #: rows of a table, two for a container; -o json and csv have all
 MOST_ROWS = 400
 _SEVERITIES = ("error", "warning", "info")
-LEGEND = "A verdict with ? has under a day of data and is left out of patches; with * a part of its samples could not be read."
+LEGEND = "A verdict with ? has too little data, under a day of a sample a minute, and is left out of patches; with * a part of its samples could not be read."
 
 
 def report(review: Review, form: str, changes: Changes | None = None) -> Report:
@@ -59,7 +61,7 @@ def summary(review: Review) -> Iterator[str]:
     containers = [item for workload in review.workloads for item in workload.containers]
     yield (
         f"{_counted(len(review.workloads), 'workload')} with {_counted(len(containers), 'container')}; use is from "
-        f"{review.usage}, {write_duration(review.history * SECOND)} back, by the rule {review.strategy}"
+        f"{told_usage(review)}, by the rule {review.strategy}"
     )
     risks = [
         f"{count} {told}" for risk, told in RISKS.items() if risk and (count := _count(containers, risk))
@@ -103,7 +105,7 @@ def _sizes(review: Review) -> Table:
     called = names(review)
     rows: list[tuple[str, ...]] = []
     for workload in review.workloads:
-        rows += _rows(workload, called[key_of(workload)])
+        rows += _rows(workload, called[key_of(workload)], review.strategy)
     headings: tuple[str, ...] = (
         "RISK", "VERDICT", "WORKLOAD", "CONTAINER", "OF", "LOWER", "TARGET", "UPPER", "NOW", "SHOULD BE", "KRR", "WASTE",
         f"{review.currency} A MONTH".lstrip(),
@@ -113,11 +115,13 @@ def _sizes(review: Review) -> Table:
     if len(rows) > MOST_ROWS:
         more = f"and {len(rows) - MOST_ROWS:,} more rows: -o json and -o csv have all"
         rows = [*rows[:MOST_ROWS], ("…", "", more, *[""] * (len(headings) - 3))]
-    title = "Sizes (request/limit; waste is cores and GiB of all pods, below zero what is missing)"
-    return Table(headings, tuple(rows), title, "there is no workload")
+    told = "request/limit; waste is cores and GiB of all pods, below zero what is missing"
+    if review.waste.monthly is not None:
+        told += "; money is of the whole workload, beside its first container"
+    return Table(headings, tuple(rows), f"Sizes ({told})", "there is no workload")
 
 
-def _rows(workload: WorkloadReview, called: str) -> Iterator[tuple[str, ...]]:
+def _rows(workload: WorkloadReview, called: str, strategy: str) -> Iterator[tuple[str, ...]]:
     """Two rows for a container; what holds for both, or for the whole workload, is told once."""
     for n, item in enumerate(workload.containers):
         for resource in RESOURCES:
@@ -129,7 +133,7 @@ def _rows(workload: WorkloadReview, called: str) -> Iterator[tuple[str, ...]]:
                 called if is_first else "",
                 item.name if is_first else "",
                 resource,
-                *_bounds(item, resource),
+                *_bounds(item, resource, strategy),
                 told_pair(resource, item.now),
                 told_pair(resource, item.recommended),
                 _krr(item, resource),
@@ -138,10 +142,10 @@ def _rows(workload: WorkloadReview, called: str) -> Iterator[tuple[str, ...]]:
             )
 
 
-def _bounds(item: ContainerReview, resource: Resource) -> tuple[str, str, str]:
-    if item.evidence is None:
+def _bounds(item: ContainerReview, resource: Resource, strategy: str) -> tuple[str, str, str]:
+    found = chosen(item, strategy)
+    if found is None:
         return NOTHING, NOTHING, NOTHING
-    found = item.evidence.estimate
     lower, target, upper = (
         figure(resource, of(resource, each)) for each in (found.lower_bound, found.target, found.upper_bound)
     )
@@ -198,7 +202,7 @@ def _flat(review: Review) -> Table:
         "workload_monthly", "currency",
     )  # fmt: skip
     rows = [
-        _flat_row(workload, item, resource, review.currency, is_first=n == 0 and resource == RESOURCES[0])
+        _flat_row(review, workload, item, resource, is_first=n == 0 and resource == RESOURCES[0])
         for workload in review.workloads
         for n, item in enumerate(workload.containers)
         for resource in RESOURCES
@@ -207,9 +211,9 @@ def _flat(review: Review) -> Table:
 
 
 def _flat_row(
-    workload: WorkloadReview, item: ContainerReview, resource: Resource, currency: str, *, is_first: bool
+    review: Review, workload: WorkloadReview, item: ContainerReview, resource: Resource, *, is_first: bool
 ) -> tuple[str, ...]:
-    found = item.evidence.estimate if item.evidence else None
+    found = chosen(item, review.strategy)
     bounds = (found.lower_bound, found.target, found.upper_bound) if found else ()
     amounts = [of(resource, each) for each in bounds] or [None] * 3
     for size in (item.now, item.recommended, item.vpa_rule, item.krr_rule):
@@ -234,7 +238,7 @@ def _flat_row(
         _yes(item.is_sidecar),
         *("" if amount is None else str(amount) for amount in amounts),
         f"{workload.waste.monthly:.2f}" if has_money else "",
-        currency if has_money else "",
+        review.currency if has_money else "",
     )
 
 
