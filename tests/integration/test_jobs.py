@@ -79,7 +79,7 @@ def test_an_interrupted_wait_leaves_the_job_and_says_how_to_end_it(shared: Place
         number = int(waiter.stdout.readline())
         waiter.send_signal(signal.SIGINT)
         _, err = waiter.communicate(timeout=DEADLINE_S)
-    assert waiter.returncode == 1
+    assert waiter.returncode == 130
     assert f"remuda jobs cancel {number}" in err.decode()
     assert shared.job(number).state == "running"
     assert shared.cli("jobs", "cancel", str(number)).code == 0

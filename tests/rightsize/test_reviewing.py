@@ -71,6 +71,19 @@ def test_samples_that_are_all_too_old_are_no_evidence(run: Review) -> None:
     assert json.loads(ran.out)["workloads"][0]["containers"][0]["verdict"] == "leave"
 
 
+def test_a_review_without_any_use_fails_and_is_not_kept(run: Review, tmp_path: Path) -> None:
+    ran = run("--at", "2026-02-01T00:00:00Z")
+    assert ran.code == 1
+    assert "nothing is known of the use of any workload: this review is not kept" in ran.err
+    assert not (tmp_path / "data").exists()
+
+
+def test_nothing_is_judged_as_of_a_time_to_come(run: Review) -> None:
+    ran = run("--at", "2999-01-01T00:00:00Z")
+    assert (ran.code, ran.out) == (2, "")
+    assert "--at: is in the future" in ran.err
+
+
 def test_a_review_of_nothing_does_not_take_the_place_of_a_good_one(run: Review, tmp_path: Path) -> None:
     assert run().code == 0
     assert kept(tmp_path) == [1]

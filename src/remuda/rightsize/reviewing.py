@@ -129,7 +129,11 @@ def review(
     if history is not None:
         judged = msgspec.structs.replace(judged, history=_history(history))
     wanted = Wanted(context, files, namespaces, names, prometheus or "", usage, judged.history // SECOND)
-    made = _review(session, wanted, judged, strategy, session.instant(at, session.now()))
+    now = session.now()
+    when = session.instant(at, now)
+    if when > now:
+        raise BadInput("--at: is in the future: nothing is known of that")
+    made = _review(session, wanted, judged, strategy, when)
     scope = " ".join(sorted({*namespaces, *names}))
     changes = _changes(session, made, scope) if since_last else None
     if html is not None:
@@ -137,7 +141,7 @@ def review(
     if not no_keep:
         _keep(session, made, scope)
     session.show(report(made, session.form, changes))
-    if any(_is_grave(item.severity, fail_on) for item in made.findings):
+    if _is_blank(made) or any(_is_grave(item.severity, fail_on) for item in made.findings):
         raise click.exceptions.Exit(1)
 
 
@@ -199,10 +203,19 @@ def _keep(session: Session, made: "Review", scope: str) -> None:
     """Keep a review, but for one of nothing: it would take the place of a good one."""
     from remuda.rightsize.report import keeping
 
-    if not made.workloads:
+    if _is_blank(made):
+        told = "nothing is known of the use of any workload: this review is not kept; see remuda diagnose metrics"
+        click.echo(told, err=True)
+    elif not made.workloads:
         click.echo("there are no workloads: this review is not kept", err=True)
     elif trouble := keeping.keep(session.data_dir, made, scope):
         click.echo(f"remuda: this review is not kept: {trouble}", err=True)
+
+
+def _is_blank(made: "Review") -> bool:
+    """Whether there are workloads, and nothing is known of the use of any."""
+    known = (part.evidence for item in made.workloads for part in item.containers)
+    return bool(made.workloads) and not any(known)
 
 
 def _check_html(file: Path) -> None:

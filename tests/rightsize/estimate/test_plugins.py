@@ -104,6 +104,27 @@ def test_what_answers_wrongly_is_told_with_its_package(body: str, told: str, ins
         find_strategy("peak").answer({"main": [steady(HOUR)]})
 
 
+@pytest.mark.parametrize(
+    "amounts",
+    ["Amounts(-5, 1), Amounts(-5, 1), Amounts(-5, 1)", "Amounts(1, 10**30), Amounts(0, 0), Amounts(2, 10**30)",
+     "Amounts(5, 5), Amounts(6, 5), Amounts(7, 5)", "Amounts(5.5, 5), Amounts(5, 5), Amounts(6, 5)"],
+)  # fmt: skip
+def test_amounts_that_make_no_sense_are_told_as_its_mistake(amounts: str, install: Install) -> None:
+    code = """
+        from remuda.rightsize.estimate.estimator import Amounts, Estimate
+        from remuda.rightsize.estimate.strategies import Answer
+
+        class Odd:
+            def answer(self, pod):
+                return Answer({name: Estimate(AMOUNTS) for name in pod})
+    """
+    install(code.replace("AMOUNTS", amounts), f"odd = {MODULE}:Odd")
+    with pytest.raises(
+        BadInput, match=r"the strategy odd of sizes-by-us .* makes no sense of container main"
+    ):
+        find_strategy("odd").answer({"main": [steady(HOUR, used=3e8)]})
+
+
 def test_a_name_that_two_packages_bring_is_nobody_s(install: Install) -> None:
     install(GOOD, f"peak = {MODULE}:Peak")
     install(GOOD, f"peak = {MODULE}:peak", name="sizes-by-them")

@@ -11,7 +11,7 @@ from typing import Any
 
 from remuda.errors import BadInput
 from remuda.objects.problems import did_you_mean
-from remuda.rightsize.estimate.estimator import Estimate
+from remuda.rightsize.estimate.estimator import MOST_AMOUNT, Estimate
 from remuda.rightsize.estimate.strategies import STRATEGIES, Answer, Strategy
 from remuda.rightsize.estimate.usage import Pod
 
@@ -38,6 +38,12 @@ class Plugged:
                 f"the strategy {self.name} of {self.source} must answer with a "
                 "remuda.rightsize.estimate.strategies.Answer that has an estimate, or why it is lacking, for each container"
             )
+        for container, estimate in answer.estimates.items():
+            if not _makes_sense(estimate):
+                raise BadInput(
+                    f"the strategy {self.name} of {self.source} makes no sense of container {container}: amounts are whole "
+                    f"numbers from 0 to {MOST_AMOUNT:,}, and the target is between its bounds"
+                )
         return answer
 
 
@@ -89,6 +95,19 @@ def _is_complete(answer: Answer, pod: Pod) -> bool:
         {*answer.estimates, *answer.lacking} >= set(pod)
         and set(answer.estimates) <= set(pod)
         and all(isinstance(each, Estimate) for each in answer.estimates.values())
+    )
+
+
+def _makes_sense(estimate: Estimate) -> bool:
+    """Whether both resources have three whole amounts in order."""
+    lower, target, upper = (
+        (each.cpu_millicores, each.memory_bytes)
+        for each in (estimate.lower_bound, estimate.target, estimate.upper_bound)
+    )
+    return all(
+        all(type(amount) is int for amount in amounts)
+        and 0 <= amounts[0] <= amounts[1] <= amounts[2] <= MOST_AMOUNT
+        for amounts in zip(lower, target, upper, strict=True)
     )
 
 
