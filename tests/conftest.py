@@ -18,3 +18,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--update-golden` rewrites the files that printed texts are compared with."""
     parser.addoption("--update-golden", action="store_true", help="rewrite golden files")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest tests: last, they would keep one process busy while the others are idle."""
+    items.sort(key=lambda item: not item.path.name.startswith("test_runners"))
