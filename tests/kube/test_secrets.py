@@ -106,7 +106,7 @@ async def test_the_commands_that_are_told_do_what_they_say(
     followed: Followed, namespace: str, tmp_path: Any
 ) -> None:
     (tmp_path / "FILE").write_text(VALUE + "\n")
-    await eventually(lambda: "BadInput" in followed.value())
+    await eventually(lambda: "NoSecret" in followed.value())
     words = followed.value().partition("kubectl ")[2].replace("FILE", str(tmp_path / "FILE")).split()
     await asyncio.to_thread(followed.cluster.kubectl, *words)
     await eventually(lambda: followed.value() == VALUE)

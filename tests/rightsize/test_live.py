@@ -21,8 +21,6 @@ from remuda.rightsize.report.keeping import newest_of_each
 pytestmark = pytest.mark.slow
 
 MIB = 2**20
-NOW = int(time.time()) // 60 * 60
-SINCE = NOW - 2 * 86_400
 PODS = ("web-5d4f8b7c9d-bcdfg", "web-5d4f8b7c9d-hjklm")
 Run = Callable[..., Ran]
 
@@ -39,13 +37,29 @@ class Shop:
         return {each["name"]: each["resources"] for each in spec["containers"]}
 
 
-def series(namespace: str) -> Iterator[Scraped]:
+def series(namespace: str, now: int) -> Iterator[Scraped]:
+    """From before two days ago until after the tests, however long they take."""
+    since = now - 2 * 86_400
     for pod in PODS:
         yield Scraped(
-            CPU, namespace, pod, "web", lambda at: (at - SINCE + 9_000) * 0.2, SINCE - 3600, NOW, interval=60
+            CPU,
+            namespace,
+            pod,
+            "web",
+            lambda at: (at - since + 9_000) * 0.2,
+            since - 3600,
+            now + 3600,
+            interval=60,
         )
         yield Scraped(
-            MEMORY, namespace, pod, "web", lambda at: 300.0 * MIB + at % 7, SINCE - 3600, NOW, interval=60
+            MEMORY,
+            namespace,
+            pod,
+            "web",
+            lambda at: 300.0 * MIB + at % 7,
+            since - 3600,
+            now + 3600,
+            interval=60,
         )
 
 
@@ -66,7 +80,9 @@ def shop(cluster: Cluster, programs: Programs) -> Iterator[Shop]:
         ):
             item["metadata"]["namespace"] = namespace
             cluster.kubectl("create", "-n", namespace, "-f", "-", stdin=json.dumps(item))
-        with PrometheusServer(programs(*NAMES), samples=lines(series(namespace))) as prometheus:
+        with PrometheusServer(
+            programs(*NAMES), samples=lines(series(namespace, int(time.time()) // 60 * 60))
+        ) as prometheus:
             yield Shop(cluster, namespace, prometheus.url)
 
 

@@ -136,8 +136,10 @@ class Leadership:
                     self._tell()
                     await self._rest()
         finally:
-            await self._release()
+            # Said before it is given back: who takes it up then is never told before us.
+            self._until = float("-inf")
             self._tell()
+            await self._release()
 
     def _tell(self) -> None:
         if self.holds() != self._led:
@@ -227,7 +229,6 @@ class Leadership:
 
     async def _release(self) -> None:
         """Give it back, so that the next one need not wait for the term to end."""
-        self._until = float("-inf")
         if not self._may_be_holder:
             return
         try:

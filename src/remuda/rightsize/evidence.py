@@ -49,10 +49,11 @@ class Series(Struct, frozen=True, gc=False, rename="camel"):
 
 
 class OomKill(Struct, frozen=True, gc=False, rename="camel"):
-    """When a container was killed for want of memory, and what it had requested; 0 is not known."""
+    """When a container was killed for want of memory, what it had requested, and its limit then; 0 is not known."""
 
     at: Second
     requested_bytes: int
+    limit_bytes: int = 0
 
 
 class Evidence(Struct, frozen=True, rename="camel"):

@@ -79,6 +79,8 @@ class ContainerReview(Struct, frozen=True, rename="camel"):
     index: int | None = None
     #: `requests` and `limits` as the template has them, resource → quantity; None is not known
     written: dict[str, dict[str, str]] | None = None
+    #: what LimitRanges of its namespace give it where it does not say
+    given: Size = Size()
 
 
 class WorkloadReview(Struct, frozen=True, rename="camel"):

@@ -78,6 +78,8 @@ class LimitRange(Struct, frozen=True):
     memory_ratio: float | None = None
     #: what containers get that do not say, be it wanted or not
     defaults: Size = Size()
+    #: limit ÷ request, at most
+    cpu_ratio: float | None = None
 
 
 class Quota(Struct, frozen=True):
@@ -121,8 +123,9 @@ class Kill(Struct, frozen=True):
     container: str
     pod: str
     at: Second
-    #: what was requested then; None where it is not known
+    #: what was requested then, and its limit then; None where it is not known, or there was none
     requested: int | None = None
+    limit: int | None = None
 
 
 class Unknown(Struct, frozen=True):

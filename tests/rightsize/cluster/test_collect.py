@@ -225,7 +225,7 @@ def test_pods_belong_to_their_workloads_by_reference_and_by_name(staged: Cluster
 
 def test_a_container_that_ran_out_of_memory_is_told(staged: Cluster) -> None:
     db = WorkloadId(NAMESPACE, "StatefulSet", "db")
-    assert look(staged).kills == (Kill(db, "app", "db-0", NOW // 1000 - 43_200, 64 * MIB),)
+    assert look(staged).kills == (Kill(db, "app", "db-0", NOW // 1000 - 43_200, 64 * MIB, 128 * MIB),)
 
 
 def test_who_may_do_nothing_is_told_every_verb_and_resource(staged: Cluster) -> None:

@@ -198,24 +198,29 @@ def test_containers_that_ran_out_of_memory_are_told(tmp_path: Path) -> None:
     )
     noon, db = NOW // 1000 - 43_200, WorkloadId(NAMESPACE, "StatefulSet", "db")
     assert found.kills == (
-        Kill(db, "app", "db-0", noon, 64 * MIB),
-        Kill(db, "app", "db-1", noon, 64 * MIB),
-        Kill(db, "app", "db-1", noon + 3600, 64 * MIB),
-        Kill(db, "app", "db-3", NOW // 1000, 64 * MIB),
+        Kill(db, "app", "db-0", noon, 64 * MIB, 128 * MIB),
+        Kill(db, "app", "db-1", noon, 64 * MIB, 128 * MIB),
+        Kill(db, "app", "db-1", noon + 3600, 64 * MIB, 128 * MIB),
+        Kill(db, "app", "db-3", NOW // 1000, 64 * MIB, 128 * MIB),
     )
 
 
 @pytest.mark.parametrize(
     ("resources", "expected"),
-    [({}, None), ({"limits": {"memory": "1Mi"}}, MIB), ({"requests": {"cpu": "1"}}, None)],
+    [
+        ({}, (None, None)),
+        ({"limits": {"memory": "1Mi"}}, (MIB, MIB)),
+        ({"requests": {"cpu": "1"}}, (None, None)),
+        ({"requests": {"memory": "1Mi"}, "limits": {"memory": "2Mi"}}, (MIB, 2 * MIB)),
+    ],
 )
 def test_what_was_requested_when_a_container_was_killed_may_be_its_limit(
-    tmp_path: Path, resources: Any, expected: int | None
+    tmp_path: Path, resources: Any, expected: tuple[int | None, int | None]
 ) -> None:
     item = pod("db-0", ("StatefulSet", "db"), status=status(lastState=killed()))
     item["spec"]["containers"] = [container("other"), container(resources=resources)]
     [kill] = read(tmp_path, workload("StatefulSet", "db"), item).kills
-    assert kill.requested == expected
+    assert (kill.requested, kill.limit) == expected
 
 
 def test_a_sidecar_that_ran_out_of_memory_is_told(tmp_path: Path) -> None:
@@ -236,11 +241,11 @@ def test_namespaces_are_read_with_their_labels(tmp_path: Path) -> None:
 
 def test_a_limit_range_bounds_containers_and_pods(tmp_path: Path) -> None:
     item = limit_range(
-        min={"cpu": "10m"}, max={"cpu": 2, "memory": "4Gi"}, maxLimitRequestRatio={"memory": "1500m"},
+        min={"cpu": "10m"}, max={"cpu": 2, "memory": "4Gi"}, maxLimitRequestRatio={"memory": "1500m", "cpu": 10},
         default={"memory": "256Mi"}, defaultRequest={"cpu": "50m"},
     )  # fmt: skip
     item["spec"]["limits"] += [
-        {"type": "Pod", "max": {"memory": "8Gi"}},
+        {"type": "Pod", "max": {"memory": "8Gi"}, "maxLimitRequestRatio": {"cpu": "4"}},
         {"type": "PersistentVolumeClaim", "min": {"storage": "1Gi"}},
     ]
     assert read(tmp_path, item).limit_ranges == (
@@ -252,8 +257,9 @@ def test_a_limit_range_bounds_containers_and_pods(tmp_path: Path) -> None:
             Ask(2000, 4096 * MIB),
             1.5,
             Size(Ask(50, None), Ask(None, 256 * MIB)),
+            10,
         ),
-        LimitRange(NAMESPACE, "limits", "Pod", most=Ask(None, 8192 * MIB)),
+        LimitRange(NAMESPACE, "limits", "Pod", most=Ask(None, 8192 * MIB), cpu_ratio=4),
     )
 
 

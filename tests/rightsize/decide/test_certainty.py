@@ -169,6 +169,58 @@ def test_of_an_advisors_word_the_bounds_tell_how_old_it_is(
     assert memory_of(the(made))[0] == 500
 
 
+@pytest.mark.parametrize(
+    ("memory", "cpu", "provisional"),
+    [
+        pytest.param((500, 500, 500), (100, 100, 100), True, id="no bounds"),
+        pytest.param((200, 200, 200), (100, 100, 100), True, id="of CPU above the floor"),
+        pytest.param((250, 250, 250), (25, 25, 25), False, id="all is the floor"),
+        pytest.param(
+            (500, 500, 500), (100, 80, 120), False, id="bounds of CPU: memory is held by its policy"
+        ),
+    ],
+)
+def test_an_advisors_word_without_bounds_proves_nothing(
+    memory: tuple[int, int, int], cpu: tuple[int, int, int], provisional: bool
+) -> None:
+    made = judge(known=advice(memory, cpu))
+    assert the(made).is_provisional is provisional
+    if provisional:
+        assert found(made, "under-a-day").is_ == (
+            "nothing tells how much data vpa shop/web rests on, and it has no bounds: both are its target"
+        )
+
+
+@pytest.mark.parametrize(
+    ("confidence", "strategy", "is_told"),
+    [
+        pytest.param(1.6, "vpa", True, id="every five minutes"),
+        pytest.param(5.99, "vpa", True, id="under three quarters"),
+        pytest.param(6.0, "vpa", False, id="three quarters"),
+        pytest.param(0.9, "vpa", False, id="provisional, which is told already"),
+        pytest.param(1.6, "krr", False, id="KRR does not count them"),
+    ],
+)
+def test_samples_that_are_far_apart_are_told(confidence: float, strategy: str, is_told: bool) -> None:
+    known = evidence(confidence=confidence, cpu_samples=round(1440 * confidence))
+    assert ("sparse-samples" in rules(judge(known=known, strategy=strategy))) is is_told
+
+
+def test_it_is_said_how_far_apart_samples_are_and_what_that_costs() -> None:
+    known = evidence(confidence=1.6, cpu_samples=2304)
+    one = found(judge(known=known), "sparse-samples")
+    assert one.severity == "info"
+    assert one.is_ == (
+        "2304 samples of CPU in 8d, one in 5m: they count as 1.6 days, and the upper bound is × 1.625 for that, where 8d"
+        " alone make it × 1.125: 44% wider"
+    )
+    assert one.fix == "scrape every minute; if it does not run all the time, review with a longer --history"
+    job = workload(id=WorkloadId("shop", "CronJob", "web"))
+    assert found(judge(job, known=known), "sparse-samples").fix.startswith("review with a longer --history")
+    two = evidence(confidence=1.6, cpu_samples=2304, replicas=2)
+    assert "one in 5m of all 2 replicas together:" in found(judge(known=two), "sparse-samples").is_
+
+
 def test_an_advisors_target_is_what_is_used_unless_it_is_the_floor() -> None:
     small = workload(container(memory=200, memory_limit=200))
     assert the(judge(small, known=advice())).risk == "will-oom"

@@ -10,7 +10,7 @@ from tests.rightsize.decide.builders import MI, NOW, days, evidence, judge
 from tests.rightsize.estimate.builders import BEGIN, DAY
 
 from remuda.model.quantities import NANO, Quantity
-from remuda.rightsize.decide.case import requested
+from remuda.rightsize.decide.case import counted, requested
 from remuda.rightsize.decide.verdicts import verdict_of
 from remuda.rightsize.evidence import Day, Evidence, OomKill
 from remuda.rightsize.objects import RightsizePolicySpec, TierSpec
@@ -89,6 +89,7 @@ def limit_ranges(draw: st.DrawFn) -> LimitRange:
         most,
         ratio,
         draw(st.sampled_from([Size(), Size(Ask(), Ask(200))])),
+        draw(maybe(st.floats(1, 5))),
     )
 
 
@@ -207,17 +208,19 @@ def no_limit_that_is_set_is_below_the_use_unless_a_bound_says_so(part: Container
 
 def nothing_is_lowered_on_partial_evidence_nor_changed_without_any(part: ContainerReview) -> None:
     now, then = part.now, part.recommended
+    had = counted(now, part.given).limits
     if part.evidence is None:
         assert (then, part.verdict) == (now, "leave")
     elif part.evidence.is_partial:
-        assert part.verdict != "lower"
+        is_demanded = "limit-range-wants-cpu-limit" in part.rules and had.cpu_millicores is None
+        assert part.verdict != "lower" or is_demanded
         for resource in ("cpu", "memory"):
             assert (requested(then, resource) or 0) >= (requested(now, resource) or 0)
-        for before, after in (
-            (now.limits.cpu_millicores, then.limits.cpu_millicores),
-            (now.limits.memory_bytes, then.limits.memory_bytes),
+        for before, after, is_new in (
+            (had.cpu_millicores, then.limits.cpu_millicores, is_demanded),
+            (had.memory_bytes, then.limits.memory_bytes, False),
         ):
-            assert after is None or (before is not None and after >= before)
+            assert after is None or is_new or (before is not None and after >= before)
 
 
 def what_is_left_or_kept_is_as_it_was_and_all_else_is_not(part: ContainerReview) -> None:

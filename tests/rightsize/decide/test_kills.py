@@ -35,8 +35,9 @@ def little(**fields: Any) -> Evidence:
     return evidence((90, 80, 100), peak=90, **fields)
 
 
-def kill(requested: int | None, at: int = AT, part: str = "main") -> Kill:
-    return Kill(WEB, part, "web-0", at, None if requested is None else requested * MI)
+def kill(requested: int | None, at: int = AT, part: str = "main", limit: int | None = None) -> Kill:
+    asked = (None if each is None else each * MI for each in (requested, limit))
+    return Kill(WEB, part, "web-0", at, *asked)
 
 
 @pytest.mark.parametrize(
@@ -134,6 +135,31 @@ def test_a_kill_of_which_nothing_tells_the_use_is_a_risk_whatever_the_limit() ->
     assert found(made, "killed").fix.startswith("raise its memory limit: by how much cannot be told")
 
 
+@pytest.mark.parametrize("in_samples", [True, False])
+def test_a_kill_at_a_limit_that_its_pod_tells_raises_it_once(in_samples: bool) -> None:
+    known = little(kills=(OomKill(AT, 256 * MI),) if in_samples else ())
+    at_limit = kill(256, limit=512)
+    first = judge(workload(container(memory=256, memory_limit=512)), known=known, kills=(at_limit,))
+    assert (the(first).risk, memory_of(the(first))[1]) == ("will-oom", 624)
+    one = found(first, "killed")
+    assert (one.severity, one.fix) == ("error", "raise its memory limit to 624Mi")
+    assert "with 512Mi used (its limit then, which it ran into)" in one.is_
+    again = judge(workload(Container("main", the(first).recommended)), known=known, kills=(at_limit,))
+    assert (the(again).risk, the(again).recommended) == ("", the(first).recommended)
+    assert (found(again, "killed").severity, found(again, "killed").fix) == (
+        "info",
+        "nothing: its size has been changed since",
+    )
+
+
+def test_where_the_limit_of_a_kill_is_known_it_is_not_called_uncertain() -> None:
+    item = workload(container(memory=256, memory_limit=2048))
+    one = the(judge(item, known=little(), kills=(kill(256, limit=512),)))
+    assert told(one, "kills")[-1][1] == "who was killed within the history is not given less"
+    one = the(judge(item, known=little(), kills=(kill(256, limit=512), kill(256, AT + 60))))
+    assert told(one, "kills")[-1][1].endswith("which limit it ran into is not certain")
+
+
 def test_the_same_kill_does_not_raise_again_and_again() -> None:
     known = evidence(
         (290, 280, 330), peak=240, days=days([200] * 8, [240] * 8), kills=(OomKill(NOW - DAY, 0),)
@@ -150,7 +176,10 @@ def test_the_same_kill_does_not_raise_again_and_again() -> None:
     st.tuples(*[st.integers(20, 9000)] * 3).map(sorted),
     st.tuples(st.none() | st.integers(10, 9000), st.none() | st.integers(10, 9000)),
     st.integers(0, 9000),
-    st.lists(st.tuples(st.integers(0, 8 * DAY), st.none() | st.integers(1, 9000)), max_size=3),
+    st.lists(
+        st.tuples(st.integers(0, 8 * DAY), *[st.none() | st.integers(1, 9000)] * 2),
+        max_size=3,
+    ),
     st.sampled_from([None, "1", "4"]),
     st.sampled_from(["vpa", "krr"]),
     st.sampled_from([0.1, 8.0]),
@@ -159,7 +188,7 @@ def test_a_review_of_what_followed_a_review_changes_nothing(
     memory: list[int],
     asked: tuple[int | None, int | None],
     peak: int,
-    kills: list[tuple[int, int | None]],
+    kills: list[tuple[int, int | None, int | None]],
     tier: str | None,
     strategy: str,
     confidence: float,
@@ -169,7 +198,7 @@ def test_a_review_of_what_followed_a_review_changes_nothing(
     world: Any = {
         "known": known,
         "strategy": strategy,
-        "kills": tuple(kill(each, BEGIN + at) for at, each in kills),
+        "kills": tuple(kill(each, BEGIN + at, limit=limit) for at, each, limit in kills),
     }
     first = the(judge(workload(container(memory=asked[0], memory_limit=asked[1]), tier=tier), **world))
     again = the(judge(workload(Container("main", first.recommended), tier=tier), **world))

@@ -2,6 +2,8 @@
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.rightsize.decide.builders import (
     MI,
     WEB,
@@ -42,6 +44,12 @@ LEAK = evidence(days=days(RISING))
         pytest.param([300, 310, 320, 340, 335], None, id="nine of ten pairs are not more than nine tenths"),
         pytest.param([500, 520, 200, 210, 220, 230, 240, 250], 10, id="anew after a restart"),
         pytest.param([200, 300, 400, 500, 100, 110, 120, 130], None, id="too few days after a restart"),
+        pytest.param([200, 220, 240, 260, 280, 150, 200, 220], 20, id="five days before a restart"),
+        pytest.param([200, 220, 240, 260, 280, 150], 20, id="five days, and then a restart"),
+        pytest.param([90, 200, 220, 100, 200, 220, 240, 260, 280, 150], 20, id="five days between restarts"),
+        pytest.param([200, 220, 240, 260, 280, 150, 200, 199, 198], None, id="it rises no more"),
+        pytest.param([200, 220, 240, 260, 280, 150, *[200] * 5], None, id="mended since"),
+        pytest.param([200, 220, 240, 260, 280, 245, 246], None, id="what fell is not given back"),
     ],
 )
 def test_a_rise_is_the_median_slope_that_more_than_nine_of_ten_pairs_agree_on(
@@ -49,6 +57,78 @@ def test_a_rise_is_the_median_slope_that_more_than_nine_of_ten_pairs_agree_on(
 ) -> None:
     rise = rise_of(evidence(days=days(least), last=BEGIN + len(least) * DAY))
     assert (None if rise is None else rise.bytes_a_day // MI) == a_day
+
+
+#: of one that fills its limit in four days
+FED = [200, 300, 400, 60, 200, 300, 400, 60]
+
+
+def killed_on(*which: int) -> tuple[OomKill, ...]:
+    return tuple(OomKill(BEGIN + n * DAY + 3600, 512 * MI) for n in which)
+
+
+@pytest.mark.parametrize(
+    ("least", "kills", "a_day"),
+    [
+        pytest.param(FED, killed_on(3, 7), 100, id="on the days of the drops"),
+        pytest.param(FED, killed_on(2, 6), 100, id="on the days before"),
+        pytest.param(FED, killed_on(3), 100, id="the run after a kill counts as well"),
+        pytest.param(FED, (), None, id="a cache that warms up"),
+        pytest.param(FED, killed_on(1, 5), None, id="kills that are not what restarted it"),
+        pytest.param([200, 300, 60, 200, 300, 60, 200, 300], killed_on(2, 5), None, id="three pairs"),
+        pytest.param(
+            [200, 300, 60, 200, 300, 60, 200, 300, 60, 200, 300], killed_on(2, 5, 8), 100, id="four pairs"
+        ),
+        pytest.param([300, 298, 301, 60, 300, 302, 299, 60], killed_on(3, 7), None, id="killed by spikes"),
+        pytest.param([300, 301, 302, 60, 300, 301, 302, 60], killed_on(3, 7), None, id="it hardly rises"),
+        pytest.param(
+            [300, 60, 60, 300, 301, 302, 60, 60], killed_on(1, 2, 6, 7), None, id="killed day by day"
+        ),
+        pytest.param([200, 300, 400, 60, *[200] * 4], killed_on(3), None, id="mended since"),
+        pytest.param([200, 300, 400, 60, 200, 300, 300, 60], killed_on(3, 7), None, id="five of six pairs"),
+    ],
+)
+def test_a_rise_from_kill_to_kill_is_what_the_days_between_them_say_together(
+    least: list[int], kills: tuple[OomKill, ...], a_day: int | None
+) -> None:
+    rise = rise_of(evidence(days=days(least), last=BEGIN + len(least) * DAY), kills)
+    assert (None if rise is None else rise.bytes_a_day // MI) == a_day
+
+
+def test_a_leak_that_ends_in_kills_is_called_one_and_is_not_fed() -> None:
+    known = evidence(days=days(FED, [512] * 8), peak=512, kills=killed_on(3, 7))
+    made = judge(workload(container(memory=512, memory_limit=512)), known=known)
+    assert (the(made).risk, memory_of(the(made))) == ("leak", (512, 512))
+    assert found(made, "leak").is_ == (
+        "killed and restarted 2 times, and each time the least memory of a day rises by 100Mi a day: its limit of 512Mi is"
+        " reached 3d2h after a restart"
+    )
+    assert found(made, "killed").fix.startswith("mend the leak")
+    assert "killed and restarted 2 times, after which it is at 200Mi" in told(the(made), "leak")[0][1]
+
+
+def test_a_limit_that_was_raised_for_a_leak_is_not_called_a_mended_one() -> None:
+    known = evidence(days=days(FED, [512] * 8), peak=512, kills=killed_on(3, 7))
+    made = judge(workload(container(memory=1024, memory_limit=1024)), known=known)
+    assert (the(made).risk, memory_of(the(made))) == ("leak", (1024, 1024))
+    assert found(made, "killed").fix.startswith("mend the leak")
+
+
+def test_a_leak_that_was_restarted_in_time_is_told_as_that() -> None:
+    known = evidence(days=days([200, 220, 240, 260, 280, 150, 200, 220]))
+    assert found(judge(known=known), "leak").is_.startswith(
+        "restarted 1 time, and each time the least memory of a day rises by 20Mi a day: its limit of 1Gi will be reached at"
+    )
+
+
+@given(
+    st.sets(st.integers(0, 7)), st.integers(20, 2000), st.lists(st.integers(-20, 20), min_size=8, max_size=8)
+)
+def test_what_is_steady_but_for_kills_is_no_leak(which: set[int], level: int, noise: list[int]) -> None:
+    """A fiftieth of noise, and a fresh start on each day of a kill."""
+    least = [level // 4 if n in which else level + level * noise[n] // 1000 for n in range(8)]
+    rise = rise_of(evidence(days=days(least)), killed_on(*which))
+    assert rise is None or not rise.killed
 
 
 def test_the_day_of_a_drop_is_not_counted_and_a_fall_by_a_tenth_is_no_drop() -> None:

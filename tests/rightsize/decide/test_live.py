@@ -3,11 +3,14 @@
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from tests.rightsize.decide.builders import container, evidence, judge, the, workload
 from tests.servers.cluster import Cluster
 from tests.servers.found import ServersError
 
+from remuda.rightsize.cluster import written
+from remuda.rightsize.cluster.bounds import limit_ranges_of
 from remuda.rightsize.decide.case import requested
 from remuda.rightsize.workloads import Ask, LimitRange, Size, WorkloadId
 
@@ -33,17 +36,20 @@ def pod(namespace: str, resources: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def test_a_cpu_request_above_a_default_limit_is_refused_and_what_is_recommended_is_not(
-    cluster: Cluster, namespace: str
-) -> None:
-    bounds = {"type": "Container", "default": {"cpu": "200m"}, "max": {"cpu": "400m"}}
-    written = {
+def limit_range(namespace: str, bounds: dict[str, Any]) -> dict[str, Any]:
+    return {
         "apiVersion": "v1",
         "kind": "LimitRange",
         "metadata": {"name": "defaults", "namespace": namespace},
         "spec": {"limits": [bounds]},
     }
-    cluster.kubectl("create", "-f", "-", stdin=json.dumps(written))
+
+
+def test_a_cpu_request_above_a_default_limit_is_refused_and_what_is_recommended_is_not(
+    cluster: Cluster, namespace: str
+) -> None:
+    bounds = {"type": "Container", "default": {"cpu": "200m"}, "max": {"cpu": "400m"}}
+    cluster.kubectl("create", "-f", "-", stdin=json.dumps(limit_range(namespace, bounds)))
     seen = LimitRange(namespace, "defaults", "Container", most=Ask(400), defaults=Size(Ask(), Ask(200)))
     item = workload(container(cpu=100), id=WorkloadId(namespace, "Deployment", "web"))
     then = the(
@@ -58,3 +64,45 @@ def test_a_cpu_request_above_a_default_limit_is_refused_and_what_is_recommended_
         "requests": {"cpu": "300m"},
         "limits": {"cpu": "400m"},
     }
+
+
+@pytest.mark.parametrize(
+    ("bounds", "now", "refused", "limit"),
+    [
+        pytest.param(
+            {"type": "Pod", "max": {"cpu": "4"}},
+            (500, 1000), "maximum cpu usage per Pod is 4", 1000, id="a maximum of pods",
+        ),
+        pytest.param(
+            {"type": "Container", "maxLimitRequestRatio": {"cpu": "10"}},
+            (500, 1000), "cpu max limit to request ratio per Container is 10", 630, id="a ratio",
+        ),
+        pytest.param(
+            {
+                "type": "Container",
+                "maxLimitRequestRatio": {"cpu": "4"},
+                "default": {"cpu": "1"},
+                "defaultRequest": {"cpu": "250m"},
+            },
+            (None, None), "cpu max limit to request ratio per Container is 4", 252, id="a ratio with a default",
+        ),
+    ],
+)  # fmt: skip
+def test_pods_without_a_cpu_limit_that_is_demanded_are_refused_and_what_is_recommended_is_not(
+    cluster: Cluster,
+    namespace: str,
+    bounds: dict[str, Any],
+    now: tuple[int | None, int | None],
+    refused: str,
+    limit: int,
+) -> None:
+    text = json.dumps(limit_range(namespace, bounds))
+    read = cluster.kubectl("create", "-f", "-", "-o", "json", stdin=text)
+    seen = limit_ranges_of(msgspec.json.decode(read, type=written.LimitRange))
+    item = workload(container(cpu=now[0], cpu_limit=now[1]), id=WorkloadId(namespace, "Deployment", "web"))
+    then = the(judge(item, known=evidence(cpu=(63, 50, 80)), limit_ranges=seen)).recommended
+    assert (then.requests.cpu_millicores, then.limits.cpu_millicores) == (63, limit)
+    with pytest.raises(ServersError, match=refused):
+        tried(cluster, pod(namespace, {"requests": {"cpu": "63m"}}))
+    resources = {"requests": {"cpu": "63m"}, "limits": {"cpu": f"{limit}m"}}
+    tried(cluster, pod(namespace, resources))

@@ -1,5 +1,7 @@
 """LimitRanges of containers clamp; those of pods are told."""
 
+from typing import Literal
+
 import pytest
 from tests.rightsize.decide.builders import (
     MI,
@@ -14,7 +16,9 @@ from tests.rightsize.decide.builders import (
     workload,
 )
 
+from remuda.model.quantities import Quantity
 from remuda.rightsize.decide.clamps import least_for_ratio
+from remuda.rightsize.objects import RightsizePolicySpec, TierSpec
 from remuda.rightsize.workloads import Ask, LimitRange, Size
 
 
@@ -73,11 +77,11 @@ def test_a_limit_range_of_containers_clamps(
 
 
 def test_a_ratio_is_read_as_it_is_written() -> None:
-    assert least_for_ratio(110, limit_range(ratio=1.1)) == 100
-    assert least_for_ratio(111, limit_range(ratio=1.1)) == 101
-    assert least_for_ratio(100, limit_range(ratio=float("nan"))) == 0
-    assert least_for_ratio(100, limit_range(ratio=float("inf"))) == 1
-    assert least_for_ratio(100, limit_range()) == 0
+    assert least_for_ratio(110, 1.1) == 100
+    assert least_for_ratio(111, 1.1) == 101
+    assert least_for_ratio(100, float("nan")) == 0
+    assert least_for_ratio(100, float("inf")) == 1
+    assert least_for_ratio(100, None) == 0
 
 
 def test_a_maximum_below_the_use_is_an_error_that_says_what_to_raise() -> None:
@@ -134,7 +138,7 @@ def test_what_is_near_but_out_of_bounds_is_not_kept() -> None:
             id="too little memory",
         ),
         pytest.param(
-            pod_range(most=(199, None)), "requests.cpu", "200m together", "at most 199m", id="too much CPU"
+            pod_range(most=(199, None)), "limits.cpu", "200m together", "at most 199m", id="too much CPU"
         ),
         pytest.param(
             pod_range(least=(201, None)),
@@ -160,10 +164,16 @@ def test_containers_that_together_are_out_of_a_pods_bounds_are_told_and_nobody_i
 
 
 @pytest.mark.parametrize(
-    "each", [pod_range(most=(200, 1344)), pod_range(least=(200, 1000)), pod_range(ratio=1.344)]
+    "each", [pod_range(most=(None, 1344)), pod_range(least=(200, 1000)), pod_range(ratio=1.344)]
 )
 def test_a_pod_within_its_bounds_is_fine(each: LimitRange) -> None:
     assert rules(judge(workload(container(), container("side")), limit_ranges=(each,))) == set()
+
+
+def test_the_cpu_limits_of_a_pod_within_its_maximum_are_fine() -> None:
+    made = judge(workload(container(), container("side")), limit_ranges=(pod_range(most=(200, 1344)),))
+    assert rules(made) == {"limit-range-wants-cpu-limit"}
+    assert [each.recommended.limits.cpu_millicores for each in made.workloads[0].containers] == [100, 100]
 
 
 @pytest.mark.parametrize(
@@ -229,3 +239,168 @@ def test_a_request_above_the_maximum_that_is_not_lowered_is_told_and_no_limit_he
     assert (then.requests.cpu_millicores, then.limits.cpu_millicores) == (900, None)
     [one] = [each for each in made.findings if each.severity == "error"]
     assert one.fix == "raise the maximum of LimitRange shop/defaults to 900m or more"
+
+
+def ratio_of(
+    of: Literal["Container", "Pod"], ratio: float, given: int | None = None, most: int | None = None
+) -> LimitRange:
+    """Of CPU."""
+    return LimitRange("shop", "cpu", of, most=Ask(most), defaults=Size(Ask(), Ask(given)), cpu_ratio=ratio)
+
+
+POD_MAXIMUM = LimitRange("shop", "cpu", "Pod", most=Ask(4000))
+
+
+@pytest.mark.parametrize(
+    ("ranges", "now", "peak", "then"),
+    [
+        pytest.param((POD_MAXIMUM,), (500, 1000), 0, (63, 1000), id="a maximum of pods keeps the limit"),
+        pytest.param((POD_MAXIMUM,), (500, 9000), 0, (63, 4000), id="or lowers it"),
+        pytest.param((POD_MAXIMUM,), (500, None), 300, (63, 300), id="or asks for one, the most it used"),
+        pytest.param((POD_MAXIMUM,), (50, 55), 0, (63, 63), id="that is not below the request"),
+        pytest.param((ratio_of("Container", 10),), (500, 1000), 0, (63, 630), id="a ratio lowers the limit"),
+        pytest.param((ratio_of("Pod", 10),), (500, 1000), 0, (63, 630), id="so does one of pods"),
+        pytest.param((ratio_of("Container", 20),), (500, 1000), 0, (63, 1000), id="or keeps it"),
+        pytest.param((ratio_of("Container", 1.5),), (500, 1000), 0, (63, 94), id="it is rounded down"),
+        pytest.param((ratio_of("Container", 10),), (500, 1000), 900, (90, 900), id="not below what was used"),
+        pytest.param((ratio_of("Container", 10),), (500, 1000), 1200, (100, 1000), id="nor above what it had"),
+        pytest.param((ratio_of("Container", 4, 1000),), (None, None), 0, (63, 252), id="a default too far above"),
+        pytest.param((ratio_of("Container", 4, 50),), (None, None), 0, (63, 63), id="a default below the request"),
+        pytest.param((ratio_of("Container", 4, 200),), (None, None), 0, (63, None), id="a default that is fine"),
+        pytest.param((ratio_of("Container", 10, most=500),), (500, 1000), 0, (63, 500), id="a maximum beside it"),
+        pytest.param(
+            (ratio_of("Container", 10), ratio_of("Pod", 3)), (500, 1000), 0, (63, 189), id="the tightest of them"
+        ),
+    ],
+)  # fmt: skip
+def test_a_cpu_limit_that_a_limit_range_demands_is_one_that_it_takes(
+    ranges: tuple[LimitRange, ...],
+    now: tuple[int | None, int | None],
+    peak: int,
+    then: tuple[int, int | None],
+) -> None:
+    item = workload(container(cpu=now[0], cpu_limit=now[1]))
+    made = judge(item, known=evidence(cpu=(63, 50, 80), cpu_peak=peak), limit_ranges=ranges)
+    made_cpu = the(made).recommended
+    assert (made_cpu.requests.cpu_millicores, made_cpu.limits.cpu_millicores) == then
+    assert any("LimitRange shop/cpu demands a CPU limit" in remark for _, remark in told(the(made), "range"))
+    assert not rules(made) & {"cpu-limit", "limit-range-of-pod"}
+    if then[1] is not None:
+        one = found(made, "limit-range-wants-cpu-limit")
+        assert one.severity == "warning"
+        assert "LimitRange shop/cpu" in one.fix
+        assert f"{'keep' if then[1] == now[1] else 'set'} a CPU limit of {then[1]}m" in one.fix
+
+
+@pytest.mark.parametrize("ratio", [0.5, float("nan")])
+def test_a_cpu_ratio_that_says_nothing_demands_nothing(ratio: float) -> None:
+    made = judge(workload(container(cpu_limit=500)), limit_ranges=(ratio_of("Container", ratio),))
+    assert the(made).recommended.limits.cpu_millicores is None
+    assert rules(made) == {"cpu-limit"}
+
+
+@pytest.mark.parametrize(
+    ("each", "now", "is_partial"),
+    [
+        pytest.param(LimitRange("shop", "cpu", "Pod", most=Ask(60)), (500, 1000), False, id="above the maximum"),
+        pytest.param(ratio_of("Container", 2, most=700), (400, 1000), True, id="a limit that is not lowered"),
+    ],
+)  # fmt: skip
+def test_where_no_cpu_limit_fits_it_is_an_error_and_cpu_is_left_as_it_is(
+    each: LimitRange, now: tuple[int, int], is_partial: bool
+) -> None:
+    made = judge(
+        workload(container(cpu=now[0], cpu_limit=now[1])),
+        known=evidence(cpu=(63, 50, 80), is_partial=is_partial),
+        limit_ranges=(each,),
+    )
+    then = the(made).recommended
+    assert (then.requests.cpu_millicores, then.limits.cpu_millicores) == now
+    assert found(made, "limit-range-wants-cpu-limit").severity == "error"
+    assert "LimitRange shop/cpu" in found(made, "limit-range-wants-cpu-limit").is_
+
+
+def test_on_partial_evidence_the_request_is_raised_and_the_cpu_limit_stays() -> None:
+    made = judge(
+        workload(container(cpu=100, cpu_limit=1000)),
+        known=evidence(is_partial=True),
+        limit_ranges=(ratio_of("Container", 4),),
+    )
+    then = the(made).recommended
+    assert (then.requests.cpu_millicores, then.limits.cpu_millicores) == (250, 1000)
+
+
+@pytest.mark.parametrize(
+    ("each", "is_", "should"),
+    [
+        (POD_MAXIMUM, "1 container without", "a CPU limit on every container"),
+        (ratio_of("Pod", 4), "1 container without", "a CPU limit on every container"),
+    ],
+)
+def test_a_container_that_stays_without_a_cpu_limit_is_told_where_pods_must_have_one(
+    each: LimitRange, is_: str, should: str
+) -> None:
+    item = workload(container(cpu=500), container("new"))
+    made = judge(item, known={(item.id, "main"): evidence()}, limit_ranges=(each,))
+    one = found(made, "limit-range-of-pod")
+    assert (one.severity, one.is_, one.should) == ("error", is_, f"{should}, by LimitRange shop/cpu")
+
+
+@pytest.mark.parametrize(
+    ("each", "field"),
+    [
+        (LimitRange("shop", "cpu", "Pod", most=Ask(4000)), "limits.cpu"),
+        (ratio_of("Pod", 4), "requests.cpu"),
+    ],
+)
+def test_cpu_limits_that_together_are_out_of_a_pods_bounds_are_told(each: LimitRange, field: str) -> None:
+    item = workload(container(cpu=500, cpu_limit=500), container("new", cpu_limit=3950))
+    made = judge(item, known={(item.id, "main"): evidence()}, limit_ranges=(each,))
+    assert found(made, "limit-range-of-pod").field == f"{field} of all containers"
+
+
+def test_a_maximum_of_containers_gives_the_cpu_limit_that_one_of_pods_demands() -> None:
+    item = workload(container(cpu=500), container("new"))
+    most = limit_range(most=(1000, None))
+    made = judge(item, known={(item.id, "main"): evidence()}, limit_ranges=(POD_MAXIMUM, most))
+    assert "limit-range-of-pod" not in rules(made)
+
+
+GIVING = LimitRange("shop", "giving", "Container", defaults=Size(Ask(2000, 300 * MI), Ask(None, 300 * MI)))
+
+
+def test_what_a_limit_range_gives_is_what_a_container_has() -> None:
+    bare = workload(container(cpu=None, memory=None, memory_limit=None), replicas=2)
+    known = evidence((280, 250, 290), (63, 50, 80), 290)
+    made = judge(bare, known=known, limit_ranges=(GIVING,))
+    one = the(made)
+    assert one.now == Size()
+    assert (one.risk, "starved" in rules(made)) == ("will-oom", False)
+    assert found(made, "limit-below-use").is_ == "300Mi"
+    assert made.waste.cpu_millicores == 2 * (2000 - 63)
+    [(text, remark)] = told(one, "limits")
+    assert "CPU request 2000m" in text
+    assert remark == "LimitRange shop/giving gives what it does not say"
+
+
+def test_what_is_given_is_not_lowered_on_partial_evidence() -> None:
+    bare = workload(container(cpu=None, memory=None, memory_limit=None))
+    made = judge(
+        bare, known=evidence((80, 60, 90), (63, 50, 80), 70, is_partial=True), limit_ranges=(GIVING,)
+    )
+    assert the(made).recommended.requests.cpu_millicores == 2000
+    assert memory_of(the(made)) == (300, 300)
+
+
+def test_what_is_held_wastes_nothing_of_what_is_given() -> None:
+    bare = workload(container(cpu=None, memory=None, memory_limit=None))
+    made = judge(bare, known=evidence(cpu_samples=0), limit_ranges=(GIVING,))
+    assert the(made).verdict == "raise"
+    assert made.waste.cpu_millicores == 0
+
+
+def test_a_starved_container_that_a_tier_keeps_down_is_told_which() -> None:
+    policy = RightsizePolicySpec(tiers=(TierSpec(tier=3, max_cpu=Quantity.parse("100m")),))
+    item = workload(container(cpu=100), tier="3")
+    made = judge(item, known=evidence(cpu=(400, 300, 500)), policy=policy)
+    assert found(made, "starved").fix == "raise the maximum of the policy of tier 3, 100m, to 400m or more"

@@ -4,6 +4,7 @@ import pytest
 from tests.rightsize.decide.builders import (
     WEB,
     container,
+    estimate,
     evidence,
     found,
     judge,
@@ -91,6 +92,31 @@ def test_an_advisor_that_sets_sizes_itself_is_told(mode: str, is_told: bool) -> 
             "VerticalPodAutoscaler shop/web-vpa",
             "spec.updatePolicy.updateMode",
         )
+
+
+def test_two_advisors_of_one_container_are_told_with_their_names() -> None:
+    one, other = (Advisor(name, WEB, "Off", {"main": estimate()}) for name in ("old", "new"))
+    finding = found(judge(advisors=(one, other)), "many-advisors")
+    assert (finding.severity, finding.object) == ("warning", "Deployment shop/web")
+    assert finding.is_ == (
+        "VerticalPodAutoscalers new and old all recommend for main; without samples old is taken at its word"
+    )
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(Advisor("new", WEB, "Off"), id="without a recommendation"),
+        pytest.param(Advisor("new", WEB, "Off", {"side": estimate()}), id="of another container"),
+        pytest.param(
+            Advisor("new", WorkloadId("shop", "Deployment", "api"), "Off", {"main": estimate()}),
+            id="of another workload",
+        ),
+    ],
+)
+def test_two_advisors_that_do_not_speak_of_the_same_are_fine(other: Advisor) -> None:
+    one = Advisor("old", WEB, "Off", {"main": estimate()})
+    assert "many-advisors" not in rules(judge(advisors=(one, other)))
 
 
 def test_an_advisor_of_what_is_not_looked_at_is_not_told() -> None:

@@ -217,6 +217,11 @@ PATH = r"workloads\[0\]\.containers\[0\]"
             r"kills\[0\]\.requestedBytes: is -1, below 0",
             id="a kill at less than nothing",
         ),
+        pytest.param(
+            with_evidence(kills=[{"at": 5, "requestedBytes": 1, "limitBytes": -1}]),
+            r"kills\[0\]\.limitBytes: is -1, below 0",
+            id="a kill at a limit below nothing",
+        ),
         pytest.param(with_evidence(cpuPeak=10**30), "has a whole number of over 64 bits", id="too large"),
     ],
 )

@@ -34,6 +34,7 @@ def limit_ranges_of(item: written.LimitRange) -> tuple[LimitRange, ...]:
             ask(each.max),
             _ratio(each.max_limit_request_ratio.get("memory")),
             Size(ask(each.default_request), ask(each.default)),
+            _ratio(each.max_limit_request_ratio.get("cpu")),
         )
         for each in item.spec.limits
         if each.type in _OF

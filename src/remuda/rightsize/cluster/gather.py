@@ -184,7 +184,7 @@ class Gathering:
                 continue
             for kill in pod.kills:
                 at = world.at // SECOND if kill.at is None else kill.at
-                yield Kill(whose, kill.container, name, at, kill.requested)
+                yield Kill(whose, kill.container, name, at, kill.requested, kill.limit)
 
 
 _Faults: TypeAlias = Callable[[written.Whole], Iterable[tuple[str, str]]]

@@ -20,11 +20,12 @@ _SIZED: Final = ("cpu", "memory")
 
 
 class Killed(Struct, frozen=True, gc=False):
-    """A container that ran out of memory, when, and what it had requested; None is not told."""
+    """A container that ran out of memory, when, what it had requested, and its limit; None is not told."""
 
     container: str
     at: Second | None
     requested: int | None
+    limit: int | None
 
 
 def ask(amounts: written.Written) -> Ask:
@@ -81,23 +82,31 @@ def _pods(share: object, replicas: int) -> int:
 
 
 def kills_of(pod: written.Pod) -> Iterator[Killed]:
-    """Each container of a pod that ran out of memory: as it is now, and the one before."""
+    """
+    Each container of a pod that ran out of memory: as it is now, and the one before.
+
+    Of a container that says its limit alone, that is its request, too.
+    """
     status = pod.status
     for each in (*status.container_statuses, *status.init_container_statuses):
         for state in (each.last_state, each.state):
             if state.terminated is not None and state.terminated.reason == _KILLED:
+                asked = _asked(pod.spec, each.name)
+                limit = asked.limits.memory_bytes
+                requested = asked.requests.memory_bytes
                 yield Killed(
-                    each.name, _second(state.terminated.finished_at), _requested(pod.spec, each.name)
+                    each.name,
+                    _second(state.terminated.finished_at),
+                    limit if requested is None else requested,
+                    limit,
                 )
 
 
-def _requested(spec: written.PodSpec, container: str) -> int | None:
-    """Of a container that says its limit alone, that is its request, too."""
+def _asked(spec: written.PodSpec, container: str) -> Size:
     for each in (*spec.containers, *spec.init_containers):
         if each.name == container:
-            asked = ask(each.resources.requests).memory_bytes
-            return ask(each.resources.limits).memory_bytes if asked is None else asked
-    return None
+            return Size(ask(each.resources.requests), ask(each.resources.limits))
+    return Size()
 
 
 def _second(text: str) -> Second | None:

@@ -1,4 +1,4 @@
-"""VerticalPodAutoscalers that change pods themselves."""
+"""VerticalPodAutoscalers that change pods themselves, and those that speak of the same containers."""
 
 from collections.abc import Iterator, Sequence
 
@@ -7,10 +7,19 @@ from remuda.rightsize.workloads import Advisor, WorkloadId
 
 
 def find_in_advisors(advisors: Sequence[Advisor], workloads: Sequence[WorkloadId]) -> Iterator[Finding]:
-    """Those that would overrule a patch. `Initial` does, too: it writes its own sizes when a pod is made."""
+    """Those that would overrule a patch, and those of which only one can be taken at its word."""
     there = set(workloads)
-    for each in sorted(advisors, key=lambda each: (each.target, each.name)):
-        if each.mode == "Off" or each.target not in there:
+    some = sorted(
+        (each for each in advisors if each.target in there), key=lambda each: (each.target, each.name)
+    )
+    yield from _acting(some)
+    yield from _many(some)
+
+
+def _acting(advisors: Sequence[Advisor]) -> Iterator[Finding]:
+    """`Initial` acts, too: it writes its own sizes when a pod is made."""
+    for each in advisors:
+        if each.mode == "Off":
             continue
         when = "when pods are made" if each.mode == "Initial" else "and evicts or resizes pods for it"
         yield Finding(
@@ -21,4 +30,27 @@ def find_in_advisors(advisors: Sequence[Advisor], workloads: Sequence[WorkloadId
             f"{each.mode or 'not set, which is Recreate'}: it sets the sizes of {each.target} itself, {when}",
             "Off",
             "set it to Off before applying a size: it would be overruled",
+        )
+
+
+def _many(advisors: Sequence[Advisor]) -> Iterator[Finding]:
+    """Containers by those that recommend for them; a finding for each such group of a workload."""
+    who: dict[tuple[WorkloadId, str], list[str]] = {}
+    for each in advisors:
+        for container in each.estimates:
+            who.setdefault((each.target, container), []).append(each.name)
+    groups: dict[tuple[WorkloadId, tuple[str, ...]], list[str]] = {}
+    for (target, container), names in who.items():
+        if len(names) > 1:
+            groups.setdefault((target, tuple(names)), []).append(container)
+    for (target, names_of), containers in groups.items():
+        yield Finding(
+            "many-advisors",
+            "warning",
+            str(target),
+            "",
+            f"VerticalPodAutoscalers {' and '.join(names_of)} all recommend for {', '.join(sorted(containers))}; without"
+            f" samples {names_of[-1]} is taken at its word",
+            "one VerticalPodAutoscaler for a workload",
+            "delete all but one of them",
         )

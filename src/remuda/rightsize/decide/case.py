@@ -1,13 +1,13 @@
 """One container on its way through the rules: what is known of it and what bounds it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from remuda.rightsize.estimate.histogram import Second
 from remuda.rightsize.evidence import Evidence, OomKill
 from remuda.rightsize.objects import RightsizePolicySpec
 from remuda.rightsize.review import Evenness
-from remuda.rightsize.workloads import Autoscaler, Container, LimitRange, Size, Workload
+from remuda.rightsize.workloads import Ask, Autoscaler, Container, LimitRange, Size, Workload
 
 Resource: TypeAlias = Literal["cpu", "memory"]
 
@@ -44,11 +44,20 @@ class Case:
     autoscalers: dict[Resource, Autoscaler]
     #: the quota that refuses pods without a CPU limit
     wants_cpu_limit: str = ""
+    #: those of pods of its namespace, by name
+    pod_ranges: tuple[LimitRange, ...] = ()
+    #: what its namespace gives to containers that do not say
+    given: Size = field(default_factory=Size)
 
     @property
     def size(self) -> Size:
-        """What it asks for now."""
+        """What it asks for now, as it is written."""
         return self.container.size
+
+    @property
+    def effective(self) -> Size:
+        """What it has in the end, as the API server makes it: this is what its use is judged by."""
+        return counted(self.size, self.given)
 
     @property
     def is_guaranteed(self) -> bool:
@@ -75,3 +84,17 @@ def requested(size: Size, resource: Resource) -> int | None:
             else size.requests.cpu_millicores
         )
     return size.limits.memory_bytes if size.requests.memory_bytes is None else size.requests.memory_bytes
+
+
+def filled(ask: Ask, by: Ask) -> Ask:
+    """What is set, and else what something gives."""
+    return Ask(
+        by.cpu_millicores if ask.cpu_millicores is None else ask.cpu_millicores,
+        by.memory_bytes if ask.memory_bytes is None else ask.memory_bytes,
+    )
+
+
+def counted(size: Size, defaults: Size) -> Size:
+    """What a container asks for in the end: a limit alone is its request, and what is not set is given."""
+    own = Ask(requested(size, "cpu"), requested(size, "memory"))
+    return Size(filled(own, defaults.requests), filled(size.limits, defaults.limits))

@@ -5,11 +5,19 @@ from remuda.output.moments import age
 from remuda.rightsize.decide import words
 from remuda.rightsize.decide.case import Case
 from remuda.rightsize.decide.findings import Telling
-from remuda.rightsize.estimate.estimator import DAILY_SAMPLES, Amounts, Estimate
+from remuda.rightsize.estimate.estimator import (
+    DAILY_SAMPLES,
+    FLOOR_BYTES,
+    FLOOR_MILLICORES,
+    Amounts,
+    Estimate,
+)
 from remuda.rightsize.estimate.histogram import DAY_S
 
 #: × the target; a wider upper bound of little data is no recommendation
 _WIDEST = 4
+#: of the days between the first sample and the last: with less confidence, it is not time that makes bounds wide
+_DENSE = 0.75
 #: what runs to an end, and then not for a while
 _SELDOM = frozenset({"Job", "CronJob"})
 
@@ -20,15 +28,23 @@ def is_provisional(case: Case) -> bool:
 
     With samples: when they span less than 24 hours or, but for KRR's rule, are fewer than a day of a sample a minute.
     Of an advisor's word the age is not told; an upper bound of at most twice the target proves a day, as it is
-    at least × (1 + 1 ÷ days) of it.
+    at least × (1 + 1 ÷ days) of it. Without bounds it proves nothing.
     """
     evidence = case.evidence
     if case.is_advice:
         estimate = evidence.estimate
-        return estimate.upper_bound.memory_bytes > 2 * estimate.target.memory_bytes
+        is_wide = estimate.upper_bound.memory_bytes > 2 * estimate.target.memory_bytes
+        return is_wide or _is_unbounded(estimate)
     if evidence.first is None or evidence.last is None or evidence.last - evidence.first < DAY_S:
         return True
     return case.strategy != "krr" and evidence.confidence < 1
+
+
+def _is_unbounded(estimate: Estimate) -> bool:
+    """Whether an advisor's word has no bounds: they are the target. Only what is held up by the floor has such ones."""
+    target = estimate.target
+    is_above = target.cpu_millicores > FLOOR_MILLICORES or target.memory_bytes > FLOOR_BYTES
+    return is_above and estimate.lower_bound == target == estimate.upper_bound
 
 
 def is_too_wide(case: Case, estimate: Estimate) -> bool:
@@ -58,6 +74,8 @@ def tell_certainty(case: Case, told: Telling) -> None:
     evidence = case.evidence
     if is_provisional(case):
         _tell_provisional(case, told)
+    else:
+        _tell_sparse(case, told)
     if case.is_advice:
         told.find(
             "advice-only",
@@ -104,8 +122,9 @@ def _tell_provisional(case: Case, told: Telling) -> None:
             "under-a-day",
             "warning",
             "",
-            f"nothing tells how much data {evidence.origin} rests on, and {wide}",
-            "an upper bound of at most twice the target, which proves a day",
+            f"nothing tells how much data {evidence.origin} rests on, and "
+            + ("it has no bounds: both are its target" if _is_unbounded(evidence.estimate) else wide),
+            "an upper bound above the target and of at most twice the target, which proves a day",
             "review again in a day, or give --prometheus or --usage",
         )
         return
@@ -125,6 +144,33 @@ def _tell_provisional(case: Case, told: Telling) -> None:
         f"{there}; {wide}",
         should,
         f"{fix}; until then it is left out of patches",
+    )
+
+
+def _tell_sparse(case: Case, told: Telling) -> None:
+    """Samples that reach back far enough, and are so far apart that they count for less; KRR does not count them."""
+    evidence = case.evidence
+    if case.strategy == "krr" or evidence.first is None or evidence.last is None:
+        return
+    span = evidence.last - evidence.first
+    days = span / DAY_S
+    if not evidence.cpu_samples or evidence.confidence >= _DENSE * days:
+        return
+    factor, of_time = 1 + 1 / evidence.confidence, 1 + 1 / days
+    every = age(max(1, span // evidence.cpu_samples) * SECOND)
+    longer = "review with a longer --history"
+    told.find(
+        "sparse-samples",
+        "info",
+        "",
+        f"{words.counted(evidence.cpu_samples, 'sample')} of CPU in {age(span * SECOND)}, one in {every}"
+        + (f" of all {evidence.replicas} replicas together" if evidence.replicas > 1 else "")
+        + f": they count as {evidence.confidence:.3g} days, and the upper bound is × {factor:.4g} for that, where"
+        f" {age(span * SECOND)} alone make it × {of_time:.4g}: {factor / of_time - 1:.0%} wider",
+        "a sample a minute",
+        f"{longer}, if it runs seldom"
+        if case.workload.id.kind in _SELDOM
+        else f"scrape every minute; if it does not run all the time, {longer}",
     )
 
 

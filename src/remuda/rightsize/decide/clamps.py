@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from remuda.rightsize.decide import words
-from remuda.rightsize.decide.case import Case, Resource
+from remuda.rightsize.decide.case import Case, Resource, filled
 from remuda.rightsize.decide.findings import Telling
-from remuda.rightsize.workloads import LimitRange
+from remuda.rightsize.workloads import LimitRange, Size
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def tightest(clamps: Sequence[Clamp]) -> Clamp | None:
 def within_ratios(request: int, limit: int, ranges: Sequence[LimitRange], told: Telling) -> int:
     """A memory request that is not too far below its limit for the LimitRanges."""
     for each in ranges:
-        least = least_for_ratio(limit, each)
+        least = least_for_ratio(limit, each.memory_ratio)
         if request < least <= limit:
             told.step(
                 "range",
@@ -91,18 +91,33 @@ def within_ratios(request: int, limit: int, ranges: Sequence[LimitRange], told: 
     return request
 
 
-def least_for_ratio(limit: int, of: LimitRange) -> int:
-    """The least request beside a limit; 0 where the range has no ratio, or one that says nothing."""
-    if of.memory_ratio is None or not of.memory_ratio >= 1:
-        return 0
-    ratio = Fraction(str(of.memory_ratio)) if of.memory_ratio < 2**53 else Fraction(2**53)
-    return -(-limit * ratio.denominator // ratio.numerator)
+def least_for_ratio(limit: int, ratio: float | None) -> int:
+    """The least request beside a limit; 0 where there is no ratio, or one that says nothing."""
+    exact = exact_ratio(ratio)
+    return 0 if exact is None else -(-limit * exact.denominator // exact.numerator)
+
+
+def exact_ratio(ratio: float | None) -> Fraction | None:
+    """A ratio of limit and request as it is written; None where there is none, or one that says nothing."""
+    if ratio is None or not ratio >= 1:
+        return None
+    return Fraction(str(ratio)) if ratio < 2**53 else Fraction(2**53)
 
 
 def given_cpu_limit(each: LimitRange) -> int | None:
     """The CPU limit that containers without one get: the default, which the maximum is where there is none."""
     default = each.defaults.limits.cpu_millicores
     return each.most.cpu_millicores if default is None else default
+
+
+def given_by(each: LimitRange) -> Size:
+    """
+    What containers get that do not say, as the API server fills it in.
+
+    A maximum is the default of the limit, that is the default of the request, and else the minimum is.
+    """
+    limits = filled(each.defaults.limits, each.most)
+    return Size(filled(filled(each.defaults.requests, limits), each.least), limits)
 
 
 def name_of(each: LimitRange) -> str:

@@ -3,6 +3,7 @@
 from remuda.rightsize.decide import words
 from remuda.rightsize.decide.case import Case, requested
 from remuda.rightsize.decide.clamps import Clamp, clamped, clamps_of, given_cpu_limit, name_of, tightest
+from remuda.rightsize.decide.demands import size_as_demanded
 from remuda.rightsize.decide.findings import Telling
 from remuda.rightsize.decide.sized import Sized, is_near
 from remuda.rightsize.decide.traces import tell_estimate
@@ -48,9 +49,20 @@ def is_starved(case: Case, estimate: Estimate) -> bool:
 
     Where use scales the workload, the autoscaler sees to that.
     """
-    now = requested(case.size, "cpu") or 0
+    now = requested(case.effective, "cpu") or 0
     has_samples = case.evidence.cpu_samples > 0 or case.is_advice
     return has_samples and "cpu" not in case.autoscalers and now * 10 < lower_bound(case, estimate) * 9
+
+
+def starved_fix(case: Case, estimate: Estimate, made: Sized) -> str:
+    """What helps a starved container: its request, or, where that is not raised, what keeps it down."""
+    if made.request is not None and made.request > (requested(case.effective, "cpu") or 0):
+        return f"raise it to {words.cpu(made.request)}"
+    bound = tightest(clamps_of(case, "cpu"))
+    target = words.cpu(estimate.target.cpu_millicores)
+    if bound is None or bound.most is None or bound.most >= estimate.target.cpu_millicores:
+        return f"raise it to {target} once what keeps it as it is, which is told beside this, is mended"
+    return f"raise the maximum of {bound.who}, {words.cpu(bound.most)}, to {target} or more"
 
 
 def _held(case: Case, now: Sized, told: Telling) -> Sized | None:
@@ -88,7 +100,10 @@ def _settled(
         )
         request = now.request or request
     elif case.evidence.is_partial:
-        request = max(now.requested, request)
+        request = max(requested(case.effective, "cpu") or 0, request)
+    limited = size_as_demanded(case, now, request, clamps, told)
+    if limited is not None:
+        return limited
     given = given_below(case, request)
     if given is not None:
         return _with_limit(case, now, request, given, told)

@@ -2,9 +2,10 @@
 What kills for want of memory say about how much is needed.
 
 As in the recommender, a kill is a sample of more than was used: 100 MiB more, or a fifth. What was used is what was
-requested and the peak of that day. The limit of today may have been raised for this very kill, so that it counts only
-where the peak of that day came near to it: else each review would raise the one before it. As the limit it ran into is
-thus hardly ever certain, who was killed is not given a lower one either, for as long as the history tells of the kill.
+requested, the peak of that day, and the limit that the killed container had, where its pod still tells: it ran into it.
+The limit of today may have been raised for this very kill, so that it counts only where the peak of that day came near to
+it: else each review would raise the one before it. As the limit it ran into is thus often not certain, who was killed is
+not given a lower one either, for as long as the history tells of the kill.
 """
 
 from collections.abc import Iterable
@@ -39,12 +40,21 @@ def kills_of(
     container: Container, evidence: Evidence | None, kills: Iterable[Kill], since: Second
 ) -> tuple[OomKill, ...]:
     """All kills of a container since a moment, of its samples and of its workload's pods, in the order of time."""
-    told = [OomKill(kill.at, kill.requested or 0) for kill in kills if kill.container == container.name]
-    latest: dict[Second, int] = {}
+    told = [
+        OomKill(kill.at, kill.requested or 0, kill.limit or 0)
+        for kill in kills
+        if kill.container == container.name
+    ]
+    latest: dict[Second, OomKill] = {}
     for kill in (*told, *(evidence.kills if evidence else ())):
         if kill.at >= since:
-            latest[kill.at] = max(latest.get(kill.at, 0), kill.requested_bytes)
-    return tuple(OomKill(at, latest[at]) for at in sorted(latest))
+            same = latest.get(kill.at, kill)
+            latest[kill.at] = OomKill(
+                kill.at,
+                max(same.requested_bytes, kill.requested_bytes),
+                max(same.limit_bytes, kill.limit_bytes),
+            )
+    return tuple(latest[at] for at in sorted(latest))
 
 
 def bump_of(case: Case) -> Bump | None:
@@ -55,8 +65,9 @@ def bump_of(case: Case) -> Bump | None:
 
 
 def was_changed(case: Case, kill: OomKill) -> bool:
-    """Whether it is known to have requested something else then than it does now."""
-    return kill.requested_bytes not in {0, requested(case.size, "memory")}
+    """Whether it is known to have had another request or limit then than it has now."""
+    is_other_request = kill.requested_bytes not in {0, requested(case.size, "memory")}
+    return is_other_request or kill.limit_bytes not in {0, case.size.limits.memory_bytes}
 
 
 def _bump(case: Case, kill: OomKill) -> Bump:
@@ -65,6 +76,7 @@ def _bump(case: Case, kill: OomKill) -> Bump:
     limit = case.size.limits.memory_bytes or 0
     is_near = of_day * _NEAR[1] >= limit * _NEAR[0]
     ways = [
+        (kill.limit_bytes, "its limit then, which it ran into"),
         (kill.requested_bytes, "what it requested then"),
         (peak, "the peak of that day" if of_day else "the most that was seen"),
         (limit if is_near else 0, f"its limit, near which it came with {words.memory(of_day)} that day"),

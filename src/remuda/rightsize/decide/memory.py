@@ -47,7 +47,7 @@ def size_memory(case: Case, estimate: Estimate, why_even: str, told: Telling) ->
     need = max(peak, bump.amount if bump else 0, advised)
     limit = _start(case, estimate, why_even, told)
     if is_too_wide(case, estimate):
-        if not _is_short(now, need, bump):
+        if not _is_short(_effective(case), need, bump):
             return _not_yet(case, now, estimate, need, bump, told)
         tell_wide(estimate, "only what is known to be needed is given", told)
         limit = round_up(advised)
@@ -68,6 +68,10 @@ def size_memory(case: Case, estimate: Estimate, why_even: str, told: Telling) ->
     if not made.is_held and limit < need:
         made = too_little(now, made, limit, clamps, told)
     return _told(case, now, made, bump, told)
+
+
+def _effective(case: Case) -> Sized:
+    return Sized(case.effective.requests.memory_bytes, case.effective.limits.memory_bytes)
 
 
 def _is_short(now: Sized, need: int, bump: Bump | None) -> bool:
@@ -135,12 +139,17 @@ def _raised(case: Case, limit: int, bump: Bump | None, peak: int, told: Telling)
             told.step("peak", f"{words.memory(limit)}, raised", seen)
         else:
             told.step("peak", f"{words.memory(limit)} is enough", seen)
-    now = case.size.limits.memory_bytes
+    now = case.effective.limits.memory_bytes
     if case.kills and now is not None and limit < now:
         told.step(
             "kills",
             f"{words.memory(now)} stays, up from {words.memory(limit)}",
-            "who was killed within the history is not given less: which limit it ran into is not certain",
+            "who was killed within the history is not given less"
+            + (
+                ""
+                if all(kill.limit_bytes for kill in case.kills)
+                else ": which limit it ran into is not certain"
+            ),
         )
         return now
     return limit
@@ -185,10 +194,10 @@ def _settled(
             "see remuda diagnose metrics",
         )
         return held
-    if _is_near(case, now, then, estimate, clamps):
+    if _is_near(case, _effective(case), then, estimate, clamps):
         told.step("keep", "memory is kept", "within its bounds, and less than a tenth from what was found")
         return Sized(now.request, now.limit, need=then.need)
-    return not_lowered(now, then) if case.evidence.is_partial else then
+    return not_lowered(_effective(case), then) if case.evidence.is_partial else then
 
 
 def _is_near(case: Case, now: Sized, then: Sized, estimate: Estimate, clamps: tuple[Clamp, ...]) -> bool:
@@ -203,7 +212,7 @@ def _is_near(case: Case, now: Sized, then: Sized, estimate: Estimate, clamps: tu
         return False
     if not all(clamp.admits(request) and clamp.admits(limit) for clamp in clamps):
         return False
-    if any(request < least_for_ratio(limit, each) for each in case.ranges):
+    if any(request < least_for_ratio(limit, each.memory_ratio) for each in case.ranges):
         return False
     return is_near(request, then.request or 0) and is_near(limit, then.limit or 0)
 

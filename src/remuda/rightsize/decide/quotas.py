@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from remuda.rightsize.decide import words
-from remuda.rightsize.decide.case import requested
+from remuda.rightsize.decide.case import counted, filled, requested
+from remuda.rightsize.decide.clamps import given_by
 from remuda.rightsize.decide.waste import is_applied
 from remuda.rightsize.review import ContainerReview, Finding
-from remuda.rightsize.workloads import Ask, LimitRange, Quota, Size, Workload, WorkloadId
+from remuda.rightsize.workloads import LimitRange, Quota, Size, Workload, WorkloadId
 
 #: what a quota counts → how much of it a container asks for
 _COUNTED: dict[str, Callable[[Size], int | None]] = {
@@ -55,7 +56,7 @@ def rollout_of(
         min(workload.surge, workload.replicas),
         tuple(each.now for each in containers),
         tuple(each.recommended if is_applied(each) else each.now for each in containers),
-        merged([each.defaults for each in ranges]),
+        merged([given_by(each) for each in ranges]),
     )
 
 
@@ -63,21 +64,8 @@ def merged(sizes: Sequence[Size]) -> Size:
     """Of each value the first that is set."""
     made = Size()
     for each in sizes:
-        made = Size(_filled(made.requests, each.requests), _filled(made.limits, each.limits))
+        made = Size(filled(made.requests, each.requests), filled(made.limits, each.limits))
     return made
-
-
-def counted(size: Size, defaults: Size) -> Size:
-    """What a container asks for in the end: a limit alone is its request, and what is not set is given."""
-    own = Ask(requested(size, "cpu"), requested(size, "memory"))
-    return Size(_filled(own, defaults.requests), _filled(size.limits, defaults.limits))
-
-
-def _filled(ask: Ask, by: Ask) -> Ask:
-    return Ask(
-        by.cpu_millicores if ask.cpu_millicores is None else ask.cpu_millicores,
-        by.memory_bytes if ask.memory_bytes is None else ask.memory_bytes,
-    )
 
 
 def wants_cpu_limit(namespace: str, quotas: Sequence[Quota]) -> str:

@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from remuda.rightsize.decide import words
+from remuda.rightsize.decide.case import counted
 from remuda.rightsize.decide.clamps import given_cpu_limit, least_for_ratio, name_of
-from remuda.rightsize.decide.quotas import Rollout, counted
+from remuda.rightsize.decide.demands import demands_cpu_limit
+from remuda.rightsize.decide.quotas import Rollout
 from remuda.rightsize.review import Finding
 from remuda.rightsize.workloads import LimitRange, Size
 
@@ -25,15 +27,18 @@ def find_in_ranges(ranges: Sequence[LimitRange], rollouts: Sequence[Rollout]) ->
 def _of_pod(each: LimitRange, rollout: Rollout) -> Iterator[Finding]:
     """How much of what is not guessed: which container should have less is for a person to say."""
     sizes = [counted(size, rollout.defaults) for size in rollout.after]
+    yield from _unlimited(each, rollout, sizes)
     requests_cpu = sum(size.requests.cpu_millicores or 0 for size in sizes)
+    limits_cpu = sum(size.limits.cpu_millicores or 0 for size in sizes)
     requests = sum(size.requests.memory_bytes or 0 for size in sizes)
     limits = sum(size.limits.memory_bytes or 0 for size in sizes)
     for part, amount, bound, is_most, write in (
         ("requests.cpu", requests_cpu, each.least.cpu_millicores, False, words.cpu),
-        ("requests.cpu", requests_cpu, each.most.cpu_millicores, True, words.cpu),
+        ("limits.cpu", max(limits_cpu, requests_cpu), each.most.cpu_millicores, True, words.cpu),
+        ("requests.cpu", requests_cpu, least_for_ratio(limits_cpu, each.cpu_ratio), False, words.cpu),
         ("requests.memory", requests, each.least.memory_bytes, False, words.memory),
         ("limits.memory", limits, each.most.memory_bytes, True, words.memory),
-        ("requests.memory", requests, least_for_ratio(limits, each), False, words.memory),
+        ("requests.memory", requests, least_for_ratio(limits, each.memory_ratio), False, words.memory),
     ):
         if bound is None or (amount <= bound if is_most else amount >= bound):
             continue
@@ -45,6 +50,21 @@ def _of_pod(each: LimitRange, rollout: Rollout) -> Iterator[Finding]:
             f"{write(amount)} together",
             f"at {'most' if is_most else 'least'} {write(bound)}, by {name_of(each)}",
             f"change {name_of(each)}, or say which container should have {'less' if is_most else 'more'}: pods are refused",
+        )
+
+
+def _unlimited(each: LimitRange, rollout: Rollout, sizes: Sequence[Size]) -> Iterator[Finding]:
+    """A maximum or a ratio of pods is compared with limits, so that each container must have one."""
+    without = sum(_is_bare(size) for size in sizes)
+    if without and demands_cpu_limit(each):
+        yield Finding(
+            "limit-range-of-pod",
+            "error",
+            str(rollout.id),
+            "limits.cpu of all containers",
+            f"{words.counted(without, 'container')} without",
+            f"a CPU limit on every container, by {name_of(each)}",
+            f"change {name_of(each)}, or give every container a CPU limit: pods are refused",
         )
 
 

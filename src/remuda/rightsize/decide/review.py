@@ -8,9 +8,10 @@ from msgspec.structs import replace
 from remuda.model.times import SECOND
 from remuda.rightsize.decide import words
 from remuda.rightsize.decide.advisors import find_in_advisors
-from remuda.rightsize.decide.case import Bounds, Case, Resource
+from remuda.rightsize.decide.case import Bounds, Case, Resource, counted, requested
 from remuda.rightsize.decide.certainty import is_provisional, tell_certainty
-from remuda.rightsize.decide.cpu import is_starved, lower_bound, size_cpu
+from remuda.rightsize.decide.clamps import given_by, name_of
+from remuda.rightsize.decide.cpu import is_starved, lower_bound, size_cpu, starved_fix
 from remuda.rightsize.decide.evenness import evenness_of
 from remuda.rightsize.decide.findings import Telling, rank
 from remuda.rightsize.decide.kills import kills_of
@@ -24,7 +25,7 @@ from remuda.rightsize.decide.missing import (
 )
 from remuda.rightsize.decide.oddities import tell_oddities
 from remuda.rightsize.decide.order import gravest, ordered
-from remuda.rightsize.decide.quotas import Rollout, find_in_quotas, rollout_of, wants_cpu_limit
+from remuda.rightsize.decide.quotas import Rollout, find_in_quotas, merged, rollout_of, wants_cpu_limit
 from remuda.rightsize.decide.ranges import find_in_ranges
 from remuda.rightsize.decide.sized import Sized
 from remuda.rightsize.decide.tiers import Tiered, bounds_of, tier_of
@@ -34,7 +35,7 @@ from remuda.rightsize.decide.waste import total_of, waste_of
 from remuda.rightsize.estimate.estimator import Estimate
 from remuda.rightsize.evidence import Evidence
 from remuda.rightsize.objects import RightsizePolicySpec
-from remuda.rightsize.review import ContainerReview, Evenness, Finding, Review, Risk, WorkloadReview
+from remuda.rightsize.review import ContainerReview, Evenness, Finding, Review, Risk, Verdict, WorkloadReview
 from remuda.rightsize.workloads import (
     Ask,
     Autoscaler,
@@ -61,6 +62,8 @@ class Ground:
     kills: dict[WorkloadId, list[Kill]]
     autoscalers: dict[WorkloadId, list[Autoscaler]]
     ranges: dict[str, tuple[LimitRange, ...]]
+    #: namespace → its ranges of pods
+    pod_ranges: dict[str, tuple[LimitRange, ...]]
 
 
 def review(
@@ -121,10 +124,11 @@ def _ground(
     for scaler in sorted(world.autoscalers, key=lambda each: (each.name, repr(each))):
         autoscalers.setdefault(scaler.target, []).append(scaler)
     ranges: dict[str, tuple[LimitRange, ...]] = {}
+    pod_ranges: dict[str, tuple[LimitRange, ...]] = {}
     for each in sorted(world.limit_ranges, key=lambda each: (each.name, repr(each))):
-        if each.of == "Container":
-            ranges[each.namespace] = (*ranges.get(each.namespace, ()), each)
-    return Ground(world, evidence, policy, strategy, history_s, kills, autoscalers, ranges)
+        kept = ranges if each.of == "Container" else pod_ranges
+        kept[each.namespace] = (*kept.get(each.namespace, ()), each)
+    return Ground(world, evidence, policy, strategy, history_s, kills, autoscalers, ranges, pod_ranges)
 
 
 def _workload(ground: Ground, workload: Workload) -> tuple[WorkloadReview, list[Finding]]:
@@ -201,7 +205,10 @@ def _container(
         kills,
         _scaling(container, ground.autoscalers.get(workload.id, ())),
         wants_cpu_limit(workload.id.namespace, ground.world.quotas),
+        ground.pod_ranges.get(workload.id.namespace, ()),
+        merged([given_by(each) for each in ground.ranges.get(workload.id.namespace, ())]),
     )
+    _tell_given(case, told)
     _tell_tier(case, tiered, told)
     return _judged(case, estimate, judged.why, told), told.findings
 
@@ -217,16 +224,16 @@ def _judged(case: Case, estimate: Estimate, why_even: str, told: Telling) -> Con
             "starved",
             "warning",
             "requests.cpu",
-            words.cpu(case.size.requests.cpu_millicores),
+            words.cpu(requested(case.effective, "cpu")),
             f"at least {words.cpu(lower_bound(case, estimate))}, the lower bound",
-            f"raise it to {words.cpu(cpu.request)}",
+            starved_fix(case, estimate, cpu),
         )
     evidence = case.evidence
     return ContainerReview(
         case.container.name,
         case.size,
         recommended,
-        verdict_of(case.size, recommended, is_held=cpu.is_held or memory.is_held),
+        _verdict(case, recommended, is_held=cpu.is_held or memory.is_held),
         case.evenness,
         risk,
         is_provisional(case),
@@ -240,6 +247,27 @@ def _judged(case: Case, estimate: Estimate, why_even: str, told: Telling) -> Con
         steps=tuple(told.steps),
         rules=told.rules,
         evidence=evidence,
+        given=case.given,
+    )
+
+
+def _verdict(case: Case, recommended: Size, *, is_held: bool) -> Verdict:
+    """By what it has in the end; where that stays, by what is written."""
+    made = verdict_of(case.effective, counted(recommended, case.given), is_held=is_held)
+    return made if made in {"raise", "lower"} else verdict_of(case.size, recommended, is_held=is_held)
+
+
+def _tell_given(case: Case, told: Telling) -> None:
+    own = counted(case.size, Size())
+    if case.effective == own:
+        return
+    has = case.effective
+    who = words.some(dict.fromkeys(name_of(each) for each in case.ranges if given_by(each) != Size()))
+    told.step(
+        "limits",
+        f"in the end CPU request {words.cpu(has.requests.cpu_millicores)}, limit {words.cpu(has.limits.cpu_millicores)};"
+        f" memory request {words.memory(has.requests.memory_bytes)}, limit {words.memory(has.limits.memory_bytes)}",
+        f"{who} gives what it does not say",
     )
 
 
@@ -251,7 +279,7 @@ def _risk(case: Case, estimate: Estimate, memory: Sized) -> Risk:
     """
     if memory.is_leaking:
         return "leak"
-    limit = case.size.limits.memory_bytes
+    limit = case.effective.limits.memory_bytes
     if (case.kills and (limit is None or not memory.need)) or (limit is not None and limit < memory.need):
         return "will-oom"
     return "starved" if is_starved(case, estimate) else ""

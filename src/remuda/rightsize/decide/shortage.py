@@ -32,11 +32,11 @@ def tell_kills(case: Case, made: Sized, bump: Bump | None, told: Telling) -> Non
     """How often it was killed, and whether what it has now is more than what was used then."""
     if not case.kills:
         return
-    now = case.size.limits.memory_bytes
+    now = case.effective.limits.memory_bytes
     is_mended = now is not None and bump is not None and now >= bump.amount
     is_changed = bump is not None and was_changed(case, bump.kill)
     used = "" if bump is None else f", with {words.memory(bump.used)} used ({bump.why})"
-    if made.is_leaking and not is_mended:
+    if made.is_leaking:
         fix = "mend the leak: more memory only delays the next kill"
     elif not is_mended or _is_raised(now, made):
         fix = _raise(now, made)
@@ -60,7 +60,7 @@ def tell_kills(case: Case, made: Sized, bump: Bump | None, told: Telling) -> Non
 
 def tell_need(case: Case, made: Sized, told: Telling) -> None:
     """A limit that is below what was used; of what was killed that is told already."""
-    now, need = case.size.limits.memory_bytes, made.need
+    now, need = case.effective.limits.memory_bytes, made.need
     if now is None or now >= need or case.kills:
         return
     told.find(

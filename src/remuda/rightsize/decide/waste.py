@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from remuda.rightsize.decide.case import requested
+from remuda.rightsize.decide.case import counted
 from remuda.rightsize.decide.rounding import GIB
 from remuda.rightsize.objects import PricesSpec
 from remuda.rightsize.review import ContainerReview, Waste
@@ -20,8 +20,9 @@ def waste_of(containers: Iterable[ContainerReview], replicas: int, prices: Price
     cpu = memory = 0
     for each in containers:
         if is_applied(each):
-            cpu += (requested(each.now, "cpu") or 0) - (requested(each.recommended, "cpu") or 0)
-            memory += (requested(each.now, "memory") or 0) - (requested(each.recommended, "memory") or 0)
+            now, then = counted(each.now, each.given).requests, counted(each.recommended, each.given).requests
+            cpu += (now.cpu_millicores or 0) - (then.cpu_millicores or 0)
+            memory += (now.memory_bytes or 0) - (then.memory_bytes or 0)
     return priced(cpu * replicas, memory * replicas, prices)
 
 

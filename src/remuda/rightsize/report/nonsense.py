@@ -103,6 +103,7 @@ def _bad_amounts(found: Evidence, path: str) -> Iterator[str]:
         amounts |= {f"days[{n}].peak": day.peak, f"days[{n}].least": day.least}
     for n, kill in enumerate(found.kills):
         amounts[f"kills[{n}].requestedBytes"] = kill.requested_bytes
+        amounts[f"kills[{n}].limitBytes"] = kill.limit_bytes
     for key, amount in amounts.items():
         if amount < 0:
             yield f"{path}.{key}: is {amount}, below 0"
