@@ -27,7 +27,7 @@ run: $(READY)  ## start Remuda with the laptop example
 	$(BIN)/remuda up examples/laptop.yaml
 
 test: $(READY) lint types  ## everything CI runs
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(BIN)/python -m pytest -n $(JOBS) --maxschedchunk=16
 
 quick: $(READY)  ## unit tests and properties with few examples, under 30 s
 	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n $(JOBS) -m "not slow" -x

@@ -22,4 +22,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the longest tests: last, they would keep one process busy while the others are idle."""
-    items.sort(key=lambda item: not item.path.name.startswith("test_runners"))
+    items.sort(
+        key=lambda item: not (item.path.name.startswith("test_runners") or item.path.parent.name == "sim")
+    )
