@@ -5,7 +5,7 @@ A replica as a process of its own: takes part in an election, and writes a Confi
 
 It says on stdout what happens, one word a line with the wall clock's seconds: `ready`, `leading`, `not-leading`,
 `frozen` (just before it stops itself), `thawed`, `refused`. Told `freeze` on stdin it stops itself at the worst moment:
-after it asked whether it leads, and before it writes; told `go on`, it does not.
+after it asked whether it leads, and before it writes, once a write of its own was accepted; told `go on`, it does not.
 """
 
 import asyncio
@@ -36,10 +36,10 @@ def say(word: str) -> None:
 
 
 async def write(leadership: Leadership, client: Client, namespace: str, freeze: asyncio.Event) -> None:
-    count = 0
+    count, has_written = 0, False
     while True:
         if leadership.holds():
-            if freeze.is_set():
+            if freeze.is_set() and has_written:
                 freeze.clear()
                 say("frozen")
                 os.kill(os.getpid(), signal.SIGSTOP)
@@ -48,6 +48,7 @@ async def write(leadership: Leadership, client: Client, namespace: str, freeze: 
             body = {"metadata": {"name": "written"}, "data": {"by": leadership.identity, "count": str(count)}}
             try:
                 await client.apply(CONFIG_MAPS, body, Thing, namespace, force=True)
+                has_written = True
             except Fenced:
                 say("refused")
             except KubeError as error:
