@@ -22,7 +22,7 @@ from remuda.kube.trust import Trust
 from remuda.loop.clock import SystemClock
 from remuda.loop.logs import Log
 from remuda.model.needs import Worker
-from remuda.pools.controller import PoolsJob
+from remuda.pools.controller import PoolsController
 from remuda.pools.decide.world import Bounds, Memory, Policy, PoolPolicy
 from remuda.pools.meters import PoolMeters
 from remuda.pools.policy import PoolSetup
@@ -147,7 +147,7 @@ async def changes() -> Measured:
             Quiet(), clock, rng, log, lambda: None, CircleMeters(registry), host=Host(float("inf"))
         )
         source.serve(pools)
-        job = PoolsJob({"circleci": source}, {"kubevirt": provider}, dict, clock, PoolMeters(registry))
+        job = PoolsController({"circleci": source}, {"kubevirt": provider}, dict, clock, PoolMeters(registry))
         job.setups = {
             pool: PoolSetup(pool, name, "circleci", "kubevirt", "t", {}, None, 1, 0)
             for pool, name in pools.items()

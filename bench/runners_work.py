@@ -57,7 +57,7 @@ async def cycles(url: str) -> Measured:
     from remuda.loop.logs import Log
     from remuda.model.machines import Supplied
     from remuda.model.needs import Worker
-    from remuda.pools.controller import PoolsJob
+    from remuda.pools.controller import PoolsController
     from remuda.pools.decide.world import Bounds, Memory, Policy, PoolPolicy
     from remuda.pools.meters import PoolMeters
     from remuda.pools.policy import PoolSetup
@@ -94,7 +94,7 @@ async def cycles(url: str) -> Measured:
     )
     source.serve(pools)
     provider: Any = Listed(tuple(machines))
-    job = PoolsJob({"circleci": source}, {"kubevirt": provider}, dict, clock, PoolMeters(registry))
+    job = PoolsController({"circleci": source}, {"kubevirt": provider}, dict, clock, PoolMeters(registry))
     job.setups = {
         pool: PoolSetup(pool, name, "circleci", "kubevirt", "t", {}, None, 1, 0)
         for pool, name in pools.items()

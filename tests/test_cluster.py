@@ -18,7 +18,7 @@ import yaml
 from tests.servers.cluster import Cluster
 
 from remuda.catalog import KINDS, load
-from remuda.cluster import Seat
+from remuda.cluster import ReplicaConfig
 from remuda.kube.client import Client
 from remuda.kube.config import from_kubeconfig
 from remuda.loop.clock import SystemClock
@@ -223,7 +223,9 @@ async def test_an_example_means_the_same_in_a_file_and_in_a_cluster(
     log = Log(clock, lambda _: None)
     rng = random.Random(1)
     async with Client(access, clock, rng) as client:
-        loaded, problems = await read_cluster(client, Seat(access, namespace, "one"), clock, rng, log)
+        loaded, problems = await read_cluster(
+            client, ReplicaConfig(access, namespace, "one"), clock, rng, log
+        )
     assert problems == ()
     setup = compile_objects(loaded.objects, EXACT_SOURCES)
     assert setup.pools

@@ -29,17 +29,17 @@ from remuda.ledger.record import Ledger
 from remuda.ledger.retention import Retention, forget, make_room
 from remuda.ledger.store import FILE, SqliteStore
 from remuda.loop.clock import Clock
+from remuda.loop.faults import FaultPoint, no_fault
 from remuda.loop.health import Health, HealthServer, Pulse, health_page, liveness, metrics_page, readiness
 from remuda.loop.logs import Log
 from remuda.loop.loop import Loop, Pace, Tools
 from remuda.loop.metrics import LoopMetrics
-from remuda.loop.steps import Reach, pass_by
 from remuda.loop.supervise import run_loops
 from remuda.machines.process.driver import ProcessMachines
 from remuda.model.plans import Reason
 from remuda.objects.load import Loaded, Objects
 from remuda.output.words import UNKNOWN, number
-from remuda.pools.controller import PoolsJob
+from remuda.pools.controller import PoolsController
 from remuda.pools.decide.world import Memory, Policy, PoolAction, Snapshot
 from remuda.pools.kinds import POOL_KINDS
 from remuda.pools.meters import PoolMeters
@@ -54,7 +54,7 @@ from remuda.sources.queue.retention import forget_jobs
 from remuda.sources.queue.routes import QueueRoutes
 
 if TYPE_CHECKING:
-    from remuda.cluster import Cluster, Seat
+    from remuda.cluster import Cluster, ReplicaConfig
     from remuda.runners import Runners
 
 PORTS = "ports.json"
@@ -78,7 +78,7 @@ class Options:
     most_bytes: int | None = None
     pace: Pace = field(default_factory=Pace)
     #: objects come from this cluster instead of files
-    cluster: "Seat | None" = None
+    cluster: "ReplicaConfig | None" = None
 
 
 class Ports(Struct, frozen=True):
@@ -118,7 +118,7 @@ class App:
     """Everything in one process: store, queue, machines, the pools loop, control and health."""
 
     def __init__(
-        self, options: Options, clock: Clock, rng: random.Random, log: Log, reach: Reach = pass_by
+        self, options: Options, clock: Clock, rng: random.Random, log: Log, fault_point: FaultPoint = no_fault
     ) -> None:
         """Hold the data directory and build everything. Nothing is started and nothing outside it is changed yet."""
         self.options = options
@@ -136,23 +136,23 @@ class App:
         except BaseException:
             self.home.release()
             raise
-        self.queue = Queue(self.store, self.files, clock, self._wake, reach)
+        self.queue = Queue(self.store, self.files, clock, self._wake, fault_point)
         self._machines = ProcessMachines(path / "machines", path / SOCKET, clock, self._wake)
         sources: dict[str, Source] = {"queue": self.queue}
         providers: dict[str, Provider] = {"process": ProcessProvider(self._machines)}
         registry = CollectorRegistry()
         self._objects: Objects | None = None
-        self._runners = self._hire(self._cluster, rng, registry, reach) if self._cluster else None
+        self._runners = self._hire(self._cluster, rng, registry, fault_point) if self._cluster else None
         if self._runners is not None:
             sources["circleci"], providers["kubevirt"] = self._runners.tasks, self._runners.vms
-        self.job = PoolsJob(
+        self.job = PoolsController(
             sources, providers, lambda: self.store.read(overrides), clock, PoolMeters(registry), PARTNERS
         )
         self._ledger: Ledger[Snapshot, Memory, Policy, PoolAction] = Ledger(
             self.store, self.job.name, POOL_KINDS
         )
         self._leads = False
-        tools = Tools(clock, rng, log, LoopMetrics(registry), reach, self._may_act)
+        tools = Tools(clock, rng, log, LoopMetrics(registry), fault_point, self._may_act)
         self.loop = Loop(self.job, self._ledger, self._setup.policy, tools, options.pace)
         self.loops: list[Loop[Any, Any, Any, Any]] = [self.loop]
         self._pulse = Pulse(clock)
@@ -167,10 +167,10 @@ class App:
         #: by class, the last poll that was logged
         self._polls: dict[str, tuple[int, int, int]] = {}
 
-    def _join(self, seat: "Seat", rng: random.Random) -> "Cluster":
+    def _join(self, replica: "ReplicaConfig", rng: random.Random) -> "Cluster":
         from remuda.cluster import Cluster  # noqa: PLC0415 - a laptop does not pay for it
 
-        return Cluster(seat, self._clock, rng, self._log, self._wake)
+        return Cluster(replica, self._clock, rng, self._log, self._wake)
 
     def _may_act(self) -> bool:
         """Always on a host; in a cluster only while we lead."""
@@ -184,7 +184,7 @@ class App:
         return may_act
 
     def _hire(
-        self, cluster: "Cluster", rng: random.Random, registry: CollectorRegistry, reach: Reach
+        self, cluster: "Cluster", rng: random.Random, registry: CollectorRegistry, fault_point: FaultPoint
     ) -> "Runners":
         from remuda.runners import Runners  # noqa: PLC0415 - a laptop does not pay for it
 
@@ -198,7 +198,7 @@ class App:
             self._wake,
             self._recompile_soon,
             registry,
-            reach,
+            fault_point,
         )
 
     def _routes(self, providers: dict[str, Provider]) -> tuple[Route, ...]:

@@ -308,7 +308,7 @@ class ClusterObjects:
         return known[1]
 
 
-class Seat(Struct, frozen=True):
+class ReplicaConfig(Struct, frozen=True):
     """Where a replica runs: which cluster and namespace, who it is, and how long a leader leads."""
 
     access: Access
@@ -321,23 +321,23 @@ class Cluster:
     """One replica in a cluster: the objects it follows, and its part in the election."""
 
     def __init__(
-        self, seat: Seat, clock: Clock, rng: random.Random, log: Log, wake: Callable[[], None]
+        self, replica: ReplicaConfig, clock: Clock, rng: random.Random, log: Log, wake: Callable[[], None]
     ) -> None:
         def changed() -> None:
             self.objects.wake()
             wake()
 
-        self.namespace = seat.namespace
-        self.reader = Client(seat.access, clock, rng, limit=RateLimit(clock))
+        self.namespace = replica.namespace
+        self.reader = Client(replica.access, clock, rng, limit=RateLimit(clock))
         # Nothing else may keep its renewal waiting.
-        self._elector = Client(seat.access, clock, rng)
+        self._elector = Client(replica.access, clock, rng)
         self.leadership = Leadership(
-            self._elector, LEASE, seat.namespace, seat.identity, clock, rng, log, changed, seat.term
+            self._elector, LEASE, replica.namespace, replica.identity, clock, rng, log, changed, replica.term
         )
         holds = self.leadership.holds
-        self.writer = Client(seat.access, clock, rng, limit=RateLimit(clock), fence=holds)
-        self.objects = ClusterObjects(self.reader, seat.namespace, clock, rng, log, self.writer, holds)
-        for warning in seat.access.warnings:
+        self.writer = Client(replica.access, clock, rng, limit=RateLimit(clock), fence=holds)
+        self.objects = ClusterObjects(self.reader, replica.namespace, clock, rng, log, self.writer, holds)
+        for warning in replica.access.warnings:
             log.warning(warning)
 
     def may_act(self) -> bool:

@@ -14,13 +14,13 @@ from prometheus_client import CollectorRegistry
 
 from remuda.app import Options, read_setup, terms_of
 from remuda.catalog import FOLLOWED
-from remuda.cluster import ClusterObjects, Seat
+from remuda.cluster import ClusterObjects, ReplicaConfig
 from remuda.control.server import SOCKET
 from remuda.errors import BadInput, RemudaError, Unavailable
 from remuda.kube.client import Client
 from remuda.kube.preflight import check
 from remuda.kube.rbac import NEEDS, VMS
-from remuda.ledger.record import Ledger, Notebook
+from remuda.ledger.record import Ledger, MemoryRecorder
 from remuda.ledger.store import FILE, InlineStore, ReadOnlyStore
 from remuda.loop.clock import Clock
 from remuda.loop.logs import Log
@@ -31,7 +31,7 @@ from remuda.model.plans import Plan
 from remuda.objects.crds import crd_of
 from remuda.objects.load import Loaded
 from remuda.objects.problems import Problem
-from remuda.pools.controller import PoolsJob
+from remuda.pools.controller import PoolsController
 from remuda.pools.decide.world import Memory, Policy, PoolAction, Snapshot
 from remuda.pools.kinds import POOL_KINDS
 from remuda.pools.meters import PoolMeters
@@ -47,7 +47,9 @@ from remuda.sources.queue.queue import Queue
 _GREETING_S = 10.0
 
 
-async def check_cluster(seat: Seat, clock: Clock, rng: random.Random, *, only_reads: bool = False) -> None:
+async def check_cluster(
+    replica: ReplicaConfig, clock: Clock, rng: random.Random, *, only_reads: bool = False
+) -> None:
     """Raise `BadInput` with all that keeps `remuda up`, or a dry run of it, from working in a cluster."""
     needs = NEEDS["up"]
     if only_reads:
@@ -56,19 +58,19 @@ async def check_cluster(seat: Seat, clock: Clock, rng: random.Random, *, only_re
             for rule in needs
             if "list" in rule.verbs and not rule.names and rule not in VMS
         )
-    async with Client(seat.access, clock, rng, timeout=_GREETING_S) as client:
-        await check(client, "up", needs, [crd_of(kind) for kind in FOLLOWED], seat.namespace)
-        loaded, problems = await read_cluster(client, seat, clock, rng, Log(clock, lambda _: None))
+    async with Client(replica.access, clock, rng, timeout=_GREETING_S) as client:
+        await check(client, "up", needs, [crd_of(kind) for kind in FOLLOWED], replica.namespace)
+        loaded, problems = await read_cluster(client, replica, clock, rng, Log(clock, lambda _: None))
     if problems and not any(item.kind == "RunnerPool" for item in loaded.objects):
-        told = f"no pool in namespace {seat.namespace} can be run"
+        told = f"no pool in namespace {replica.namespace} can be run"
         raise BadInput("\n".join(f"{told}: {problem}" for problem in problems))
 
 
 async def read_cluster(
-    client: Client, seat: Seat, clock: Clock, rng: random.Random, log: Log
+    client: Client, replica: ReplicaConfig, clock: Clock, rng: random.Random, log: Log
 ) -> tuple[Loaded, tuple[Problem, ...]]:
     """The objects of a cluster that are whole, and the problems of the others. Nothing is written."""
-    return await ClusterObjects(client, seat.namespace, clock, rng, log, client, lambda: False).read_once()
+    return await ClusterObjects(client, replica.namespace, clock, rng, log, client, lambda: False).read_once()
 
 
 async def rehearse(
@@ -81,14 +83,14 @@ async def rehearse(
         return await _judge(
             options, read_setup(options.files), sources, providers, registry, clock, rng, log
         ), ()
-    seat = options.cluster
-    await check_cluster(seat, clock, rng, only_reads=True)
-    async with Client(seat.access, clock, rng, fence=lambda: False) as client:
-        loaded, problems = await read_cluster(client, seat, clock, rng, log)
+    replica = options.cluster
+    await check_cluster(replica, clock, rng, only_reads=True)
+    async with Client(replica.access, clock, rng, fence=lambda: False) as client:
+        loaded, problems = await read_cluster(client, replica, clock, rng, log)
         setup = compile_objects(loaded.objects, EXACT_SOURCES)
         if any(pool.source == "circleci" for pool in setup.pools.values()):
             runners = Runners(
-                client, client, seat.namespace, clock, rng, log, lambda: None, lambda: None, registry
+                client, client, replica.namespace, clock, rng, log, lambda: None, lambda: None, registry
             )
             async with _at_work(runners, setup):
                 setup = compile_objects(loaded.objects, EXACT_SOURCES, runners.fingerprint)
@@ -141,7 +143,7 @@ async def _judge(
     store = ReadOnlyStore(path / FILE) if (path / FILE).exists() else InlineStore()
     machines = ProcessMachines(path / "machines", path / SOCKET, clock, lambda: None)
     queue = Queue(store, JobFiles(path / "jobs"), clock, lambda: None)
-    job = PoolsJob(
+    job = PoolsController(
         {"queue": queue, **sources},
         {"process": ProcessProvider(machines), **providers},
         lambda: store.read(overrides),
@@ -155,7 +157,9 @@ async def _judge(
         if (path / "machines").exists():
             await machines.adopt(sweep=False)
         remembered: Ledger[Snapshot, Memory, Policy, PoolAction] = Ledger(store, job.name, POOL_KINDS)
-        notebook: Notebook[Snapshot, Memory, Policy, PoolAction] = Notebook(remembered.memory(), starts=False)
+        notebook: MemoryRecorder[Snapshot, Memory, Policy, PoolAction] = MemoryRecorder(
+            remembered.memory(), starts=False
+        )
         return await Loop(job, notebook, setup.policy, Tools(clock, rng, log, LoopMetrics(registry))).cycle()
     finally:
         machines.close()

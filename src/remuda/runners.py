@@ -12,8 +12,8 @@ from remuda.kube.client import Client
 from remuda.kube.proxies import proxy_around
 from remuda.kube.secrets import NoSecret, Secrets
 from remuda.loop.clock import Clock
+from remuda.loop.faults import FaultPoint, no_fault
 from remuda.loop.logs import Log
-from remuda.loop.steps import Reach, pass_by
 from remuda.pools.policy import PoolSetup
 from remuda.providers.kubevirt.guest.masking import masked
 from remuda.providers.kubevirt.guest.userdata import user_data
@@ -46,7 +46,7 @@ class Runners:
         wake: Callable[[], None],
         changed: Callable[[], None],
         registry: CollectorRegistry,
-        reach: Reach = pass_by,
+        fault_point: FaultPoint = no_fault,
     ) -> None:
         self._clock = clock
         self._rng = rng
@@ -59,7 +59,15 @@ class Runners:
         self.secrets = Secrets(reader, namespace, clock, rng, changed)
         self.tasks = Accounts(self._open)
         self.vms = KubevirtProvider(
-            reader, writer, namespace, self.secrets, clock, rng, log, self._vms_changed, reach=reach
+            reader,
+            writer,
+            namespace,
+            self.secrets,
+            clock,
+            rng,
+            log,
+            self._vms_changed,
+            fault_point=fault_point,
         )
         self.vms.refingerprint = changed
 

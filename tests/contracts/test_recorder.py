@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from tests.builders import NOW, closing, policy, pool, settings, snapshot
 
-from remuda.ledger.record import Ledger, Notebook
+from remuda.ledger.record import Ledger, MemoryRecorder
 from remuda.ledger.store import InlineStore, SqliteStore
-from remuda.loop.job import Recorder
+from remuda.loop.controller import Recorder
 from remuda.model.plans import Operation, Outcome, Plan
 from remuda.pools.decide.world import Memory, Policy, PoolAction, PoolMemory, Snapshot
 from remuda.pools.kinds import POOL_KINDS
@@ -22,7 +22,7 @@ DONE = Outcome("done", NOW)
 @pytest.fixture(params=["ledger", "ledger in a file", "notebook"])
 def recorder(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[PoolsRecorder]:
     if request.param == "notebook":
-        yield Notebook(Memory())
+        yield MemoryRecorder(Memory())
         return
     store = InlineStore() if request.param == "ledger" else SqliteStore(tmp_path / "remuda.db")
     yield Ledger(store, "pools", POOL_KINDS)

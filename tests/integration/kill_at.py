@@ -28,7 +28,7 @@ async def main() -> None:
     given = parser.parse_args()
     reached = 0
 
-    async def reach(step: str) -> None:
+    async def fault_point(step: str) -> None:
         nonlocal reached
         reached += step == given.step
         if reached == given.nth:
@@ -43,7 +43,7 @@ async def main() -> None:
         most_bytes=given.most_bytes,
         pace=Pace(interval=0.2),
     )
-    app = App(options, clock, random.Random(), Log(clock, to_stream()), reach)
+    app = App(options, clock, random.Random(), Log(clock, to_stream()), fault_point)
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     await app.run(stop)

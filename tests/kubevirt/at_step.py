@@ -12,7 +12,7 @@ import signal
 from pathlib import Path
 
 from remuda.app import App, Options
-from remuda.cluster import Seat
+from remuda.cluster import ReplicaConfig
 from remuda.kube.config import find_access
 from remuda.kube.lease import Term
 from remuda.loop.clock import SystemClock
@@ -33,7 +33,7 @@ async def main() -> None:
     given = parser.parse_args()
     reached = 0
 
-    async def reach(step: str) -> None:
+    async def fault_point(step: str) -> None:
         nonlocal reached
         if step == "loop.acting" and given.acting_after:
             await asyncio.sleep(given.acting_after)
@@ -44,9 +44,11 @@ async def main() -> None:
 
     clock = SystemClock()
     term = Term(given.term, given.term * 2 / 3, given.term / 8)
-    seat = Seat(find_access(os.environ, clock), os.environ["POD_NAMESPACE"], os.environ["POD_NAME"], term)
-    options = Options((), given.data_dir, given.health_port, given.live_port, cluster=seat)
-    app = App(options, clock, random.Random(), Log(clock, to_stream()), reach)
+    replica = ReplicaConfig(
+        find_access(os.environ, clock), os.environ["POD_NAMESPACE"], os.environ["POD_NAME"], term
+    )
+    options = Options((), given.data_dir, given.health_port, given.live_port, cluster=replica)
+    app = App(options, clock, random.Random(), Log(clock, to_stream()), fault_point)
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     await app.run(stop)

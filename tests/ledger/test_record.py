@@ -10,7 +10,7 @@ from tests.loop.toy import TOY_KINDS, Memory, Policy, Seen, Turn, steady, turn
 
 from remuda.errors import BadInput
 from remuda.ledger.history import cycle_at, story
-from remuda.ledger.record import Ledger, Notebook
+from remuda.ledger.record import Ledger, MemoryRecorder
 from remuda.ledger.retention import Retention, forget
 from remuda.ledger.store import InlineStore, SqliteStore
 from remuda.model.plans import Operation, Outcome, Plan, Reason
@@ -256,12 +256,12 @@ async def test_a_subject_that_went_and_came_back_begins_anew(store: InlineStore,
 @pytest.fixture(params=["ledger", "notebook"])
 def recorder(
     request: pytest.FixtureRequest, ledger: ToyLedger
-) -> "ToyLedger | Notebook[Seen, Memory, Policy, Turn]":
-    return ledger if request.param == "ledger" else Notebook(Memory())
+) -> "ToyLedger | MemoryRecorder[Seen, Memory, Policy, Turn]":
+    return ledger if request.param == "ledger" else MemoryRecorder(Memory())
 
 
 async def test_notebook_and_ledger_treat_operations_alike(
-    recorder: "ToyLedger | Notebook[Seen, Memory, Policy, Turn]",
+    recorder: "ToyLedger | MemoryRecorder[Seen, Memory, Policy, Turn]",
 ) -> None:
     async def step(plan: Plan[Turn]) -> list[tuple[int, str]]:
         saw = recorder.operations()
@@ -277,7 +277,7 @@ async def test_notebook_and_ledger_treat_operations_alike(
 
 
 async def test_a_dry_run_starts_nothing_and_keeps_its_memory_to_itself() -> None:
-    notebook: Notebook[Seen, Memory, Policy, Turn] = Notebook(Memory(1), starts=False)
+    notebook: MemoryRecorder[Seen, Memory, Policy, Turn] = MemoryRecorder(Memory(1), starts=False)
     plan = Plan((turn("a"),))
     assert await notebook.record(Seen(), Memory(1), POLICY, 1, plan, Memory(2), ()) == ()
     assert notebook.operations() == ()

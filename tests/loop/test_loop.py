@@ -8,7 +8,7 @@ import pytest
 from tests.loop.toy import TOY_KINDS, Memory, Policy, Rig, Seen, Turn, steady, turn, virtually
 
 from remuda.errors import InvariantError, Unavailable
-from remuda.ledger.record import Ledger, Notebook
+from remuda.ledger.record import Ledger, MemoryRecorder
 from remuda.ledger.store import InlineStore
 from remuda.loop.loop import Pace, Phase
 from remuda.model.plans import Operation, Outcome, Plan, Reason
@@ -222,7 +222,7 @@ async def test_a_broken_invariant_stops_the_loop_for_good_and_says_so() -> None:
 
 @virtually
 async def test_a_cycle_that_cannot_be_recorded_starts_nothing_and_forgets_what_it_learned() -> None:
-    class Full(Notebook[Seen, Memory, Policy, Turn]):
+    class Full(MemoryRecorder[Seen, Memory, Policy, Turn]):
         full = True
 
         async def record(self, *args: object, **kwargs: object) -> tuple[Operation[Turn], ...]:
@@ -306,7 +306,7 @@ async def test_a_failed_operation_is_an_outcome_that_the_next_plan_sees(
 
 @virtually
 async def test_an_outcome_is_not_lost_to_a_full_disk() -> None:
-    class Full(Notebook[Seen, Memory, Policy, Turn]):
+    class Full(MemoryRecorder[Seen, Memory, Policy, Turn]):
         tries = 0
 
         async def finish(self, operation: Operation[Turn], outcome: Outcome) -> None:
@@ -441,7 +441,7 @@ async def test_an_operation_that_was_dropped_in_a_moment_without_leave_is_taken_
         # Leave is lost when it is asked for once more, and is back before the loop looks again.
         rig.may_act = step != "loop.acting" or bool(rig.toy.saw[1:])
 
-    rig = Rig(EXACT, reach=flicker)
+    rig = Rig(EXACT, fault_point=flicker)
     rig.toy.plans = [Plan((turn("a"),), ())]
 
     def regain() -> None:
@@ -484,7 +484,7 @@ async def test_a_loop_that_starts_paused_does_not_look() -> None:
 
 @virtually
 async def test_a_dry_run_decides_and_does_nothing() -> None:
-    notebook: Notebook[Seen, Memory, Policy, Turn] = Notebook(Memory(), starts=False)
+    notebook: MemoryRecorder[Seen, Memory, Policy, Turn] = MemoryRecorder(Memory(), starts=False)
     rig = Rig(EXACT, notebook)
     rig.toy.plans = [Plan((turn("a"),), (Reason("toy.x", "toy/a"),))]
     plan = await rig.loop.cycle()
@@ -571,7 +571,7 @@ async def test_after_a_crash_at_any_step_the_next_process_carries_on(step: str) 
         if reached == step:
             raise Crash(step)
 
-    first = Rig(EXACT, Ledger(store, "toy", TOY_KINDS), reach=crash)
+    first = Rig(EXACT, Ledger(store, "toy", TOY_KINDS), fault_point=crash)
     first.toy.plans = [Plan((turn("a"),))]
     with pytest.raises(BaseException) as caught:
         await first.loop.run()
@@ -590,7 +590,7 @@ async def test_after_a_crash_at_any_step_the_next_process_carries_on(step: str) 
 
 @virtually
 async def test_a_store_that_fails_while_the_loop_starts_is_an_error_of_this_loop() -> None:
-    class Broken(Notebook[Seen, Memory, Policy, Turn]):
+    class Broken(MemoryRecorder[Seen, Memory, Policy, Turn]):
         def operations(self) -> tuple[Operation[Turn], ...]:
             raise sqlite3.OperationalError("disk I/O error")
 

@@ -5,7 +5,7 @@ import asyncio
 from tests.loop.toy import Memory, Policy, Rig, Seen, Turn, turn, virtually
 
 from remuda.errors import InvariantError, Unavailable
-from remuda.ledger.record import Notebook
+from remuda.ledger.record import MemoryRecorder
 from remuda.loop.loop import Pace, Phase
 from remuda.loop.supervise import run_loops
 from remuda.model.plans import Operation, Plan
@@ -13,7 +13,7 @@ from remuda.model.plans import Operation, Plan
 EXACT = Pace(jitter=0)
 
 
-class Dies(Notebook[Seen, Memory, Policy, Turn]):
+class Dies(MemoryRecorder[Seen, Memory, Policy, Turn]):
     """A recorder that breaks the loop where nothing expects it."""
 
     def operations(self) -> tuple[Operation[Turn], ...]:

@@ -10,12 +10,12 @@ import msgspec
 from msgspec import Struct
 from prometheus_client import CollectorRegistry
 
-from remuda.ledger.record import Kinds, Notebook
-from remuda.loop.job import Recorder
+from remuda.ledger.record import Kinds, MemoryRecorder
+from remuda.loop.controller import Recorder
+from remuda.loop.faults import FaultPoint, no_fault
 from remuda.loop.logs import Log
 from remuda.loop.loop import Loop, Pace, Tools
 from remuda.loop.metrics import LoopMetrics
-from remuda.loop.steps import Reach, pass_by
 from remuda.model.plans import Action, Operation, Outcome, Plan, Reason
 from remuda.model.times import Instant
 from remuda.sim.clock import SimClock
@@ -110,7 +110,7 @@ class Rig:
         pace: Pace | None = None,
         recorder: Recorder[Seen, Memory, Policy, Turn] | None = None,
         name: str = "toy",
-        reach: Reach = pass_by,
+        fault_point: FaultPoint = no_fault,
         seed: int = 1,
     ) -> None:
         self.clock = SimClock(asyncio.get_running_loop())
@@ -118,14 +118,14 @@ class Rig:
         self.log = Log(self.clock, lambda line: self.lines.append(msgspec.json.decode(line)))
         self.registry = CollectorRegistry()
         self.toy = Toy(self.clock, name)
-        self.recorder = recorder or Notebook[Seen, Memory, Policy, Turn](Memory())
+        self.recorder = recorder or MemoryRecorder[Seen, Memory, Policy, Turn](Memory())
         self.may_act = True
         tools = Tools(
             self.clock,
             random.Random(seed),
             self.log,
             LoopMetrics(self.registry),
-            reach,
+            fault_point,
             lambda: self.may_act,
         )
         self.loop = Loop(self.toy, self.recorder, Policy(), tools, pace or Pace(jitter=0))

@@ -15,7 +15,7 @@ from remuda.model.jobs import Finished
 from remuda.model.machines import Machine, Order, State, Supplied
 from remuda.model.needs import Need, Reading, Worker
 from remuda.model.plans import Operation, Outcome, Reason
-from remuda.pools.controller import PoolsJob, _machine, _own
+from remuda.pools.controller import PoolsController, _machine, _own
 from remuda.pools.decide import decide
 from remuda.pools.decide.world import Close, Create, Delete, Memory, Override, PoolSeen, Snapshot
 from remuda.pools.meters import PoolMeters
@@ -45,7 +45,7 @@ class Room:
         self.provider = SimProvider(self.clock, random.Random(1), self.faults, self, self.hold, self.start)
         self.provider.behaviour = Behaviour(boot_s=5, boot_spread=0)
         self.overrides: dict[str, Override] = {}
-        self.job = PoolsJob(
+        self.job = PoolsController(
             {"queue": self.source},
             {"sim": self.provider},
             lambda: self.overrides,
@@ -360,7 +360,7 @@ class Silent:
 def test_a_provider_that_says_nothing_blinds_its_own_pools_alone() -> None:
     async def story(room: Room) -> None:
         silent = Silent(room)
-        job = PoolsJob(
+        job = PoolsController(
             {"queue": room.source},
             {
                 "sim": silent,
@@ -391,7 +391,7 @@ def test_a_provider_that_no_pool_needs_may_say_nothing() -> None:
     async def story(room: Room) -> None:
         silent = Silent(room)
         silent.is_silent = True
-        job = PoolsJob(
+        job = PoolsController(
             {"queue": room.source}, {"sim": silent}, dict, room.clock, PoolMeters(CollectorRegistry())
         )
         assert (await job.observe(())).pools == ()
@@ -427,7 +427,7 @@ class Agents:
 def test_machines_of_a_pool_that_is_gone_are_asked_about_where_they_take_their_work() -> None:
     async def story(room: Room) -> None:
         agents = Agents()
-        job = PoolsJob(
+        job = PoolsController(
             {"queue": room.source, "ci": agents},
             {
                 "other": SimProvider(room.clock, random.Random(1), room.faults, room, room.hold, room.start),
@@ -467,7 +467,9 @@ def test_nobody_is_taken_for_idle_whose_class_is_not_listed(
         agents.reading = Reading({"class-a": Need(0, 0)}, {}, frozenset({"class-a"}))
         provider = Silent(room)
         provider.made_for = made_for
-        job = PoolsJob({"ci": agents}, {"sim": provider}, dict, room.clock, PoolMeters(CollectorRegistry()))
+        job = PoolsController(
+            {"ci": agents}, {"sim": provider}, dict, room.clock, PoolMeters(CollectorRegistry())
+        )
         job.setups = {"a": msgspec.structs.replace(SETUP.pools["a"], source="ci")}
         await room.make()
         (seen,) = (await job.observe(())).pools
@@ -486,7 +488,7 @@ class Guests:
     def __init__(self, room: Room, *, drains: bool = True) -> None:
         self.agents, self.provider = Agents(), Silent(room)
         self.provider.made_for, self.provider.drains = "class-a", drains
-        self.job = PoolsJob(
+        self.job = PoolsController(
             {"ci": self.agents}, {"sim": self.provider}, dict, room.clock, PoolMeters(CollectorRegistry())
         )
 

@@ -8,7 +8,7 @@ from tests.loop.toy import virtually
 
 from remuda.control.routes import Call
 from remuda.ledger.store import InlineStore
-from remuda.pools.controller import PoolsJob
+from remuda.pools.controller import PoolsController
 from remuda.pools.decide.world import Override
 from remuda.pools.meters import PoolMeters
 from remuda.pools.overrides import overrides
@@ -27,7 +27,7 @@ def call(body: object = None) -> Call:
 @virtually
 async def test_resuming_ends_a_pause_a_drain_and_an_ordered_rollout_and_leaves_bounds_alone() -> None:
     clock, store = SimClock(asyncio.get_running_loop()), InlineStore()
-    job = PoolsJob({}, {}, dict, clock, PoolMeters(CollectorRegistry()))
+    job = PoolsController({}, {}, dict, clock, PoolMeters(CollectorRegistry()))
     job.setups = SETUP.pools
     routes = PoolRoutes(job, {}, store, clock, lambda: None)
     await routes.scale(call(Scale(max=3)))

@@ -21,7 +21,7 @@ async def history(faults: Faults, points: tuple[str, ...], times: int = 200) -> 
         for point in points:
             began = loop.time()
             try:
-                await faults.reach(point)
+                await faults.fault_point(point)
                 end = "pass"
             except (Unavailable, Crash) as error:
                 end = type(error).__name__
@@ -68,13 +68,13 @@ def test_a_point_without_a_fault_passes() -> None:
 
 def test_an_error_names_the_point() -> None:
     with pytest.raises(Unavailable, match=r"provider\.create: not available now"):
-        run(Faults(1, {"provider.create": Fault(fail=1)}).reach("provider.create"))
+        run(Faults(1, {"provider.create": Fault(fail=1)}).fault_point("provider.create"))
 
 
 def test_a_crash_is_not_caught_by_error_handling() -> None:
     async def careful(faults: Faults) -> None:
         try:
-            await faults.reach("p")
+            await faults.fault_point("p")
         except Exception:  # noqa: BLE001 - the broadest handling there is
             pytest.fail("a dead process handles no errors")
 
@@ -92,7 +92,7 @@ def test_a_delay_that_is_over_after_the_stop_passes() -> None:
     async def main() -> None:
         faults = Faults(1, {"p": Fault(delay=1, fail=1, longest_delay_s=60)})
         asyncio.get_running_loop().call_later(0, faults.stop)
-        await faults.reach("p")
+        await faults.fault_point("p")
         assert faults.counts == {"p delay": 1}
 
     run(main())

@@ -9,7 +9,7 @@ import click
 from remuda.capacity.gating import context_option, policy_option, reading
 from remuda.capacity.reading import look, needed_policies
 from remuda.control.command import Command, Session, confirm, pass_session
-from remuda.control.reach import reach
+from remuda.control.connect import connect_cluster
 from remuda.errors import BadInput, NotFound
 from remuda.output.show import Report, Table, one_line
 
@@ -108,7 +108,7 @@ async def _roll_back(
     from remuda.capacity.changes import find_lane, roll_back, taints_of
     from remuda.capacity.rollback import changes, difference, merged, patch_for, pod_in
 
-    async with reach(context) as client:
+    async with connect_cluster(context) as client:
         seen = await find_lane(client, lane)
         kind, meta = str(seen["kind"]), seen["metadata"]
         after: Mapping[str, Any] = seen
@@ -218,7 +218,7 @@ def _yaml(objects: Iterable[Mapping[str, Any]]) -> str:
 async def _install(session: Session, made: "list[Rendered]", context: str | None) -> None:
     from remuda.capacity.changes import install
 
-    async with reach(context) as client:
+    async with connect_cluster(context) as client:
         done = await install(client, [item for each in made for item in each.objects])
     rows = tuple((item.kind, item.name, item.done) for item in done)
     data = {"applied": done, "notCaught": [line for each in made for line in each.not_caught]}

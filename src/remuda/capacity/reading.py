@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from remuda.capacity.objects import CapacityPolicySpec
 from remuda.capacity.world import SUMMARIES, World, summary_of
 from remuda.control.command import Session
-from remuda.control.reach import reach
+from remuda.control.connect import connect_cluster
 from remuda.errors import BadInput
 from remuda.model.times import Instant
 
@@ -106,7 +106,7 @@ def _with_recorded(world: World, recorded: World, asked: frozenset[str]) -> Worl
 async def _collect(context: str | None, nodes: frozenset[str], now: Instant) -> World:
     from remuda.capacity.collect import collect  # noqa: PLC0415 - not for files
 
-    async with reach(context) as client:
+    async with connect_cluster(context) as client:
         return await collect(client, now, asks=nodes.__contains__)
 
 
@@ -171,5 +171,5 @@ def known_policies(
 async def _kept(context: str | None) -> dict[str, CapacityPolicySpec]:
     from remuda.capacity.changes import policies_in  # noqa: PLC0415 - not for files
 
-    async with reach(context) as client:
+    async with connect_cluster(context) as client:
         return await policies_in(client)

@@ -117,7 +117,7 @@ async def _measure(
 ) -> "MetricsWorld":
     from msgspec.structs import replace
 
-    from remuda.control.reach import reach
+    from remuda.control.connect import connect_cluster
     from remuda.diagnose.measuring import Measuring, ask, unseen
     from remuda.prometheus.client import connect
 
@@ -128,7 +128,7 @@ async def _measure(
         async with connect(prometheus) as server:
             asked = await ask(server, now)
     try:
-        async with reach(context) as client:
+        async with connect_cluster(context) as client:
             world = await Measuring(client, tell).look(now)
     except RemudaError as error:
         if asked is None:

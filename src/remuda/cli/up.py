@@ -16,7 +16,7 @@ from remuda.errors import BadInput
 
 if TYPE_CHECKING:
     from remuda.app import Options
-    from remuda.cluster import Seat
+    from remuda.cluster import ReplicaConfig
     from remuda.loop.clock import SystemClock
     from remuda.loop.logs import Log
 
@@ -125,7 +125,7 @@ def up(
         address=address,
         retention=retention,
         pace=Pace(interval=interval),
-        cluster=_seat(clock, namespace, context) if cluster else None,
+        cluster=_replica(clock, namespace, context) if cluster else None,
     )
     if dry_run:
         _show_plan(session, options, clock)
@@ -166,24 +166,24 @@ def up(
     asyncio.run(_until_stopped(main))
 
 
-def _seat(clock: "SystemClock", namespace: str | None, context: str | None) -> "Seat":
+def _replica(clock: "SystemClock", namespace: str | None, context: str | None) -> "ReplicaConfig":
     """Which cluster, which namespace, and who we are: the pod's name, else the host's."""
     import os
     import socket
 
-    from remuda.cluster import Seat
+    from remuda.cluster import ReplicaConfig
     from remuda.kube.config import choose_namespace, find_access
 
     access = find_access(os.environ, clock, context=context)
     identity = os.environ.get("POD_NAME") or f"{socket.gethostname()}-{os.getpid()}"
-    return Seat(access, choose_namespace(os.environ, access, namespace), identity)
+    return ReplicaConfig(access, choose_namespace(os.environ, access, namespace), identity)
 
 
-async def _is_fit(seat: "Seat", clock: "SystemClock", stop: asyncio.Event) -> bool:
+async def _is_fit(replica: "ReplicaConfig", clock: "SystemClock", stop: asyncio.Event) -> bool:
     """True when `up` will work in the cluster, `BadInput` when it will not; False when we are to stop meanwhile."""
     from remuda.rehearsal import check_cluster
 
-    checking = asyncio.create_task(check_cluster(seat, clock, random.Random()))
+    checking = asyncio.create_task(check_cluster(replica, clock, random.Random()))
     stopping = asyncio.create_task(stop.wait())
     await asyncio.wait((checking, stopping), return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()

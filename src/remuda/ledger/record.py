@@ -214,7 +214,7 @@ def _codes(plan: Plan[Any]) -> dict[str, str]:
     return {reason.subject: reason.code for reason in plan.reasons}
 
 
-class Notebook(Generic[S, M, P, A]):
+class MemoryRecorder(Generic[S, M, P, A]):
     """The record of one loop, in memory alone: for dry runs and simulations. It keeps only what the next cycle needs."""
 
     def __init__(self, memory: M, *, starts: bool = True) -> None:

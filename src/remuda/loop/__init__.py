@@ -1,6 +1,6 @@
 """
 The runtime: it turns observe, decide and act into supervised loops.
 
-`job` is what a controller must offer, `loop` runs one, `supervise` runs several side by side, `health`, `metrics` and
+`controller` is what a loop runs, `loop` runs one, `supervise` runs several side by side, `health`, `metrics` and
 `logs` tell how they fare, `clock` is the only way to know the time.
 """

@@ -16,10 +16,10 @@ from msgspec import Struct
 
 from remuda.errors import InvariantError, Unavailable
 from remuda.loop.clock import Clock
-from remuda.loop.job import Job, Recorder
+from remuda.loop.controller import Controller, Recorder
+from remuda.loop.faults import FaultPoint, no_fault
 from remuda.loop.logs import Log
 from remuda.loop.metrics import LoopMetrics
-from remuda.loop.steps import Reach, pass_by
 from remuda.model.plans import Action, Operation, Outcome, Plan
 from remuda.model.times import Instant, write_instant
 
@@ -83,24 +83,24 @@ class Tools(Struct, frozen=True):
     log: Log
     metrics: LoopMetrics
     #: called with the name of each step that a crash could follow
-    reach: Reach = pass_by
+    fault_point: FaultPoint = no_fault
     #: asked before each cycle and each act: of several replicas only the leader may
     may_act: Callable[[], bool] = lambda: True
 
 
 class Loop(Generic[S, M, P, A]):
-    """Runs one job until it is told to stop."""
+    """Runs one controller until it is told to stop."""
 
     def __init__(
         self,
-        job: Job[S, M, P, A],
+        controller: Controller[S, M, P, A],
         recorder: Recorder[S, M, P, A],
         policy: P,
         tools: Tools,
         pace: Pace | None = None,
     ) -> None:
-        self.job = job
-        self.name = job.name
+        self.controller = controller
+        self.name = controller.name
         self.standing = Standing()
         self.policy = policy
         self.pace = pace or Pace()
@@ -167,7 +167,7 @@ class Loop(Generic[S, M, P, A]):
             may_act = self._tools.may_act()
             if self._is_acting and not may_act:
                 self._is_acting = False
-                self.job.stand_by()
+                self.controller.stand_by()
             if standing.paused:
                 standing.phase = Phase.PAUSED
                 await self._woken.wait()
@@ -223,11 +223,11 @@ class Loop(Generic[S, M, P, A]):
 
     async def cycle(self, acts: asyncio.TaskGroup | None = None) -> Plan[A]:
         """Go through the three steps once. Without a task group nothing is started."""
-        reach = self._tools.reach
+        fault_point = self._tools.fault_point
         saw = self._recorder.operations()
         try:
             async with asyncio.timeout(self.pace.observe_timeout) as limit:
-                seen = await self.job.observe(saw)
+                seen = await self.controller.observe(saw)
         except TimeoutError as error:
             if not limit.expired():
                 raise
@@ -236,11 +236,11 @@ class Loop(Generic[S, M, P, A]):
             return Plan()  # the lease ended meanwhile: whoever has it now decides
         now = self._tools.clock.now()
         policy, before = self.policy, self._memory
-        plan, after = self.job.decide(seen, before, policy, now)
-        await reach("loop.decided")
+        plan, after = self.controller.decide(seen, before, policy, now)
+        await fault_point("loop.decided")
         started = await self._recorder.record(seen, before, policy, now, plan, after, saw)
         self._memory = after
-        await reach("loop.recorded")
+        await fault_point("loop.recorded")
         # First of all: what is recorded and not started would be under way for ever.
         if acts is not None:
             for operation in started:
@@ -267,19 +267,19 @@ class Loop(Generic[S, M, P, A]):
     async def _carry_out(self, operation: Operation[A]) -> None:
         async with self._slots:
             now = self._tools.clock.now
-            await self._tools.reach("loop.acting")
+            await self._tools.fault_point("loop.acting")
             if not self._tools.may_act():
                 self._is_acting = False
                 return  # whoever may act next takes it up, be it we
             try:
                 async with asyncio.timeout(self.pace.act_timeout) as limit:
-                    outcome = await self.job.act(operation)
+                    outcome = await self.controller.act(operation)
             except Exception as error:  # noqa: BLE001 - a failed action is an outcome that the next plan sees
                 told = f"{type(error).__name__}: {error}"
                 if limit.expired():
                     told = f"not done after {self.pace.act_timeout:g} s"
                 outcome = Outcome("failed", now(), told)
-            await self._tools.reach("loop.acted")
+            await self._tools.fault_point("loop.acted")
             if outcome.status != "done":
                 self._tools.log.warning(
                     "operation did not happen",
@@ -328,7 +328,7 @@ class Loop(Generic[S, M, P, A]):
 
     def _tell(self, seen: S, plan: Plan[A], now: Instant) -> None:
         """A line for a cycle that changed something, else one a minute."""
-        numbers = self.job.report(seen, plan)
+        numbers = self.controller.report(seen, plan)
         at = self._tools.clock.monotonic()
         if numbers == self._last_told and not plan.actions and at - self._quiet_since < 60:
             return

@@ -43,7 +43,7 @@ _NO_HAND = Override()
 _name_of = attrgetter("name")
 
 
-class PoolsJob:
+class PoolsController:
     """One loop for all pools, because ceilings need them together."""
 
     name = LOOP

@@ -9,7 +9,7 @@ from remuda.control.routes import Call, Route
 from remuda.errors import BadInput, NotFound, Unavailable
 from remuda.ledger.store import Store
 from remuda.loop.clock import Clock
-from remuda.pools.controller import PoolsJob
+from remuda.pools.controller import PoolsController
 from remuda.pools.decide.world import Override
 from remuda.pools.overrides import overrides, set_override
 from remuda.pools.policy import PoolSetup
@@ -103,7 +103,7 @@ class PoolRoutes:
 
     def __init__(
         self,
-        job: PoolsJob,
+        job: PoolsController,
         providers: dict[str, Provider],
         store: Store,
         clock: Clock,

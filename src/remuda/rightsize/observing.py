@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from remuda.control.reach import reach
+from remuda.control.connect import connect_cluster
 from remuda.errors import BadInput
 from remuda.model.times import SECOND, Instant, write_instant
 from remuda.rightsize.choosing import chosen, is_pattern
@@ -79,7 +79,7 @@ async def _world(wanted: Wanted, now: Instant, tell: Tell) -> tuple[World, Colle
 
     tell("the cluster")
     namespaces = () if any(map(is_pattern, wanted.namespaces)) else wanted.namespaces
-    async with reach(wanted.context) as client:
+    async with connect_cluster(wanted.context) as client:
         world = await collect(client, now, namespaces=namespaces)
         # Only for who asks for one that is not there, and may be told which is.
         there = [] if set(namespaces) <= set(world.namespaces) else await namespace_names(client)

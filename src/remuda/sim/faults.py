@@ -60,7 +60,7 @@ class Faults:
         """Let everything pass from now on; what is being delayed passes when its delay is over."""
         self._points.clear()
 
-    async def reach(self, point: str) -> None:
+    async def fault_point(self, point: str) -> None:
         """Pass, wait, raise `Unavailable` or raise `Crash`, as the dice of this point fall."""
         fault = self._points.get(point)
         if fault is None:

@@ -82,13 +82,13 @@ class FullWorld(World):
 
     async def next(self, machine: str, finished: Finished | None, *, leaving: bool) -> Answer:
         """A machine's call, which may be lost on its way there or back."""
-        await self.faults.reach("call.sent")
+        await self.faults.fault_point("call.sent")
         if self.process is None:
             raise ConnectionRefusedError("no process answers")
         process = self.process
         work = process.queue.next(machine, finished, leaving=leaving)
         answer = await process.answer(work, is_noticed=self.dice.random() >= self.scenario.unnoticed)
-        await self.faults.reach("call.answered")
+        await self.faults.fault_point("call.answered")
         return answer
 
     async def _running(self) -> Process:

@@ -57,7 +57,7 @@ class SimStore:
             while not self._asked.empty():
                 batch.append(self._asked.get_nowait())
             try:
-                await self._process.reach("store.commit")
+                await self._process.fault_point("store.commit")
             except Unavailable as error:
                 for _, answer in batch:
                     _settle(answer, error)
@@ -68,7 +68,7 @@ class SimStore:
                     answers.append(await self._inner.write(change))
                 except Exception as error:  # noqa: BLE001 - belongs to whoever asked
                     answers.append(error)
-            await self._process.reach("store.committed")
+            await self._process.fault_point("store.committed")
             for (_, answer), result in zip(batch, answers, strict=True):
                 _settle(answer, result)
 
@@ -139,9 +139,9 @@ class Life:
         if not task.cancelled():
             task.exception()
 
-    async def reach(self, point: str) -> None:
+    async def fault_point(self, point: str) -> None:
         """A step that a crash could follow."""
-        await self.live_through(self._faults.reach(point))
+        await self.live_through(self._faults.fault_point(point))
         self.check_alive()
 
     async def live_through(self, work: Coroutine[Any, Any, T]) -> T:

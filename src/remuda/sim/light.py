@@ -2,7 +2,7 @@
 
 from prometheus_client import CollectorRegistry
 
-from remuda.ledger.record import Notebook
+from remuda.ledger.record import MemoryRecorder
 from remuda.model.jobs import Finished
 from remuda.pools.decide.world import Memory, Policy, PoolAction, Snapshot
 from remuda.pools.meters import PoolMeters
@@ -25,7 +25,7 @@ class LightWorld(World):
         )
         job.watch = self.watch
         job.setups = self.setup.pools
-        self.notebook: Notebook[Snapshot, Memory, Policy, PoolAction] = Notebook(Memory())
+        self.notebook: MemoryRecorder[Snapshot, Memory, Policy, PoolAction] = MemoryRecorder(Memory())
         self.loop = make_loop(
             job,
             self.notebook,
@@ -33,7 +33,7 @@ class LightWorld(World):
             self.clock,
             seed,
             scenario.pace,
-            self.faults.reach,
+            self.faults.fault_point,
             self.watch.heard,
         )
 

@@ -11,15 +11,15 @@ from prometheus_client import CollectorRegistry
 from remuda.ledger.record import Ledger
 from remuda.ledger.store import InlineStore
 from remuda.loop.clock import Clock
-from remuda.loop.job import Recorder
+from remuda.loop.controller import Recorder
+from remuda.loop.faults import FaultPoint
 from remuda.loop.logs import Log
 from remuda.loop.loop import Loop, Pace, Tools
 from remuda.loop.metrics import LoopMetrics
-from remuda.loop.steps import Reach
 from remuda.model.jobs import Finished
 from remuda.model.plans import Plan
 from remuda.model.times import Instant
-from remuda.pools.controller import LOOP, PoolsJob
+from remuda.pools.controller import LOOP, PoolsController
 from remuda.pools.decide.world import Memory, Policy, PoolAction, Snapshot
 from remuda.pools.kinds import POOL_KINDS
 from remuda.pools.meters import PoolMeters
@@ -38,13 +38,13 @@ PoolsRecorder: TypeAlias = Recorder[Snapshot, Memory, Policy, PoolAction]
 
 
 def make_loop(
-    job: PoolsJob,
+    job: PoolsController,
     recorder: PoolsRecorder,
     policy: Policy,
     clock: Clock,
     seed: int,
     pace: Pace,
-    reach: Reach,
+    fault_point: FaultPoint,
     tell: Callable[[str], None],
 ) -> PoolsLoop:
     """A loop whose warnings and errors are told."""
@@ -53,7 +53,7 @@ def make_loop(
         random.Random(seed),
         Log(clock, tell, "warning"),
         LoopMetrics(CollectorRegistry()),
-        reach,
+        fault_point,
     )
     return Loop(job, recorder, policy, tools, pace)
 
@@ -65,7 +65,7 @@ def terms_of(setup: Setup) -> dict[str, Terms]:
     }
 
 
-class WatchedJob(PoolsJob):
+class WatchedJob(PoolsController):
     """The real controller, whose decisions the watch hears of and whose metrics nobody reads."""
 
     watch: Watch
@@ -111,7 +111,7 @@ class Process(Life):
         pace: Pace,
     ) -> None:
         super().__init__(store, faults)
-        self.queue = Queue(self._store, SimFiles(watch.results), clock, self._wake, self.reach)
+        self.queue = Queue(self._store, SimFiles(watch.results), clock, self._wake, self.fault_point)
         self._job = WatchedJob(
             {"queue": self.queue},
             {"sim": Reached(self, provider)},
@@ -122,7 +122,7 @@ class Process(Life):
         self._job.watch = watch
         self.ledger = Ledger(self._store, LOOP, POOL_KINDS)
         self.loop = make_loop(
-            self._job, self.ledger, setup.policy, clock, seed, pace, self.reach, watch.heard
+            self._job, self.ledger, setup.policy, clock, seed, pace, self.fault_point, watch.heard
         )
         self.follow(setup)
 

@@ -115,7 +115,7 @@ class SimProvider:
 
     async def list(self) -> tuple[Supplied, ...]:
         """Every machine, sorted by name."""
-        await self._faults.reach("provider.list")
+        await self._faults.fault_point("provider.list")
         return tuple(self._listed)
 
     def _relist(self, machine: SimMachine) -> None:
@@ -133,7 +133,7 @@ class SimProvider:
 
     async def create(self, order: Order) -> None:
         """Make a machine, or find that it was made already."""
-        await self._faults.reach("provider.create")
+        await self._faults.fault_point("provider.create")
         if order.name not in self.machines:
             machine = SimMachine(order)
             machine.go(State.CREATING)
@@ -141,12 +141,12 @@ class SimProvider:
             self._relist(machine)
             self._witness.made(machine)
             machine.task = self._start(self._live(machine))
-        await self._faults.reach("provider.created")
+        await self._faults.fault_point("provider.created")
 
     async def delete(self, name: str, created_at: int, *, at_once: bool = False) -> bool:
         """End a machine, then forget it; in between it is listed as ended."""
         del at_once
-        await self._faults.reach("provider.delete")
+        await self._faults.fault_point("provider.delete")
         machine = self.machines.get(name)
         if machine is None:
             return True
@@ -159,7 +159,7 @@ class SimProvider:
             elif machine.job is not None:
                 machine.go(State.DRAINING)
             self._end(machine, Ended("closed", "removed"))
-        await self._faults.reach("provider.deleted")
+        await self._faults.fault_point("provider.deleted")
         if self.machines.pop(name, None) is not None:
             machine.go(State.DELETING, State.SPECULATIVE)
             place = bisect_left(self._names, name)

@@ -125,7 +125,7 @@ class RunnerProcess(Life):
         self._job.watch = watch
         self.ledger: Ledger[Snapshot, Memory, Policy, PoolAction] = Ledger(self._store, LOOP, POOL_KINDS)
         self.loop = make_loop(
-            self._job, self.ledger, setup.policy, clock, seed, pace, self.reach, watch.heard
+            self._job, self.ledger, setup.policy, clock, seed, pace, self.fault_point, watch.heard
         )
         self._vms = vms
         #: pool → class, as long as the pool is configured or has VMs

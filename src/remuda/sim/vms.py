@@ -136,7 +136,7 @@ class SimVms:
 
     async def list(self) -> tuple[Supplied, ...]:
         """Every VM, and every one that is still to come."""
-        await self._faults.reach("provider.list")
+        await self._faults.fault_point("provider.list")
         found = [_supplied(vm) for vm in self.vms.values()]
         for name, pool in self._pools.items():
             noticed = self._noticed.setdefault(name, self._clock.now())
@@ -150,12 +150,12 @@ class SimVms:
 
     async def create(self, order: Order) -> None:
         """Order a VM, or find that it was ordered."""
-        await self._faults.reach("provider.create")
+        await self._faults.fault_point("provider.create")
         self._templates[order.pool] = order.template
         if order.pool not in self._pools:
             self._pools[order.pool] = VmPool(Meta(name=order.pool), PoolSpec(replicas=0))
         self._change(order.pool, Asked(order.name, order.created_at, order.template))
-        await self._faults.reach("provider.created")
+        await self._faults.fault_point("provider.created")
 
     async def delete(self, name: str, created_at: int, *, at_once: bool = False) -> bool:
         """Lower the pool, take the VM out of it, and remove it or power it off; what is repeated is done once."""
@@ -163,7 +163,7 @@ class SimVms:
         if vm is not None and vm.order.created_at == created_at and vm.ended is None:
             self._spite(vm)
             self._witness.dismissed(vm)
-        await self._faults.reach("provider.delete")
+        await self._faults.fault_point("provider.delete")
         if MARK in name:
             pool, order = order_of(name)
             self._change(pool, Cancel(order))
@@ -175,7 +175,7 @@ class SimVms:
             return False
         if vm.is_owned:
             self._change(vm.pool, Lower(vm.uid))
-        await self._faults.reach("provider.lowered")
+        await self._faults.fault_point("provider.lowered")
         if self.vms.get(name) is not vm:
             return True
         vm.is_owned = False
@@ -185,7 +185,7 @@ class SimVms:
         elif not vm.is_leaving:
             vm.is_leaving = True
             self._after(self._dice.uniform(0, 3), self._terminate, vm)
-        await self._faults.reach("provider.deleted")
+        await self._faults.fault_point("provider.deleted")
         return True
 
     async def console(self, name: str) -> bytes:

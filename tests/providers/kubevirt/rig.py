@@ -15,8 +15,8 @@ from remuda.kube.client import Client
 from remuda.kube.config import from_kubeconfig
 from remuda.kube.secrets import Secrets
 from remuda.loop.clock import SystemClock
+from remuda.loop.faults import no_fault
 from remuda.loop.logs import Log
-from remuda.loop.steps import pass_by
 from remuda.model.machines import Order, Supplied
 from remuda.providers.kubevirt.provider import KubevirtProvider
 
@@ -50,7 +50,7 @@ class Steps:
         if step == self.kill_at:
             self.kill_at = ""
             raise Killed(step)
-        await pass_by(step)
+        await no_fault(step)
 
 
 @dataclass
@@ -174,7 +174,7 @@ async def running(
             rng,
             Log(clock, lines.append),
             lambda: wakes.append(time.monotonic()),
-            reach=steps,
+            fault_point=steps,
             young_s=young_s,
         )
         tasks = [asyncio.create_task(provider.run()), asyncio.create_task(secrets.run())]

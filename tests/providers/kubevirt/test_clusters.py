@@ -175,7 +175,7 @@ async def test_a_cluster_without_kubevirt_says_what_to_do(cluster: Cluster, name
     async with Client(from_kubeconfig([cluster.kubeconfig()], clock), clock, rng) as client:
         secrets = Secrets(client, namespace, clock, rng)
         log = Log(clock, lines.append)
-        provider = KubevirtProvider(client, client, namespace, secrets, clock, rng, log, reach=Steps())
+        provider = KubevirtProvider(client, client, namespace, secrets, clock, rng, log, fault_point=Steps())
         with pytest.raises(Unavailable, match="not looked for yet"):
             await provider.list()
         task = asyncio.create_task(provider.run())

@@ -13,7 +13,7 @@ from remuda.loop.clock import SystemClock
 from remuda.model.needs import Reading
 from remuda.model.plans import Operation
 from remuda.model.times import MINUTE
-from remuda.pools.controller import PoolsJob
+from remuda.pools.controller import PoolsController
 from remuda.pools.decide.world import Memory
 from remuda.pools.meters import PoolMeters
 
@@ -40,7 +40,9 @@ class Pools:
 
     def __init__(self, rig: Rig) -> None:
         self._clock, self._meters = SystemClock(), PoolMeters(CollectorRegistry())
-        self._job = PoolsJob({"ci": Nobody()}, {"kubevirt": rig.provider}, dict, self._clock, self._meters)
+        self._job = PoolsController(
+            {"ci": Nobody()}, {"kubevirt": rig.provider}, dict, self._clock, self._meters
+        )
         self._memory, self._later = Memory(), 0
 
     async def cycle(self, minutes: int) -> list[str]:

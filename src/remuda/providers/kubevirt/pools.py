@@ -15,7 +15,7 @@ from remuda.errors import Unavailable
 from remuda.kube.cache import Cache
 from remuda.kube.client import JSON_PATCH, Client
 from remuda.kube.errors import Conflict, KubeError, Missing, Unreachable
-from remuda.loop.steps import Reach
+from remuda.loop.faults import FaultPoint
 from remuda.model.times import Instant
 from remuda.providers.kubevirt.orders import Wish, changed, read_notes, write_notes
 from remuda.providers.kubevirt.resources import MANAGED_BY, ORDERS, OURS, WRITTEN, VmPool
@@ -41,14 +41,14 @@ class VmPools:
         namespace: str,
         owned: Callable[[VmPool], frozenset[str]],
         now: Callable[[], Instant],
-        reach: Reach,
+        fault_point: FaultPoint,
     ) -> None:
         self._writer = writer
         self._cache = cache
         self._namespace = namespace
         self._owned = owned
         self._now = now
-        self._reach = reach
+        self._fault_point = fault_point
         self._waiting: dict[str, _Batch] = {}
         self._turns: dict[str, asyncio.Lock] = {}
 
@@ -65,7 +65,7 @@ class VmPools:
                 found = await self._writer.create(self._cache.resource, body, VmPool, self._namespace)
             except Conflict:
                 found = await self._fresh(blueprint.pool)
-            await self._reach("pool.made")
+            await self._fault_point("pool.made")
             if found is None:
                 raise Unavailable(f"VirtualMachinePool {blueprint.pool} vanished as it was made")
             self._cache.put(found)

@@ -16,8 +16,8 @@ from remuda.kube.errors import Conflict, Fenced, KubeError, Missing
 from remuda.kube.resources import PODS, Resource, Thing
 from remuda.kube.secrets import Secrets
 from remuda.loop.clock import Clock
+from remuda.loop.faults import FaultPoint, no_fault
 from remuda.loop.logs import Log
-from remuda.loop.steps import Reach, pass_by
 from remuda.model.machines import Order, Supplied
 from remuda.providers.kubevirt.discovery import ABSENT, discover
 from remuda.providers.kubevirt.orders import MARK, Asked, Cancel, Lower, order_of, read_notes
@@ -56,16 +56,16 @@ class KubevirtProvider:
         log: Log,
         wake: Callable[[], None] = lambda: None,
         *,
-        reach: Reach = pass_by,
+        fault_point: FaultPoint = no_fault,
         young_s: float = YOUNG_S,
     ) -> None:
-        self._tools = Tools(reader, writer, namespace, clock, rng, reach, young_s)
+        self._tools = Tools(reader, writer, namespace, clock, rng, fault_point, young_s)
         self._reader, self._writer = reader, writer
         self._namespace = namespace
         self._secrets = secrets
         self._log = log
         self._wake = wake
-        self._reach = reach
+        self._fault_point = fault_point
         self._fingerprints = Fingerprints(secrets)
         self._world: World | None = None
         self._absence = "KubeVirt is not looked for yet"
@@ -161,15 +161,15 @@ class KubevirtProvider:
             async with self._preparing.setdefault(order.pool, asyncio.Lock()):
                 pool = await world.pools.ensure(blueprint)
                 await world.user_data.ensure(blueprint, pool, world.api.pools)
-                await self._reach("userdata.made")
+                await self._fault_point("userdata.made")
         world.user_data.asked(blueprint)
         await world.pools.change(order.pool, asked, blueprint)
-        await self._reach("ordered")
+        await self._fault_point("ordered")
 
     async def _create_alone(self, world: World, order: Order, blueprint: Blueprint) -> None:
         async with self._preparing.setdefault(order.pool, asyncio.Lock()):
             await world.user_data.ensure(blueprint, None, None)
-            await self._reach("userdata.made")
+            await self._fault_point("userdata.made")
         try:
             made = await self._writer.create(world.api.vms, blueprint.vm(order.name), Vm, self._namespace)
         except Conflict:
@@ -179,7 +179,7 @@ class KubevirtProvider:
                     f"VM {self._namespace}/{order.name} is not Remuda's: delete or rename it"
                 ) from None
         world.vms.put(made)
-        await self._reach("ordered")
+        await self._fault_point("ordered")
 
     def _blueprint(self, order: Order) -> Blueprint:
         make = resolve(order.settings, order.idle_timeout, self._secrets)
@@ -207,19 +207,19 @@ class KubevirtProvider:
         if made_at(vm) != created_at:
             return False
         await self._lower(world, vm)
-        await self._reach("lowered")
+        await self._fault_point("lowered")
         is_at_once = at_once or not is_at_work(world.view.guest_of(vm))
         if at_once and is_at_work(world.view.guest_of(vm)) and not vm.is_going:
             await self._stop(vm)
-            await self._reach("stopped")
+            await self._fault_point("stopped")
         await self._detach(world, vm, halts=not is_at_once)
-        await self._reach("detached")
+        await self._fault_point("detached")
         if is_at_once:
             try:
                 await self._writer.delete(world.api.vms, name, self._namespace, uid=vm.metadata.uid)
             except Conflict:
                 return True  # another one has the name by now
-            await self._reach("deleted")
+            await self._fault_point("deleted")
         return True
 
     async def _cancel(self, world: World, name: str, created_at: int) -> bool:
@@ -230,7 +230,7 @@ class KubevirtProvider:
             return False
         pool, order = order_of(name)
         await world.pools.change(pool, Cancel(order))
-        await self._reach("cancelled")
+        await self._fault_point("cancelled")
         return True
 
     async def _lower(self, world: World, vm: Vm) -> None:

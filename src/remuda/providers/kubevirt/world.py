@@ -9,7 +9,7 @@ from remuda.kube.cache import Cache
 from remuda.kube.client import Client
 from remuda.kube.resources import SECRETS, Resource, Thing
 from remuda.loop.clock import Clock
-from remuda.loop.steps import Reach, pass_by
+from remuda.loop.faults import FaultPoint, no_fault
 from remuda.providers.kubevirt.discovery import Api
 from remuda.providers.kubevirt.pools import VmPools
 from remuda.providers.kubevirt.resources import GUEST, POOL, Vm, Vmi, VmPool
@@ -29,7 +29,7 @@ class Tools:
     namespace: str
     clock: Clock
     rng: random.Random
-    reach: Reach = pass_by
+    fault_point: FaultPoint = no_fault
     young_s: float = YOUNG_S
 
 
@@ -67,7 +67,7 @@ class World:
                 tools.namespace,
                 self.view.owned,
                 tools.clock.now,
-                tools.reach,
+                tools.fault_point,
             )
         #: set once all was read and that was told
         self.was_synced = False

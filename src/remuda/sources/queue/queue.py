@@ -22,7 +22,7 @@ from remuda.errors import BadInput
 from remuda.ledger.history import operations_on
 from remuda.ledger.store import Store
 from remuda.loop.clock import Clock
-from remuda.loop.steps import Reach, pass_by
+from remuda.loop.faults import FaultPoint, no_fault
 from remuda.model.jobs import Finished, Job, JobState
 from remuda.model.machines import pool_of
 from remuda.model.needs import Need, Reading, Worker
@@ -75,13 +75,18 @@ class Queue:
     exact = True
 
     def __init__(
-        self, store: Store, files: JobFiles, clock: Clock, wake: Callable[[], None], reach: Reach = pass_by
+        self,
+        store: Store,
+        files: JobFiles,
+        clock: Clock,
+        wake: Callable[[], None],
+        fault_point: FaultPoint = no_fault,
     ) -> None:
         self._store = store
         self._files = files
         self._clock = clock
         self._wake = wake
-        self._reach = reach
+        self._fault_point = fault_point
         self._terms: dict[str, Terms] = {}
         self._idle: dict[str, deque[asyncio.Future[None]]] = defaultdict(deque)
         self._changed: WeakValueDictionary[int, asyncio.Event] = WeakValueDictionary()
@@ -132,7 +137,7 @@ class Queue:
     async def _forget(self, machine: str) -> None:
         now = self._clock.now()
         settled = await self._store.write(lambda db: _settle(db, machine, self._files, now))
-        await self._reach("queue.forgot")
+        await self._fault_point("queue.forgot")
         self._workers.pop(machine, None)
         if settled is not None:
             self._note_settled(settled)
@@ -145,7 +150,7 @@ class Queue:
     async def _submit(self, job: rows.Submission) -> tuple[int, bool]:
         now = self._clock.now()
         number, is_new = await self._store.write(lambda db: rows.submit(db, job, now))
-        await self._reach("queue.submitted")
+        await self._fault_point("queue.submitted")
         if is_new:
             self._add_waiting(job.job_class)
         return number, is_new
@@ -253,7 +258,7 @@ class Queue:
         settled, row, claim = await self._store.write(
             lambda db: _settle_and_claim(db, machine, terms, finished, leaving, now)
         )
-        await self._reach("queue.exchanged")
+        await self._fault_point("queue.exchanged")
         if settled is not None:
             self._note_settled(settled)
         known = Worker(row.since, None, row.uses, row.closed)

@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-Reach: TypeAlias = Callable[[str], Awaitable[None]]
+FaultPoint: TypeAlias = Callable[[str], Awaitable[None]]
 
 
-async def pass_by(step: str) -> None:
+async def no_fault(step: str) -> None:
     """Go on."""

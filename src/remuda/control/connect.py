@@ -13,7 +13,7 @@ _TIMEOUT_S = 30.0
 
 
 @asynccontextmanager
-async def reach(context: str | None) -> "AsyncIterator[Client]":
+async def connect_cluster(context: str | None) -> "AsyncIterator[Client]":
     """The cluster of a context of the kubeconfig, or the one that is meant without any."""
     from remuda.kube.client import Client  # noqa: PLC0415 - not for files
     from remuda.kube.config import find_access  # noqa: PLC0415

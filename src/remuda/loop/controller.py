@@ -12,7 +12,7 @@ P_contra = TypeVar("P_contra", contravariant=True)
 A = TypeVar("A", bound=Action)
 
 
-class Job(Protocol[S, M, P_contra, A]):
+class Controller(Protocol[S, M, P_contra, A]):
     """
     A controller: three steps, the middle one pure.
 
