@@ -1,5 +1,6 @@
 """A world that does what plans say: every operation succeeds, at once or when the test lets it."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -52,8 +53,8 @@ class World:
     memory: Memory = field(default_factory=Memory)
     now: int = START
     needs: dict[int, Need] = field(default_factory=dict)
-    #: the reference, unless a test is about the other
-    engine: Engine = field(default_factory=lambda: choose("numpy"))
+    #: the reference, unless a test is about the other or the run is
+    engine: Engine = field(default_factory=lambda: choose(os.environ.get("FLEET_ENGINE", "numpy")))
 
     def decide(self) -> Plan:
         """Judge, and remember what the judgement remembers."""

@@ -12,7 +12,7 @@ class Engine(NamedTuple):
     """The kernels, one way or the other."""
 
     name: str
-    serve_plain: Callable[..., tuple[int, int]]
+    serve_plain: Callable[..., bool]
     drop_surplus: Callable[..., None]
     credit: Callable[..., tuple[int, int]]
 

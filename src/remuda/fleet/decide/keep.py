@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from remuda.fleet import states
 from remuda.fleet.columns import Fleet
+from remuda.fleet.decide import bounds
 from remuda.fleet.decide.arrays import units_by_need
 from remuda.fleet.decide.engine import Engine
 from remuda.fleet.demand import Demand
@@ -41,6 +42,7 @@ def keep(fleet: Fleet, demand: Demand, engine: Engine, lapsed: Instant) -> Kept:
     state = fleet.state
     rows, need, fit, orphans = (np.empty(fleet.rows, np.int64) for _ in range(4))
     credit = np.zeros(len(demand), np.int64)
+    bounds.check_crediting(state, fleet.kind, fleet.need, row_of, demand.profile, fit_table)
     held, lost = engine.credit(
         state, fleet.kind, fleet.need, row_of, demand.profile, fit_table, rows, need, fit, orphans, credit
     )
@@ -84,6 +86,7 @@ def _surplus(fleet: Fleet, rows: Ints, need: Ints, fit: Ints, over: Ints, engine
     price = fleet.kinds.price[fleet.kind[here]]
     places = places[np.lexsort((-here, fit[places], -price, serves, need[places]))]
     dropped = np.zeros(len(places), np.bool_)
+    bounds.check_index("need", need, len(over))
     engine.drop_surplus(need[places], fit[places], over, dropped)
     return np.sort(places[dropped])
 

@@ -3,6 +3,9 @@ The loops that arrays cannot express, written so that Numba compiles them as the
 
 Interpreted, they are the reference; compiled, they give the same integers in the same order. Nothing here divides
 floats, runs in parallel or depends on a hash.
+
+Compiled code does not check bounds. A kernel that fills a table looks whether there is room and returns when there is
+none; that what it reads as an index is one, `bounds` has looked before.
 """
 
 import numpy as np
@@ -19,7 +22,6 @@ _CONFIGURING, _CONFIGURED = 4, 5
 
 
 def serve_plain(
-    begin: int,
     end: int,
     groups: Ints,
     starts: Ints,
@@ -38,15 +40,18 @@ def serve_plain(
     quota_bites: Mask,
     money_bites: Mask,
     picks: Ints,
-    used: int,
     served: Ints,
-) -> tuple[int, int]:
+    cursor: Ints,
+) -> bool:
     """
-    Serve groups of equal needs from `begin` on, each from the best kind there is left, until `end`.
+    Serve groups of equal needs from `cursor` on, each from the best kind there is left, until `end`.
 
     It stops after the last group of a priority in which something is missing, so that the caller can try exchanges.
     A row of `groups` is (priority, first place, needs, units each, row of eligible kinds, interruption penalty, row of
-    `units`); `served` gets (needs fully served, units missing of the next). Returns the next group and picks used.
+    `units`); `served` gets (needs fully served, units missing of the next). `cursor` is (group, needs of it that are
+    served, units the next one misses or 0, picks used, whether a group was short).
+
+    False when `picks` is full: called again with the same picks in a longer table, it goes on where it was.
     """
 
     def wasted(kind: int, unit_row: int, use: int) -> int:
@@ -60,16 +65,19 @@ def serve_plain(
                 resources += 1
         return total // resources if resources > 0 else 0
 
-    short = False
-    group = begin
+    group, done, rest, used = cursor[0], cursor[1], cursor[2], cursor[3]
+    short = cursor[4] > 0
     while group < end:
         if short and groups[group, 0] != groups[group - 1, 0]:
             break
         first, needs, each_units = groups[group, 1], groups[group, 2], groups[group, 3]
         row, penalty, unit_row = groups[group, 4], groups[group, 5], groups[group, 6]
-        done = 0
-        rest = each_units
+        if rest == 0:
+            rest = each_units
         while done < needs:
+            if used == len(picks):
+                cursor[0], cursor[1], cursor[2], cursor[3], cursor[4] = group, done, rest, used, short
+                return False
             best = -1
             best_tier = 0
             best_cost = 0
@@ -181,7 +189,9 @@ def serve_plain(
         if done < needs:
             short = True
         group += 1
-    return group, used
+        done = rest = 0
+    cursor[0], cursor[1], cursor[2], cursor[3], cursor[4] = group, 0, 0, used, short
+    return True
 
 
 def drop_surplus(need: Ints, fit: Ints, over: Ints, dropped: Mask) -> None:

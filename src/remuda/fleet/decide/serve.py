@@ -10,14 +10,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from remuda.fleet.decide import bounds
 from remuda.fleet.decide.engine import Engine
 from remuda.fleet.decide.exchange import exchange
-from remuda.fleet.decide.work import TIERS, Work
+from remuda.fleet.decide.work import Work
 from remuda.fleet.demand import Demand
 
 Ints = NDArray[np.int64]
 #: Serves one special need: the scratch table, its place in the order, its demand row.
 PlaceSpecial = Callable[[Work, int, int], None]
+#: Most needs take one pick; a table of picks that is full is doubled.
+_ROOM = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +71,23 @@ def serve(work: Work, engine: Engine, place: PlaceSpecial) -> None:
     groups = _group(work)
     demand, kinds = work.demand, work.fleet.kinds
     served = np.zeros((len(groups.table), 2), np.int64)
-    room = 2 * len(work.order) + TIERS * len(kinds) + 16
-    picks = np.zeros((room, 5), np.int64)
+    picks = np.zeros((len(work.order) + _ROOM, 5), np.int64)
     limits = work.limits
+    bounds.check_serving(work, groups)
     stops = [*np.flatnonzero(groups.special).tolist(), len(groups.table)]
     at = 0
     for stop in stops:
         while at < stop:
             begin = at
-            at, used = engine.serve_plain(
-                begin, stop, groups.table, groups.starts, groups.kinds, groups.fits, demand.profiles.unit,
+            cursor = np.array([begin, 0, 0, 0, 0], np.int64)
+            while not engine.serve_plain(
+                stop, groups.table, groups.starts, groups.kinds, groups.fits, demand.profiles.unit,
                 kinds.allocatable, kinds.price, kinds.interruption, work.wanted, work.free, kinds.provider,
-                limits.counts, limits.left, limits.money, limits.quota_bites, limits.money_bites, picks, 0, served,
-            )  # fmt: skip
-            work.picks.extend(picks[:used])
+                limits.counts, limits.left, limits.money, limits.quota_bites, limits.money_bites, picks, served, cursor,
+            ):  # fmt: skip
+                picks = np.concatenate([picks, np.zeros_like(picks)])
+            at = int(cursor[0])
+            work.picks.extend(picks[: int(cursor[3])])
             short = _settle(work, groups, served, begin, at)
             if len(short):
                 exchange(work, groups, short, served)
