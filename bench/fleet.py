@@ -1,13 +1,17 @@
 """Decisions for a fleet, each workload in a process of its own: `remuda fleet bench` as it is."""
 
 import json
+import resource
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 from bench.table import Row, at_most
 
+ROOT = Path(__file__).parents[1]
 WORK_S = 900.0
+MOST_PLAN_S = 0.5
 #: workload, machines, most milliseconds of a cycle
 GOALS = (
     ("aggregate-warm", 500_000, 25),
@@ -93,6 +97,23 @@ def slope(found: dict[int, Any]) -> Row:
     )
 
 
+def small() -> Row:
+    """A decision on files of a small fleet answers at once."""
+    command = [sys.executable, "-m", "remuda", "fleet", "plan", "--inventory", "examples/fleet-inventory.yaml", "--demand", "examples/fleet-demand.yaml"]  # fmt: skip
+    seconds = []
+    for _ in range(8):
+        before = _children_cpu()
+        subprocess.run(command, capture_output=True, check=False, timeout=WORK_S, cwd=ROOT)
+        seconds.append(_children_cpu() - before)
+    conditions = "CPU of the whole process, the best of 8, the first of which may compile"
+    return at_most("remuda fleet plan, 28 machines", min(seconds), MOST_PLAN_S, "s", conditions)
+
+
+def _children_cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def rows() -> list[Row]:
     runs = {(workload, machines): measured(workload, machines) for workload, machines, _ in GOALS}
     told = [cycle(runs[workload, machines], most) for workload, machines, most in GOALS]
@@ -103,4 +124,5 @@ def rows() -> list[Row]:
         *beside(runs[warm, LARGE], runs["realistic", 60_000]),
         memory(list(runs.values())),
         slope(sizes),
+        small(),
     ]

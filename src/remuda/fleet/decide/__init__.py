@@ -10,7 +10,7 @@ import numpy as np
 from remuda.fleet.columns import Fleet
 from remuda.fleet.decide import gangs, specials
 from remuda.fleet.decide.assign import adopt, assign
-from remuda.fleet.decide.engine import Engine, choose
+from remuda.fleet.decide.engine import Engine, fitting
 from remuda.fleet.decide.keep import keep
 from remuda.fleet.decide.limits import limits_of, tell_limits
 from remuda.fleet.decide.preempt import preempt
@@ -52,7 +52,7 @@ def decide(
         and settled.since <= now < settled.until
     ):
         return settled.plan, memory
-    engine = engine or choose()
+    engine = engine or fitting(fleet, demand)
     work = _observe(fleet, demand, recall(fleet, memory, now), policy, now, engine)
     specials.credit(work)
     adopt(work, engine)

@@ -5,7 +5,12 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from remuda.errors import BadInput
+from remuda.fleet.columns import Fleet
 from remuda.fleet.decide import arrays, kernels
+from remuda.fleet.demand import Demand
+
+#: Machines, and needs × kinds, up to which the interpreted kernels take less time than importing Numba does.
+_FEW_MACHINES, _FEW_PAIRS = 20_000, 10_000
 
 
 class Engine(NamedTuple):
@@ -18,6 +23,13 @@ class Engine(NamedTuple):
 
 
 NUMPY = Engine("numpy", kernels.serve_plain, kernels.drop_surplus, arrays.credit)
+
+
+def fitting(fleet: Fleet, demand: Demand) -> Engine:
+    """The engine that is sooner done with a decision of this size."""
+    if fleet.rows <= _FEW_MACHINES and len(demand) * len(fleet.kinds) <= _FEW_PAIRS:
+        return NUMPY
+    return choose()
 
 
 @cache
