@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from remuda.cli.tree import views
 from remuda.control.client import Remuda, path_of
 from remuda.errors import RemudaError, Unavailable
+from remuda.jobs import JOBS
 from remuda.loop.health import Health
 from remuda.model.jobs import Job, JobList, Submit, Submitted
 from remuda.pools.views import PoolsView
@@ -101,7 +101,7 @@ class Place:
     @property
     def remuda(self) -> Remuda:
         """What the command line asks: the running process, else the store."""
-        return Remuda(self.data, None, views)
+        return Remuda(self.data, None, JOBS.views)
 
     def write(self, *objects: dict[str, Any]) -> None:
         """Write the file of objects, at once as an editor does."""

@@ -19,12 +19,13 @@ import msgspec
 from msgspec import Struct
 from prometheus_client import CollectorRegistry
 
-from remuda.catalog import load
 from remuda.control.loops import LoopRoutes, paused_loops
 from remuda.control.routes import Route
 from remuda.control.server import SOCKET, ControlServer
 from remuda.datadir import DataDir
 from remuda.errors import BadInput, RemudaError
+from remuda.job import Place
+from remuda.jobs import JOBS
 from remuda.ledger.record import Ledger
 from remuda.ledger.retention import Retention, forget, make_room
 from remuda.ledger.store import FILE, SqliteStore
@@ -92,7 +93,7 @@ def read_setup(files: tuple[str, ...]) -> Setup:
     """Load and compile the files; `BadInput` with every problem, a line each."""
     if not files:
         raise BadInput("there is no file to read objects from")
-    loaded = load(files)
+    loaded = JOBS.load(files, Place.RUN, Place.KEPT)
     if loaded.problems:
         raise BadInput("\n".join(str(problem) for problem in loaded.problems))
     setup = compile_objects(loaded.objects, EXACT_SOURCES)

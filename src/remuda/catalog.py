@@ -1,43 +1,28 @@
-"""Every kind of object there is, and the checks between them: what `up`, `validate` and `explain` know."""
+"""Every kind of object there is, and the checks between them, for who needs all of them at once."""
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
-from remuda.capacity.policy import CAPACITY_POLICY
-from remuda.fleet.objects import FLEET_KINDS
-from remuda.objects.ceiling import CEILING
-from remuda.objects.kinds import Kind, Kinds
-from remuda.objects.load import Loaded, load_files
-from remuda.pools.objects import RUNNER_POOL_COLUMNS, RUNNER_POOL_RULES, RunnerPoolSpec, RunnerPoolStatus
-from remuda.pools.policy import check_objects, check_pool
-from remuda.rightsize.objects import RIGHTSIZE_POLICY
+from remuda.job import Place
+from remuda.jobs import JOBS
+from remuda.objects.kinds import Kind
+from remuda.objects.load import Loaded
 
 #: what `up` follows in a cluster
-FOLLOWED: Kinds = (
-    Kind(
-        "RunnerPool",
-        "runnerpools",
-        RunnerPoolSpec,
-        ("rp", "pool"),
-        check_pool,
-        rules=RUNNER_POOL_RULES,
-        columns=RUNNER_POOL_COLUMNS,
-        status=RunnerPoolStatus,
-    ),
-    CEILING,
-)
-#: what a cluster keeps, and what `up` reads from files: policies are for people and audits
-KINDS: Kinds = (*FOLLOWED, CAPACITY_POLICY)
+FOLLOWED: tuple[Kind[Any], ...] = tuple(kind.load() for kind in JOBS.kinds(Place.RUN))
+#: what a cluster keeps, and what `up` reads from files
+KINDS: tuple[Kind[Any], ...] = tuple(kind.load() for kind in JOBS.kinds(Place.RUN, Place.KEPT))
 #: also those that only files hold, which no cluster keeps and `up` does not run
-EVERY_KIND: Kinds = (*KINDS, *FLEET_KINDS, RIGHTSIZE_POLICY)
-CHECKS = (check_objects,)
+EVERY_KIND: tuple[Kind[Any], ...] = tuple(kind.load() for kind in JOBS.kinds())
+CHECKS = JOBS.checks()
 
 
 def load(paths: Iterable[str | Path]) -> Loaded:
     """Load files and directories of what `up` runs, with every check there is."""
-    return load_files(paths, KINDS, CHECKS)
+    return JOBS.load(paths, Place.RUN, Place.KEPT)
 
 
 def load_any(paths: Iterable[str | Path]) -> Loaded:
     """Load files and directories of every kind there is, with every check."""
-    return load_files(paths, EVERY_KIND, CHECKS)
+    return JOBS.load(paths)

@@ -17,9 +17,9 @@ from remuda.catalog import FOLLOWED
 from remuda.cluster import ClusterObjects, ReplicaConfig
 from remuda.control.server import SOCKET
 from remuda.errors import BadInput, RemudaError, Unavailable
+from remuda.jobs import JOBS
 from remuda.kube.client import Client
 from remuda.kube.preflight import check
-from remuda.kube.rbac import NEEDS, VMS
 from remuda.ledger.record import Ledger, MemoryRecorder
 from remuda.ledger.store import FILE, InlineStore, ReadOnlyStore
 from remuda.loop.clock import Clock
@@ -38,6 +38,7 @@ from remuda.pools.meters import PoolMeters
 from remuda.pools.overrides import overrides
 from remuda.pools.policy import EXACT_SOURCES, PARTNERS, Setup, compile_objects
 from remuda.pools.ports import Provider, Source
+from remuda.providers.kubevirt.permissions import PERMISSIONS as VMS
 from remuda.providers.process import ProcessProvider
 from remuda.runners import Runners
 from remuda.sources.queue.output import JobFiles
@@ -51,7 +52,7 @@ async def check_cluster(
     replica: ReplicaConfig, clock: Clock, rng: random.Random, *, only_reads: bool = False
 ) -> None:
     """Raise `BadInput` with all that keeps `remuda up`, or a dry run of it, from working in a cluster."""
-    needs = NEEDS["up"]
+    needs = JOBS.permissions()["up"]
     if only_reads:
         needs = tuple(
             msgspec.structs.replace(rule, verbs=("list",))

@@ -15,6 +15,7 @@ from tests.servers.loopback import Answer
 
 from remuda.capacity.changes import Applied, install
 from remuda.capacity.render import Rendered
+from remuda.jobs import JOBS
 from remuda.kube.client import Client
 from remuda.kube.config import find_access
 from remuda.kube.rbac import cluster_role
@@ -101,7 +102,7 @@ def try_out(
 def bind(cluster: Cluster, user: str, command: str) -> None:
     """Give a user what `remuda rbac` prints for a command."""
     name = f"{user}-{secrets.token_hex(3)}"
-    made = cluster_role(command, name, optional=True)
+    made = cluster_role(JOBS.permissions()[command], name, optional=True)
     group = "rbac.authorization.k8s.io"
     binding = {
         "metadata": {"name": name},

@@ -32,6 +32,7 @@ from remuda.capacity.collect import collect
 from remuda.capacity.files import read_files
 from remuda.capacity.world import NODES, PODS, POOLS, SCALE_SETS, SUMMARIES, World, summary_of
 from remuda.catalog import KINDS
+from remuda.jobs import JOBS
 from remuda.kube.client import Client
 from remuda.kube.config import from_kubeconfig
 from remuda.kube.rbac import cluster_role
@@ -83,7 +84,7 @@ def post(cluster: Cluster, path: str, body: object) -> None:
 
 def grant(cluster: Cluster, user: str, *, optional: bool) -> None:
     """What `remuda rbac capacity` prints, bound to a user."""
-    made = cluster_role("capacity", f"capacity-{user}", optional=optional)
+    made = cluster_role(JOBS.permissions()["capacity"], f"capacity-{user}", optional=optional)
     assert made is not None
     post(cluster, f"{RBAC}/clusterroles", made)
     binding = {

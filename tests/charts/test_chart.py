@@ -13,8 +13,10 @@ from tests.charts.rendering import PROVISIONER, ROOT, SETS, SOURCE, Chart, Helm,
 from remuda import __version__
 from remuda.catalog import KINDS
 from remuda.cli.up import up
-from remuda.kube.rbac import NEEDS
+from remuda.jobs import JOBS
 from remuda.objects.crds import crd_of
+
+NEEDS = JOBS.permissions()
 
 pytestmark = pytest.mark.slow
 

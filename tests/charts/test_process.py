@@ -23,7 +23,10 @@ from tests.charts.rendering import Chart, container
 from tests.processes import ceiling, eventually, pool
 from tests.servers.cluster import Cluster
 
-from remuda.kube.rbac import NEEDS, VMS
+from remuda.jobs import JOBS
+from remuda.providers.kubevirt.permissions import PERMISSIONS as VMS
+
+NEEDS = JOBS.permissions()
 
 pytestmark = pytest.mark.slow
 

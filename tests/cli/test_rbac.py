@@ -7,15 +7,18 @@ import pytest
 import yaml
 from tests.cli.conftest import Run
 
-from remuda.kube.rbac import NEEDS, cluster_role, role
+from remuda.jobs import JOBS
+from remuda.kube.rbac import cluster_role, role
+
+NEEDS = JOBS.permissions()
 
 
 @pytest.mark.parametrize(
     ("options", "made"),
     [
-        pytest.param([], role("up", "remuda"), id="a Role"),
-        pytest.param(["--namespace", "ci"], role("up", "remuda", "ci"), id="a Role of a namespace"),
-        pytest.param(["--name", "mine"], role("up", "mine"), id="a Role by a name"),
+        pytest.param([], role(NEEDS["up"], "remuda"), id="a Role"),
+        pytest.param(["--namespace", "ci"], role(NEEDS["up"], "remuda", "ci"), id="a Role of a namespace"),
+        pytest.param(["--name", "mine"], role(NEEDS["up"], "mine"), id="a Role by a name"),
     ],
 )
 def test_the_command_prints_it_for_kubectl(options: list[str], made: object, run: Run) -> None:
@@ -26,21 +29,21 @@ def test_the_command_prints_it_for_kubectl(options: list[str], made: object, run
 def test_what_goes_beyond_a_namespace_comes_with_a_cluster_role(run: Run) -> None:
     printed = yaml.safe_load(run("rbac", "diagnose").out)
     assert printed["items"] == [
-        role("diagnose", "remuda-diagnose"),
-        cluster_role("diagnose", "remuda-diagnose"),
+        role(NEEDS["diagnose"], "remuda-diagnose"),
+        cluster_role(NEEDS["diagnose"], "remuda-diagnose"),
     ]
 
 
 def test_what_a_command_can_do_without_is_printed_on_request(run: Run) -> None:
     printed = yaml.safe_load(run("rbac", "diagnose", "--optional").out)
-    assert printed["items"][1] == cluster_role("diagnose", "remuda-diagnose", optional=True)
+    assert printed["items"][1] == cluster_role(NEEDS["diagnose"], "remuda-diagnose", optional=True)
 
 
 def test_a_command_that_needs_nothing_of_a_namespace_is_given_no_empty_role(run: Run) -> None:
     printed = yaml.safe_load(run("rbac", "capacity").out)
-    assert printed == cluster_role("capacity", "remuda-capacity")
+    assert printed == cluster_role(NEEDS["capacity"], "remuda-capacity")
     made = yaml.safe_load(run("rbac", "capacity", "render").out)
-    assert made == cluster_role("capacity render", "remuda-capacity-render")
+    assert made == cluster_role(NEEDS["capacity render"], "remuda-capacity-render")
 
 
 def test_no_command_s_role_takes_the_place_of_the_controller_s(run: Run) -> None:

@@ -1,6 +1,5 @@
 """The command tree: help that teaches, mistakes that are met with a hint, exit codes."""
 
-import importlib
 import json
 import os
 import signal
@@ -17,7 +16,9 @@ from tests.processes import Place
 
 from remuda import __version__
 from remuda.cli.completion import SHELLS
-from remuda.cli.tree import COMMANDS, root
+from remuda.cli.tree import OWN, root
+from remuda.job import Command, load
+from remuda.jobs import JOBS
 
 
 def tree(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
@@ -38,11 +39,15 @@ GROUPS = [
 ]
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_line_in_the_list_of_commands_is_the_first_of_its_help(name: str) -> None:
-    module, attribute, line = COMMANDS[name]
-    command: click.Command = getattr(importlib.import_module(module), attribute)
-    assert (command.help or "").strip().splitlines()[0] == line
+@pytest.mark.parametrize(
+    ("words", "described"),
+    [pytest.param(*item, id=item[0]) for item in OWN.items()]
+    + [pytest.param(*item, id=item[0]) for job in JOBS for item in job.commands.items()],
+)
+def test_the_line_in_the_list_of_commands_is_the_first_of_its_help(words: str, described: Command) -> None:
+    command: click.Command = load(described.command)
+    assert (command.help or "").strip().splitlines()[0] == described.help
+    assert command.name == words.rsplit(maxsplit=1)[-1]
 
 
 @pytest.mark.parametrize(("path", "command"), EVERY)
@@ -60,7 +65,7 @@ def test_every_command_teaches(path: tuple[str, ...], command: click.Command, ru
 
 @pytest.mark.parametrize("path", GROUPS)
 def test_no_line_in_a_list_of_commands_is_cut_short(path: tuple[str, ...], run: Run) -> None:
-    commands = run(*path, "--help").out.partition("Commands:\n")[2]
+    commands = run(*path, "--help").out.partition("Options:\n")[2].partition(":\n")[2]
     assert commands
     assert "..." not in commands
 

@@ -24,6 +24,7 @@ from tests.servers.cluster import Cluster
 from tests.servers.fixtures import Programs, new_namespace
 from tests.sources.circleci.loopback import Circle, in_thread
 
+from remuda.jobs import JOBS
 from remuda.kube.rbac import cluster_role, role
 
 pytestmark = pytest.mark.slow
@@ -183,9 +184,12 @@ def test_whoever_may_read_nothing_learns_that_and_what_to_grant(
     subject = [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "guest"}]
     wide = f"look-{staged.namespace}"
     for path, body in (
-        (f"{at}/roles", role("diagnose", "look")),
+        (f"{at}/roles", role(JOBS.permissions()["diagnose"], "look")),
         (f"{at}/rolebindings", _binding("look", "Role", subject)),
-        ("/apis/rbac.authorization.k8s.io/v1/clusterroles", cluster_role("diagnose", wide)),
+        (
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+            cluster_role(JOBS.permissions()["diagnose"], wide),
+        ),
         ("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", _binding(wide, "ClusterRole", subject)),
     ):
         answer = staged.cluster.request("POST", path, body)

@@ -12,6 +12,7 @@ from tests.diagnose.kubelet import STATUS_PATCH, Command, Kubelet
 from tests.servers.cluster import Cluster
 from tests.servers.fixtures import Programs, new_namespace, require_openssl
 
+from remuda.jobs import JOBS
 from remuda.kube.rbac import cluster_role
 
 pytestmark = pytest.mark.slow
@@ -129,7 +130,11 @@ def test_what_rbac_prints_on_request_is_enough(look: Look, cluster: Cluster) -> 
 def granted(cluster: Cluster, *, optional: bool) -> Iterator[None]:
     ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "looks"}
     subject = {"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "guest"}
-    _post(cluster, f"{RBAC}/clusterroles", cluster_role("diagnose", "looks", optional=optional))
+    _post(
+        cluster,
+        f"{RBAC}/clusterroles",
+        cluster_role(JOBS.permissions()["diagnose"], "looks", optional=optional),
+    )
     body = {"metadata": {"name": "looks"}, "roleRef": ref, "subjects": [subject]}
     _post(cluster, f"{RBAC}/clusterrolebindings", body)
     try:

@@ -11,6 +11,7 @@ from tests.processes import eventually
 from tests.servers.cluster import ALWAYS, Cluster
 from tests.servers.fixtures import Programs, require_openssl
 
+from remuda.jobs import JOBS
 from remuda.kube.rbac import cluster_role
 
 pytestmark = pytest.mark.slow
@@ -61,7 +62,7 @@ def broken(programs: Programs) -> Iterator[Cluster]:
                 "insecureSkipTLSVerify": True, "service": {"name": "metrics-server", "namespace": SYSTEM},
             },
         })  # fmt: skip
-        role = cluster_role("diagnose metrics", "reader")
+        role = cluster_role(JOBS.permissions()["diagnose metrics"], "reader")
         assert role is not None
         cluster.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(role))
         cluster.kubectl("create", "clusterrolebinding", "reader", "--clusterrole=reader", "--user=reader")

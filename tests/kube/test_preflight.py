@@ -14,11 +14,14 @@ from tests.kube.loopback import Asked, Loopback, Reply, failure, reply
 from tests.servers.cluster import Cluster
 
 from remuda.errors import BadInput
+from remuda.jobs import JOBS
 from remuda.kube.client import Client
 from remuda.kube.config import Access
 from remuda.kube.preflight import OLDEST, check
-from remuda.kube.rbac import NEEDS, Rule
+from remuda.kube.rbac import Rule
 from remuda.kube.resources import CRDS, Thing
+
+NEEDS = JOBS.permissions()
 
 INSTALL = "remuda crds | kubectl apply --server-side -f -"
 COW = {

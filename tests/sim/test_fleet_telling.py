@@ -20,6 +20,7 @@ from remuda.fleet.memory import Memory
 from remuda.fleet.names import Names
 from remuda.fleet.plan import Block, Op, Plan
 from remuda.fleet.policy import Policy, Quota, Rails
+from remuda.job import Jobs
 from remuda.model.machines import State
 from remuda.model.shapes import ZONE, CapacityType, FleetMachine, Shape
 from remuda.model.times import HOUR, MINUTE
@@ -254,7 +255,7 @@ def gives_everything_back(
 def test_a_broken_rule_ends_with_one_and_the_command_that_shows_it_again(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    session = Session(lambda: (), lambda _: pytest.fail("nothing is loaded"))
+    session = Session(Jobs(()))
     request = Request(5, 60, 2, 0.1, "none")
     with pytest.raises(click.exceptions.Exit) as ended:
         live_through_fleets(session, [request], None, gives_everything_back)

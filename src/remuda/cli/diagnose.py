@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from remuda.control.command import Group, Session, pass_session
+from remuda.control.command import Command, Session, pass_session
 from remuda.errors import BadInput, NotFound, RemudaError
 from remuda.output.findings import Finding, exit_code, report_of
 
@@ -18,15 +18,6 @@ if TYPE_CHECKING:
     from remuda.diagnose.world import Asked, World
 
 _TIMEOUT_S = 15.0
-
-
-@click.group(cls=Group)
-def diagnose() -> None:
-    """
-    Find out why pools do not do what is wanted, and what to do.
-
-    Nothing is changed. Exit codes: 0 no problem, 1 problems, 2 bad input.
-    """
 
 
 def _options(command: Callable[..., None]) -> Callable[..., None]:
@@ -53,7 +44,7 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-@diagnose.command()
+@click.command(cls=Command)
 @click.argument("names", nargs=-1, metavar="[POOL…]")
 @_options
 @pass_session
@@ -75,7 +66,7 @@ def pools(session: Session, /, names: tuple[str, ...], **given: Any) -> None:
     _tell(session, judge_pools(world, names))
 
 
-@diagnose.command()
+@click.command(cls=Command)
 @_options
 @pass_session
 def kubevirt(session: Session, /, **given: Any) -> None:
@@ -89,7 +80,7 @@ def kubevirt(session: Session, /, **given: Any) -> None:
     _tell(session, judge_kubevirt(_look(session, **given)))
 
 
-@diagnose.command()
+@click.command(cls=Command)
 @click.option(
     "--prometheus",
     envvar="PROMETHEUS_URL",
@@ -173,7 +164,8 @@ async def _collect(
     access = find_access(os.environ, clock, context=context)
     chosen = choose_namespace(os.environ, access, namespace)
     async with Client(access, clock, random.Random(), timeout=_TIMEOUT_S) as client:
-        return await Collector(client, chosen, _ask_circleci, tell).collect(session.now())
+        needs = session.jobs.permissions()["up"]
+        return await Collector(client, chosen, _ask_circleci, tell, needs).collect(session.now())
 
 
 async def _ask_circleci(url: str, token: str, job_class: str) -> "Asked":

@@ -6,25 +6,16 @@ from functools import partial
 import click
 import msgspec
 
-from remuda.catalog import CHECKS, KINDS
-from remuda.control.command import Command, Group, Session, pass_session
+from remuda.control.command import Command, Session, pass_session
 from remuda.errors import BadInput
+from remuda.job import Place
 from remuda.objects.load import load_text
 from remuda.objects.tree import decode, read_bytes, read_stream
 from remuda.output.show import Report
 from remuda.pools.provisioner import import_values
 
 
-@click.group("import", cls=Group)
-def imports() -> None:
-    """
-    Objects from what was written for other tools.
-
-    They are printed, and what differs is told on stderr. Nothing is applied or changed.
-    """
-
-
-@imports.command("provisioner-values", cls=Command)
+@click.command("provisioner-values", cls=Command)
 @click.argument("file")
 @pass_session
 def provisioner_values(session: Session, file: str) -> None:
@@ -35,12 +26,16 @@ def provisioner_values(session: Session, file: str) -> None:
     and the command that makes it is told. The chart takes the same values as they are, so this is only for who wants
     the objects. For example: remuda import provisioner-values my-values.yaml > pools.yaml
     """
-    name = "stdin" if file == "-" else file
+    jobs, name = session.jobs, "stdin" if file == "-" else file
 
     def text() -> str:
         return decode(read_stream(sys.stdin.buffer) if file == "-" else read_bytes(file))
 
-    found = import_values(text, name, partial(load_text, name=name, kinds=KINDS, checks=CHECKS))
+    found = import_values(
+        text,
+        name,
+        partial(load_text, name=name, kinds=jobs.kinds(Place.RUN, Place.KEPT), checks=jobs.checks()),
+    )
     if found.problems:
         raise BadInput("\n".join(map(str, found.problems)))
     if not session.quiet:

@@ -1,10 +1,12 @@
 """`remuda validate`, `explain` and `schema`: what files may say."""
 
+from collections.abc import Callable
+
 import click
 
-from remuda.catalog import EVERY_KIND, KINDS, load_any
 from remuda.control.command import Command, Session, pass_session
 from remuda.errors import BadInput
+from remuda.job import KindReference, Place
 from remuda.objects.crds import crd_of
 from remuda.objects.explain import explain as explain_path
 from remuda.objects.explain import words
@@ -13,14 +15,18 @@ from remuda.objects.schema import schema_of
 from remuda.output.show import Report, Table
 
 
-def _complete_kinds(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
-    del context, parameter
-    return [kind.name for kind in EVERY_KIND if kind.name.lower().startswith(begun.lower())]
+def _complete(*places: Place) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    def complete(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+        del parameter
+        session = context.find_object(Session)
+        kinds: tuple[KindReference, ...] = session.jobs.kinds(*places) if session else ()
+        return [kind.name for kind in kinds if kind.name.lower().startswith(begun.lower())]
+
+    return complete
 
 
-def _complete_crds(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
-    del context, parameter
-    return [kind.name for kind in KINDS if kind.name.lower().startswith(begun.lower())]
+#: what a cluster keeps
+_KEPT = (Place.RUN, Place.KEPT)
 
 
 @click.command(cls=Command)
@@ -32,7 +38,7 @@ def validate(session: Session, files: tuple[str, ...]) -> None:
 
     FILES are YAML or JSON files, directories of them, or - for standard input. Nothing is started or changed.
     """
-    loaded = load_any(files)
+    loaded = session.jobs.load(files)
     if loaded.problems and session.form not in ("json", "yaml"):
         raise BadInput("\n".join(str(problem) for problem in loaded.problems))
     table = Table(
@@ -55,7 +61,7 @@ def validate(session: Session, files: tuple[str, ...]) -> None:
 
 
 @click.command(cls=Command)
-@click.argument("what", metavar="KIND[.FIELD]", shell_complete=_complete_kinds)
+@click.argument("what", metavar="KIND[.FIELD]", shell_complete=_complete())
 @click.option("--recursive", is_flag=True, help="All fields below, by name.")
 @pass_session
 def explain(session: Session, what: str, recursive: bool) -> None:
@@ -64,12 +70,12 @@ def explain(session: Session, what: str, recursive: bool) -> None:
 
     For example: remuda explain RunnerPool.spec.schedules
     """
-    found = explain_path(EVERY_KIND, what)
+    found = explain_path(session.jobs.kinds(), what)
     session.show(Report(found, lines=(words(found, recursive=recursive).rstrip(),)))
 
 
 @click.command(cls=Command)
-@click.argument("kind", shell_complete=_complete_kinds)
+@click.argument("kind", shell_complete=_complete())
 @pass_session
 def schema(session: Session, kind: str) -> None:
     """
@@ -78,11 +84,11 @@ def schema(session: Session, kind: str) -> None:
     It comes from the same types that files are read with.
     """
     session.form = "yaml" if session.form == "yaml" else "json"
-    session.show(Report(schema_of(find_kind(EVERY_KIND, kind))))
+    session.show(Report(schema_of(find_kind(session.jobs.kinds(), kind))))
 
 
 @click.command(cls=Command)
-@click.argument("kinds", nargs=-1, metavar="[KIND…]", shell_complete=_complete_crds)
+@click.argument("kinds", nargs=-1, metavar="[KIND…]", shell_complete=_complete(*_KEPT))
 @pass_session
 def crds(session: Session, kinds: tuple[str, ...]) -> None:
     """
@@ -90,7 +96,8 @@ def crds(session: Session, kinds: tuple[str, ...]) -> None:
 
     All of them, or those of some kinds: remuda crds | kubectl apply --server-side -f -
     """
-    chosen = [find_kind(KINDS, kind) for kind in kinds] or list(KINDS)
+    kept = session.jobs.kinds(*_KEPT)
+    chosen = [find_kind(kept, kind) for kind in kinds] or [kind.load() for kind in kept]
     made = [crd_of(kind) for kind in chosen]
     if session.form == "json":
         session.show(Report({"apiVersion": "v1", "kind": "List", "items": made}))

@@ -4,7 +4,7 @@ import click
 
 from remuda.control.command import Command, Session, pass_session
 from remuda.errors import BadInput
-from remuda.kube.rbac import NEEDS, cluster_role, role
+from remuda.kube.rbac import cluster_role, role
 from remuda.output.show import Report
 
 
@@ -23,18 +23,27 @@ def rbac(
     For example: remuda rbac up --namespace ci | kubectl apply -f -. Whoever runs the command must be bound to it.
     A command that reads beyond its namespace needs a ClusterRole too.
     """
-    command = " ".join(words)
-    if command not in NEEDS:
-        from remuda.cli.tree import COMMANDS
-
-        known = ", ".join(NEEDS)
-        if command in COMMANDS:
+    command, needs = " ".join(words), session.jobs.permissions()
+    if command not in needs:
+        known = ", ".join(needs)
+        if _is_command(words):
             raise BadInput(f"{command} asks nothing of the Kubernetes API; commands that do: {known}")
         raise BadInput(f"there is no command {command}; commands that need permissions: {known}")
     # A Role of the same name would take the place of the one that the chart made for the controller.
     name = name or ("remuda" if command == "up" else "-".join(("remuda", *words)))
-    made, wide = role(command, name, namespace), cluster_role(command, name, optional=optional)
+    made, wide = role(needs[command], name, namespace), cluster_role(needs[command], name, optional=optional)
     needed = [each for each in (made, wide) if each and each["rules"]]
     session.form = "json" if session.form == "json" else "yaml"
     whole = {"apiVersion": "v1", "kind": "List", "items": needed}
     session.show(Report(needed[0] if len(needed) == 1 else whole))
+
+
+def _is_command(words: tuple[str, ...]) -> bool:
+    context = click.get_current_context().find_root()
+    group = context.command
+    for word in words:
+        found = group.get_command(context, word) if isinstance(group, click.Group) else None
+        if found is None:
+            return False
+        group = found
+    return True

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from remuda.control.command import Group, Session, pass_session
+from remuda.control.command import Command, Session, pass_session
 from remuda.errors import InvariantError
 from remuda.output.show import Report, Table
 
@@ -29,16 +29,7 @@ def _seeds(command: Callable[..., None]) -> Callable[..., None]:
     )(command)
 
 
-@click.group(cls=Group)
-def simulate() -> None:
-    """
-    Run the same judgement against a simulated world.
-
-    Time is virtual, faults are seeded, and the same seed gives the same history on every machine.
-    """
-
-
-@simulate.command()
+@click.command(cls=Command)
 @_seeds
 @click.option(
     "--world",
@@ -75,7 +66,7 @@ def pools(session: Session, seed: int, seeds: int, world: str, pool_count: int, 
     _live_through(session, history, range(seed, seed + seeds), f"pools --world {world}")
 
 
-@simulate.command()
+@click.command(cls=Command)
 @_seeds
 @pass_session
 def runners(session: Session, seed: int, seeds: int) -> None:
@@ -95,7 +86,7 @@ def runners(session: Session, seed: int, seeds: int) -> None:
     _live_through(session, history, range(seed, seed + seeds), "runners")
 
 
-@simulate.command()
+@click.command(cls=Command)
 @_seeds
 @click.option(
     "--machines", type=click.IntRange(20, 1_000_000), default=200, show_default=True, help="Machines."

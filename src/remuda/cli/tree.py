@@ -1,69 +1,84 @@
 """
 The root of the command tree.
 
-Commands are imported when they are called, so that `remuda --help` costs little. Each line here says where a command
-lives and what its help begins with; a test holds the two together.
+Commands are imported when they are called, so that `remuda --help` costs little. What jobs bring comes from their
+descriptions; a test holds each description's line and the command's help together.
 """
 
 import errno
-import importlib
 import os
 import sys
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Iterator, Mapping
+from typing import Any, NoReturn
 
 import click
 
 from remuda import __version__
 from remuda.control.command import Group, Session
 from remuda.errors import BadInput, NotFound, RemudaError
+from remuda.job import Command, Jobs, Section, load
+from remuda.jobs import JOBS
 from remuda.output.show import one_line
 
-if TYPE_CHECKING:
-    from remuda.control.routes import Route
-    from remuda.objects.load import Loaded
-
-#: name → (module, attribute, first line of its help)
-COMMANDS: dict[str, tuple[str, str, str]] = {
-    "up": ("remuda.cli.up", "up", "Run everything in one process until stopped."),
-    "submit": (
-        "remuda.sources.queue.commands",
-        "submit",
-        "Hand a job in, as in remuda submit CLASS -- command.",
+#: commands that serve every job, in the order they are used
+OWN: Mapping[str, Command] = {
+    "up": Command("remuda.cli.up:up", "Run everything in one process until stopped.", Section.RUN),
+    "replay": Command(
+        "remuda.pools.questions:replay", "What today's rules would have decided differently.", Section.ASK
     ),
-    "jobs": ("remuda.sources.queue.commands", "jobs", "Look at jobs, their output, cancel and retry them."),
-    "pools": ("remuda.pools.commands", "pools", "Look at pools and steer them."),
-    "machines": ("remuda.pools.commands", "machines", "Look at machines."),
-    "top": ("remuda.pools.commands", "top", "A live view of pools, machines, jobs and decisions."),
-    "why": ("remuda.cli.why", "why", "Why a pool, a machine, a job, a need or a workload is as it is."),
-    "diagnose": (
-        "remuda.cli.diagnose",
-        "diagnose",
-        "Find out why pools do not do what is wanted, and what to do.",
+    "loops": Command("remuda.cli.loops:loops", "Look at loops, pause and resume them.", Section.ASK),
+    "validate": Command(
+        "remuda.cli.objects:validate", "Check files and report every problem at once.", Section.OBJECTS
     ),
-    "replay": ("remuda.pools.questions", "replay", "What today's rules would have decided differently."),
-    "loops": ("remuda.cli.loops", "loops", "Look at loops, pause and resume them."),
-    "fleet": ("remuda.fleet.commands", "fleet", "Decide which machine serves which cluster, and measure it."),
-    "capacity": (
-        "remuda.capacity.commands",
-        "capacity",
-        "Audit, plan and guard what runner scale sets that share a label take together.",
+    "explain": Command(
+        "remuda.cli.objects:explain", "The fields of a kind of object, as kubectl explain.", Section.OBJECTS
     ),
-    "rightsize": (
-        "remuda.rightsize.commands",
-        "rightsize",
-        "The size each workload really needs, from what it used.",
+    "schema": Command(
+        "remuda.cli.objects:schema", "The JSON Schema of a kind of object, for editors.", Section.OBJECTS
     ),
-    "validate": ("remuda.cli.objects", "validate", "Check files and report every problem at once."),
-    "explain": ("remuda.cli.objects", "explain", "The fields of a kind of object, as kubectl explain."),
-    "schema": ("remuda.cli.objects", "schema", "The JSON Schema of a kind of object, for editors."),
-    "crds": ("remuda.cli.objects", "crds", "The custom resource definitions, for kubectl apply."),
-    "rbac": ("remuda.cli.rbac", "rbac", "The permissions a command needs, for kubectl apply."),
-    "import": ("remuda.cli.imports", "imports", "Objects from what was written for other tools."),
-    "simulate": ("remuda.cli.simulate", "simulate", "Run the same judgement against a simulated world."),
-    "completion": ("remuda.cli.completion", "completion", "Shell completion for bash, zsh and fish."),
+    "crds": Command(
+        "remuda.cli.objects:crds", "The custom resource definitions, for kubectl apply.", Section.OBJECTS
+    ),
+    "rbac": Command(
+        "remuda.cli.rbac:rbac", "The permissions a command needs, for kubectl apply.", Section.OBJECTS
+    ),
+    "completion": Command("remuda.cli.completion:completion", "Shell completion for bash, zsh and fish."),
 }
+#: groups that every job may add to: the section, and the help
+GROUPS: Mapping[str, tuple[Section, str]] = {
+    "why": (
+        Section.ASK,
+        """
+        Why something is as it is: what was decided, and the numbers behind it.
 
+        For example: remuda why pool shell
+        """,
+    ),
+    "diagnose": (
+        Section.ASK,
+        """
+        Find out why something does not do what is wanted, and what to do.
+
+        Nothing is changed. Exit codes: 0 no problem, 1 problems, 2 bad input.
+        """,
+    ),
+    "simulate": (
+        Section.PLAN,
+        """
+        Run the same judgement against a simulated world.
+
+        Time is virtual, faults are seeded, and the same seed gives the same history on every machine.
+        """,
+    ),
+    "import": (
+        Section.OBJECTS,
+        """
+        Objects from what was written for other tools.
+
+        They are printed, and notes on what differs go to stderr. Nothing is applied or changed.
+        """,
+    ),
+}
 
 _OUTPUT_ERRORS = frozenset({errno.EBADF, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC})
 
@@ -71,62 +86,72 @@ _OUTPUT_ERRORS = frozenset({errno.EBADF, errno.EDQUOT, errno.EFBIG, errno.EIO, e
 class Tree(Group):
     """Knows its commands by name and imports them late."""
 
+    def __init__(self, *args: Any, late: Mapping[str, Command], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.late = late
+
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """In the order they are used."""
+        """In the order of their sections, and in these as they were brought."""
         del ctx
-        return list(COMMANDS)
+        return [name for _, lines in self._sections() for name, _ in lines]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the command."""
-        del ctx
-        if cmd_name not in COMMANDS:
-            return None
-        module, attribute, _ = COMMANDS[cmd_name]
-        found: click.Command = getattr(importlib.import_module(module), attribute)
+        if cmd_name not in self.late:
+            return super().get_command(ctx, cmd_name)
+        found: click.Command = load(self.late[cmd_name].command)
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of commands, without importing any."""
+        """The list of commands by section, without importing any."""
         del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, _, line) in COMMANDS.items()])
+        for title, lines in self._sections():
+            with formatter.section(title):
+                formatter.write_dl(lines)
+
+    def _sections(self) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+        """Titles, and the names and first lines of help below them."""
+        lines = dict[Section, list[tuple[str, str]]]()
+        for name, command in self.late.items():
+            lines.setdefault(command.section, []).append((name, command.help))
+        for name, group in self.commands.items():
+            first = (group.help or "").strip().splitlines()[0]
+            lines.setdefault(GROUPS[name][0], []).append((name, first))
+        is_one = len(lines) == 1
+        for section in Section:
+            if section in lines:
+                yield "Commands" if is_one else section, lines[section]
 
 
-def views() -> tuple["Route", ...]:
-    """What can be read from the store when nothing runs."""
-    from remuda.pools.routes import VIEWS as POOL_VIEWS
-    from remuda.sources.queue.routes import VIEWS as QUEUE_VIEWS
+def tree(jobs: Jobs) -> Tree:
+    """The whole command tree, with what these jobs bring."""
+    own = {name: command for name, command in OWN.items() if name != "completion"}
+    made = Tree(
+        "remuda",
+        late={"up": OWN["up"], **jobs.commands(), **own, "completion": OWN["completion"]},
+        help="""
+        Keep the right machines ready for CI jobs, and say why.
 
-    return (*POOL_VIEWS, *QUEUE_VIEWS)
-
-
-def load(files: Iterable[str]) -> "Loaded":
-    """Read files with every kind there is; what their objects say of others is for the caller to check."""
-    from remuda.catalog import KINDS
-    from remuda.objects.load import load_files
-
-    return load_files(files, KINDS)
-
-
-@click.group(
-    cls=Tree,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog="Begin with: remuda up examples/laptop.yaml, then remuda submit local/shell --wait -- echo hello",
-)
-@click.version_option(__version__, prog_name="remuda")
-def root() -> None:
-    """
-    Keep the right machines ready for CI jobs, and say why.
-
-    A running Remuda is asked over its control socket; when none runs, what can be read is read from its store.
-    Exit codes: 0 fine, 1 findings or failure, 2 bad input.
-    """
+        A running Remuda is asked over its control socket; when none runs, what can be read is read from its store.
+        Exit codes: 0 fine, 1 findings or failure, 2 bad input.
+        """,
+        epilog="Begin with: remuda up examples/laptop.yaml, then remuda submit local/shell --wait -- echo hello",
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    )
+    for name, (_, text) in GROUPS.items():
+        found = jobs.commands(name)
+        if found:
+            made.add_command(Tree(name, late=found, help=text, no_args_is_help=True))
+    return click.version_option(__version__, prog_name="remuda")(made)
 
 
-def main(args: list[str] | None = None) -> NoReturn:
+root = tree(JOBS)
+
+
+def main(args: list[str] | None = None, jobs: Jobs = JOBS) -> NoReturn:
     """Run the command line, or the words given; errors become one clear message and an exit code."""
     try:
-        code = _run(args)
+        code = _run(args, jobs)
         if sys.stdout is not None:
             sys.stdout.flush()
     except BrokenPipeError:
@@ -144,13 +169,14 @@ def main(args: list[str] | None = None) -> NoReturn:
     sys.exit(code)
 
 
-def _run(args: list[str] | None) -> int:
+def _run(args: list[str] | None, jobs: Jobs) -> int:
     name = os.path.basename(sys.argv[0]) if sys.argv else "remuda"  # noqa: PTH119 - no import of pathlib for a name
     prog = "kubectl remuda" if name.startswith("kubectl-") else "remuda"
     complete_var = "_REMUDA_COMPLETE"
     try:
-        code: Any = root.main(
-            args, obj=Session(views, load), prog_name=prog, standalone_mode=False, complete_var=complete_var
+        top = root if jobs is JOBS else tree(jobs)
+        code: Any = top.main(
+            args, obj=Session(jobs), prog_name=prog, standalone_mode=False, complete_var=complete_var
         )
     except click.exceptions.Exit as exit_:
         return exit_.exit_code

@@ -22,19 +22,16 @@ from remuda.output.show import FORMATS, Report, show
 
 if TYPE_CHECKING:  # not for --help
     from remuda.control.client import Remuda
-    from remuda.control.routes import Route
-    from remuda.objects.load import Loaded, Objects
+    from remuda.job import Jobs
+    from remuda.objects.load import Objects
 
 
 class Session:
     """What a command runs with."""
 
-    def __init__(
-        self, views: Callable[[], tuple["Route", ...]], load: Callable[[Iterable[str]], "Loaded"]
-    ) -> None:
-        """`views` can be read without a running process; `load` reads files with every kind there is."""
-        self._views = views
-        self._load = load
+    def __init__(self, jobs: "Jobs") -> None:
+        """`jobs` are those there are: their views, kinds and permissions."""
+        self.jobs = jobs
         self.form = "table"
         self.quiet = False
         self.server: str | None = None
@@ -45,11 +42,18 @@ class Session:
         """The Remuda that is asked: a running one, else the store."""
         from remuda.control.client import Remuda  # noqa: PLC0415 - not for --help
 
-        return Remuda(self.data_dir, self.server, self._views)
+        return Remuda(self.data_dir, self.server, self.jobs.views)
 
     def load(self, files: Iterable[str]) -> "Objects":
-        """The objects of files; `BadInput` with every problem, a line each."""
-        loaded = self._load(files)
+        """
+        The objects of files that a cluster could keep; `BadInput` with every problem, a line each.
+
+        What objects say of others is for the caller to check.
+        """
+        from remuda.job import Place  # noqa: PLC0415
+        from remuda.objects.load import load_files  # noqa: PLC0415 - not for --help
+
+        loaded = load_files(files, self.jobs.kinds(Place.RUN, Place.KEPT))
         if loaded.problems:
             raise BadInput("\n".join(str(problem) for problem in loaded.problems))
         return loaded.objects

@@ -6,7 +6,7 @@ of Secrets are looked at twice: to ask CircleCI with a token, and to find them i
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -39,7 +39,7 @@ from remuda.kube.client import Client
 from remuda.kube.discovery import served, server_version
 from remuda.kube.errors import KubeError, Missing
 from remuda.kube.preflight import refused
-from remuda.kube.rbac import LEASE, NEEDS
+from remuda.kube.rbac import LEASE, Rule
 from remuda.kube.resources import (
     DAEMON_SETS,
     DEPLOYMENTS,
@@ -110,8 +110,15 @@ class Collector:
     """One look at a namespace and what it depends on. `tell` hears what is read next."""
 
     def __init__(
-        self, client: Client, namespace: str, circleci: CircleCi | None, tell: Callable[[str], None]
+        self,
+        client: Client,
+        namespace: str,
+        circleci: CircleCi | None,
+        tell: Callable[[str], None],
+        controller_needs: Sequence[Rule] = (),
     ) -> None:
+        """`controller_needs` is what the controller must be allowed to do."""
+        self._controller_needs = controller_needs
         self._client = client
         self._namespace = namespace
         self._circleci = circleci
@@ -191,7 +198,7 @@ class Collector:
             )
             return None
         try:
-            missing = await refused(self._client, NEEDS["up"], self._namespace, account)
+            missing = await refused(self._client, self._controller_needs, self._namespace, account)
         except KubeError as error:
             self._unread["permissions"] = str(error)
             return None

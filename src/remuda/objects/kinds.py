@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Annotated, Any, Final, Generic, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from msgspec import UNSET, Meta, Struct, defstruct
 
@@ -112,6 +112,10 @@ class Kind(Generic[S]):
     keyed: tuple[tuple[str, str], ...] = ()
     status: type[Struct] | None = None
 
+    def load(self) -> "Kind[S]":
+        """Itself: it is no reference."""
+        return self
+
     @property
     def description(self) -> str:
         """What objects of this kind are for."""
@@ -123,7 +127,30 @@ class Kind(Generic[S]):
         return _whole(self.name, self.spec, self.description)
 
 
-Kinds: TypeAlias = tuple[Kind[Any], ...]
+class Named(Protocol):
+    """A kind, or a reference to one that is followed when an object of it is met."""
+
+    @property
+    def name(self) -> str:
+        """As objects write it."""
+        ...
+
+    @property
+    def plural(self) -> str:
+        """As the API server serves it."""
+        ...
+
+    @property
+    def short_names(self) -> tuple[str, ...]:
+        """As people abbreviate it."""
+        ...
+
+    def load(self) -> Kind[Any]:
+        """The kind itself."""
+        ...
+
+
+Kinds: TypeAlias = tuple[Named, ...]
 
 
 def find_kind(kinds: Kinds, word: str) -> Kind[Any]:
@@ -132,7 +159,7 @@ def find_kind(kinds: Kinds, word: str) -> Kind[Any]:
     found = names.get(word.lower())
     if found is None:
         raise BadInput(unknown_kind(kinds, word))
-    return found
+    return found.load()
 
 
 def unknown_kind(kinds: Kinds, word: str) -> str:

@@ -245,7 +245,7 @@ class _Loading:
         name, version = _node_at(root, "kind"), _node_at(root, "apiVersion")
         for kind in self._kinds:
             if _text(name) == kind.name:
-                return kind
+                return kind.load()
         if version is not None and _text(version) != API_VERSION:
             words = f"wants {API_VERSION}, found {found(version)}"
             self.report(Problem(file, version.line, version.column, "apiVersion", words))

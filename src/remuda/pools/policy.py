@@ -9,11 +9,17 @@ from msgspec import UNSET, Struct, UnsetType, structs
 
 from remuda.model.times import SECOND
 from remuda.objects.ceiling import CeilingMember, CeilingSpec
-from remuda.objects.kinds import Complaint, Object
+from remuda.objects.kinds import Complaint, Kind, Object
 from remuda.objects.load import Blame, Objects
 from remuda.objects.scalars import Share
 from remuda.pools.decide.world import Bounds, Hours, Policy, PoolPolicy
-from remuda.pools.objects import RunnerPoolSpec, Schedule
+from remuda.pools.objects import (
+    RUNNER_POOL_COLUMNS,
+    RUNNER_POOL_RULES,
+    RunnerPoolSpec,
+    RunnerPoolStatus,
+    Schedule,
+)
 from remuda.pools.runners import check_runner
 from remuda.rules.windows import Window
 
@@ -333,3 +339,15 @@ def _digest(template: object) -> str:
 
 def _plain(value: object) -> str:
     return str(value)
+
+
+RUNNER_POOL = Kind(
+    "RunnerPool",
+    "runnerpools",
+    RunnerPoolSpec,
+    ("rp", "pool"),
+    check_pool,
+    rules=RUNNER_POOL_RULES,
+    columns=RUNNER_POOL_COLUMNS,
+    status=RunnerPoolStatus,
+)

@@ -10,8 +10,8 @@ from tests.kubevirt.installation import Installation
 from tests.providers.kubevirt.rig import Rig, running
 
 from remuda.kube.errors import KubeError
-from remuda.kube.rbac import VMS
 from remuda.kube.resources import Key
+from remuda.providers.kubevirt.permissions import PERMISSIONS as VMS
 
 pytestmark = pytest.mark.slow
 Grant = tuple[str, str, str]

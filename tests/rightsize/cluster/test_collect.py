@@ -32,6 +32,7 @@ from tests.rightsize.cluster.clusters import (
 from tests.servers.cluster import ALWAYS, Cluster
 from tests.servers.fixtures import Programs, require_openssl
 
+from remuda.jobs import JOBS
 from remuda.kube.client import Client
 from remuda.kube.config import from_kubeconfig
 from remuda.kube.rbac import cluster_role
@@ -298,7 +299,7 @@ def test_what_is_read_live_is_what_kubectl_writes_to_files(staged: Cluster, tmp_
 
 
 def test_what_rbac_prints_is_enough(staged: Cluster) -> None:
-    role = cluster_role("rightsize", "reads")
+    role = cluster_role(JOBS.permissions()["rightsize"], "reads")
     assert role is not None
     bind(staged, "reader", role)
     world = look(staged, "reader")
@@ -307,7 +308,7 @@ def test_what_rbac_prints_is_enough(staged: Cluster) -> None:
 
 
 def test_who_may_read_one_namespace_reads_it_by_its_name(staged: Cluster) -> None:
-    role = cluster_role("rightsize", "shops")
+    role = cluster_role(JOBS.permissions()["rightsize"], "shops")
     assert role is not None
     bind(staged, "shopper", role, namespace=NAMESPACE)
     world = look(staged, "shopper", NAMESPACE)

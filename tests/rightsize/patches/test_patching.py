@@ -13,9 +13,9 @@ from click.testing import CliRunner, Result
 from tests.rightsize.patches.cases import container, review, workload
 from tests.rightsize.report.reviews import sample_review
 
-from remuda.cli.tree import load, views
 from remuda.control.command import Session
 from remuda.errors import BadInput, NotFound, RemudaError
+from remuda.jobs import JOBS
 from remuda.rightsize.patches import FORMS, PatchFile, make
 from remuda.rightsize.patching import _FORMS, patch, write_files
 from remuda.rightsize.report import document, keeping
@@ -29,7 +29,7 @@ def run(tmp_path: Path) -> Run:
     """Run the command; an error of ours is raised."""
 
     def call(*words: str | Path, stdin: str | None = None, **session: Any) -> Result:
-        made = Session(views, load)
+        made = Session(JOBS)
         made.data_dir = tmp_path / "data"
         for name, value in session.items():
             setattr(made, name, value)

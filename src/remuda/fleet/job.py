@@ -1,0 +1,31 @@
+"""What the fleet brings to Remuda."""
+
+from remuda.job import Command, Job, KindReference, Place, Section
+
+JOB = Job(
+    name="fleet",
+    kinds=(
+        KindReference(
+            "Inventory",
+            "inventories",
+            "remuda.fleet.objects:INVENTORY",
+            place=Place.FILES,
+        ),
+        KindReference("Demand", "demands", "remuda.fleet.objects:DEMAND", place=Place.FILES),
+        KindReference("FleetPolicy", "fleetpolicies", "remuda.fleet.objects:FLEET_POLICY", place=Place.FILES),
+    ),
+    commands={
+        "fleet": Command(
+            "remuda.fleet.commands:fleet",
+            "Decide which machine serves which cluster, and measure it.",
+            Section.PLAN,
+        ),
+        "why need": Command(
+            "remuda.fleet.why_commands:need",
+            "Why a need has the machines it has, and what keeps it from more.",
+        ),
+        "simulate fleet": Command(
+            "remuda.cli.simulate:fleet", "A fleet of machines for many clusters, with providers that fail."
+        ),
+    },
+)

@@ -1,0 +1,48 @@
+"""`remuda why need`."""
+
+import click
+
+from remuda.control.command import Command, Session, pass_session
+from remuda.control.why import at_option
+from remuda.errors import BadInput
+
+
+@click.command(cls=Command)
+@click.argument("name", metavar="CLUSTER/NAME")
+@at_option
+@click.option("--inventory", multiple=True, metavar="FILE", help="The machines of the fleet.")
+@click.option("--demand", multiple=True, metavar="FILE", help="What clusters ask for.")
+@click.option("--policy", multiple=True, metavar="FILE", help="The FleetPolicy.")
+@click.option(
+    "--from",
+    "printed",
+    metavar="FILE",
+    help="What remuda fleet plan -o json printed; - for standard input.",
+)
+@pass_session
+def need(
+    session: Session,
+    name: str,
+    at: str | None,
+    inventory: tuple[str, ...],
+    demand: tuple[str, ...],
+    policy: tuple[str, ...],
+    printed: str | None,
+) -> None:
+    """
+    Why a need has the machines it has, and what keeps it from more.
+
+    \b
+    remuda why need prod/web --inventory machines.yaml --demand needs.yaml
+    remuda why need prod/web --from plan.json
+    """
+    from remuda.fleet.questions import answer_from_files, answer_from_plan
+
+    if printed:
+        if inventory or demand or policy or at:
+            raise BadInput("--from has the whole plan: leave --inventory, --demand, --policy and --at out")
+        answer_from_plan(session, name, printed)
+        return
+    if not inventory or not demand:
+        raise BadInput("remuda why need wants --inventory FILE and --demand FILE, or --from PLAN.json")
+    answer_from_files(session, name, (*inventory, *demand, *policy), at)

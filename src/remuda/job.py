@@ -1,0 +1,167 @@
+"""
+What a job brings, as one value: everything that serves all jobs iterates over these values and knows no job by name.
+
+A description costs no import of what it describes. Whatever lies behind it is a reference, `module:attribute`, that is
+followed when somebody needs it, so that `--help` stays quick and a job that nobody configured is never imported.
+"""
+
+import importlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from remuda.control.routes import Route
+    from remuda.kube.rbac import Rule
+    from remuda.objects.kinds import Kind
+    from remuda.objects.load import Blame, Loaded, Objects
+
+#: `module:attribute`, imported when it is needed
+Reference: TypeAlias = str
+
+
+def load(reference: Reference) -> Any:
+    """What a reference stands for."""
+    module, _, name = reference.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+class Place(StrEnum):
+    """Where objects of a kind are kept, and who reads them."""
+
+    #: in files or in a cluster; `remuda up` runs them
+    RUN = "run"
+    #: in files or in a cluster, beside what `up` runs; commands read them
+    KEPT = "kept"
+    #: in files alone
+    FILES = "files"
+
+
+@dataclass(frozen=True, slots=True)
+class KindReference:
+    """A kind of object by its names; what it means is imported when an object of it is met."""
+
+    name: str
+    plural: str
+    kind: Reference
+    short_names: tuple[str, ...] = ()
+    place: Place = Place.RUN
+
+    def load(self) -> "Kind[Any]":
+        """The kind itself."""
+        found: Kind[Any] = load(self.kind)
+        return found
+
+
+class Section(StrEnum):
+    """The parts of the list of commands, in their order."""
+
+    RUN = "Run jobs and machines"
+    ASK = "Ask why"
+    PLAN = "Plan and size"
+    OBJECTS = "Objects"
+    OTHER = "Other"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command: where it lives, and what its help begins with."""
+
+    command: Reference
+    help: str
+    section: Section = Section.OTHER
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job. Each field but the name may be left out."""
+
+    name: str
+    kinds: tuple[KindReference, ...] = ()
+    #: what only shows between objects: `Check`, called when files hold an object of one of its kinds
+    check: Reference | None = None
+    #: by the words that call it, `pools` or `why pool`
+    commands: Mapping[str, Command] = field(default_factory=dict)
+    #: routes that only read the store, and so answer also when nothing runs
+    views: Reference | None = None
+    #: what its reason codes mean and how they are worded, and how these codes begin
+    reasons: Reference | None = None
+    prefixes: tuple[str, ...] = ()
+    #: by command, what it asks of the Kubernetes API
+    permissions: Reference | None = None
+    #: its loops on their records: `remuda.loop.replay.Replay`
+    replay: Reference | None = None
+    #: what runs in `remuda up`: a `remuda.runtime.Runtime`, made of services and backends
+    runtime: Reference | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """Adapters that the composition root hands to a job, and what they ask of the Kubernetes API while it runs."""
+
+    make: Reference
+    permissions: Reference | None = None
+    #: only a cluster can feed them
+    needs_cluster: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """Some jobs, and by a job's name the backends that feed it."""
+
+    jobs: tuple[Job, ...]
+    backends: Mapping[str, tuple[Backend, ...]] = field(default_factory=dict)
+
+    def __iter__(self) -> Iterator[Job]:
+        return iter(self.jobs)
+
+    def kinds(self, *places: Place) -> tuple[KindReference, ...]:
+        """The kinds of objects that are kept in some places, or all."""
+        return tuple(kind for job in self.jobs for kind in job.kinds if not places or kind.place in places)
+
+    def commands(self, *group: str) -> dict[str, Command]:
+        """What jobs bring below a group of commands, by its last word; without a group the first words."""
+        found = {}
+        for job in self.jobs:
+            for words, command in job.commands.items():
+                *before, last = words.split()
+                if tuple(before) == group:
+                    found[last] = command
+        return found
+
+    def views(self) -> tuple["Route", ...]:
+        """What can be read from the store when nothing runs."""
+        return tuple(route for job in self.jobs if job.views for route in load(job.views))
+
+    def permissions(self) -> dict[str, tuple["Rule", ...]]:
+        """By command, what it asks of the Kubernetes API; `up` also for its election and all backends."""
+        from remuda.kube.rbac import REPLICA  # noqa: PLC0415 - not for --help
+
+        found: dict[str, tuple[Rule, ...]] = {}
+        for job in self.jobs:
+            for command, rules in (load(job.permissions) if job.permissions else {}).items():
+                found[command] = (*found.get(command, ()), *rules)
+        fed = [backend for job in self.jobs for backend in self.backends.get(job.name, ())]
+        own = [rule for backend in fed if backend.permissions for rule in load(backend.permissions)]
+        return {"up": (*found.pop("up", ()), *REPLICA, *own), **found}
+
+    def checks(self) -> tuple[Callable[["Objects"], Iterable["Blame"]], ...]:
+        """What only shows between objects; a job's own are imported when there is an object of one of its kinds."""
+        return tuple(_check(job, job.check) for job in self.jobs if job.check)
+
+    def load(self, paths: Iterable[Any], *places: Place) -> "Loaded":
+        """Read files and directories of the kinds that are kept in some places, with every check."""
+        from remuda.objects.load import load_files  # noqa: PLC0415 - not for --help
+
+        return load_files(paths, self.kinds(*places), self.checks())
+
+
+def _check(job: Job, reference: str) -> Callable[["Objects"], Iterable["Blame"]]:
+    names = {kind.name for kind in job.kinds}
+
+    def check(objects: "Objects") -> Iterable["Blame"]:
+        if any(item.kind in names for item in objects):
+            yield from load(reference)(objects)
+
+    return check

@@ -1,0 +1,28 @@
+"""
+The jobs there are.
+
+A new job is a package with a `JOB` and one line here; a new source or provider is an adapter, in a backend that a line
+here hands to its job.
+"""
+
+from remuda.capacity.job import JOB as CAPACITY
+from remuda.diagnose.job import JOB as DIAGNOSE
+from remuda.fleet.job import JOB as FLEET
+from remuda.job import Backend, Jobs
+from remuda.pools.job import JOB as POOLS
+from remuda.rightsize.job import JOB as RIGHTSIZE
+from remuda.sources.queue.job import JOB as QUEUE
+
+JOBS = Jobs(
+    jobs=(QUEUE, POOLS, DIAGNOSE, FLEET, CAPACITY, RIGHTSIZE),
+    backends={
+        POOLS.name: (
+            Backend("remuda.backends.queue_processes:QueueOnProcesses"),
+            Backend(
+                "remuda.backends.circleci_kubevirt:CircleciOnKubevirt",
+                permissions="remuda.providers.kubevirt.permissions:PERMISSIONS",
+                needs_cluster=True,
+            ),
+        ),
+    },
+)

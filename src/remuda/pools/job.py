@@ -1,0 +1,33 @@
+"""What pools bring to Remuda."""
+
+from remuda.job import Command, Job, KindReference, Section
+
+JOB = Job(
+    name="pools",
+    kinds=(
+        KindReference("RunnerPool", "runnerpools", "remuda.pools.policy:RUNNER_POOL", ("rp", "pool")),
+        KindReference("Ceiling", "ceilings", "remuda.objects.ceiling:CEILING", ("ceil",)),
+    ),
+    check="remuda.pools.policy:check_objects",
+    commands={
+        "pools": Command("remuda.pools.commands:pools", "Look at pools and steer them.", Section.RUN),
+        "machines": Command("remuda.pools.commands:machines", "Look at machines.", Section.RUN),
+        "top": Command(
+            "remuda.pools.commands:top", "A live view of pools, machines, jobs and decisions.", Section.RUN
+        ),
+        "why pool": Command("remuda.pools.why_commands:pool", "Why a pool has as many machines as it has."),
+        "why machine": Command("remuda.pools.why_commands:machine", "Why a machine was made or removed."),
+        "why job": Command("remuda.pools.why_commands:job", "Why a job waits, runs or ended as it did."),
+        "simulate pools": Command(
+            "remuda.cli.simulate:pools", "Pools, their queue and their machines, with faults and crashes."
+        ),
+        "simulate runners": Command(
+            "remuda.cli.simulate:runners", "CircleCI runners on VMs, with an API that fails."
+        ),
+        "import provisioner-values": Command(
+            "remuda.cli.imports:provisioner_values", "Pools from values of Runner Provisioner."
+        ),
+    },
+    views="remuda.pools.routes:VIEWS",
+    permissions="remuda.pools.permissions:PERMISSIONS",
+)

@@ -1,0 +1,28 @@
+"""What right-sizing brings to Remuda."""
+
+from remuda.job import Command, Job, KindReference, Place, Section
+
+JOB = Job(
+    name="rightsize",
+    kinds=(
+        KindReference(
+            "RightsizePolicy",
+            "rightsizepolicies",
+            "remuda.rightsize.objects:RIGHTSIZE_POLICY",
+            ("rsp",),
+            Place.FILES,
+        ),
+    ),
+    commands={
+        "rightsize": Command(
+            "remuda.rightsize.commands:rightsize",
+            "The size each workload really needs, from what it used.",
+            Section.PLAN,
+        ),
+        "why workload": Command(
+            "remuda.rightsize.why_commands:workload",
+            "Why a workload should have the size that a review advises.",
+        ),
+    },
+    permissions="remuda.rightsize.permissions:PERMISSIONS",
+)
