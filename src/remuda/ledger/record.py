@@ -67,6 +67,56 @@ def digest(data: bytes) -> bytes:
     return hashlib.blake2b(data, digest_size=16).digest()
 
 
+class Entry(Struct, frozen=True, kw_only=True):
+    """A cycle as it is written, whatever form a controller gives its snapshots and plans."""
+
+    loop: str
+    at: Instant
+    snapshot: bytes
+    memory: bytes
+    #: its digest, and the policy itself
+    policy: tuple[bytes, bytes]
+    plan: bytes
+    #: the memory after it
+    after: bytes
+    #: operations whose outcome this cycle saw
+    ended: tuple[int, ...]
+    #: reasons that were not so before
+    news: tuple[Reason, ...]
+    #: what is started: targets, and actions as they are stored
+    actions: tuple[tuple[str, bytes], ...]
+    #: no operation has a smaller id
+    first_operation: int = 0
+
+
+def write_cycle(db: sqlite3.Connection, entry: Entry) -> tuple[int, tuple[int | None, ...]]:
+    """Write a cycle and its operations; its id, and the id of each operation, None where the target is busy."""
+    db.execute("INSERT OR IGNORE INTO policies VALUES (?, ?)", entry.policy)
+    cycle = db.execute(
+        "INSERT INTO cycles (loop, first_at, last_at, count, snapshot, memory, policy, plan)"
+        " VALUES (?, ?, ?, 1, ?, ?, ?, ?)",
+        (entry.loop, entry.at, entry.at, entry.snapshot, entry.memory, entry.policy[0], entry.plan),
+    ).lastrowid
+    assert cycle is not None
+    db.execute("INSERT OR REPLACE INTO memories VALUES (?, ?)", (entry.loop, entry.after))
+    db.executemany("UPDATE operations SET seen = 1 WHERE id = ?", [(number,) for number in entry.ended])
+    db.executemany(
+        "INSERT INTO stories (subject, at, cycle, code, reason) VALUES (?, ?, ?, ?, ?)",
+        [(reason.subject, entry.at, cycle, reason.code, _encode(reason)) for reason in entry.news],
+    )
+    if entry.first_operation and entry.actions:
+        _number_from(db, entry.first_operation)
+    numbers: list[int | None] = []
+    for target, action in entry.actions:
+        number = db.execute(
+            "INSERT OR IGNORE INTO operations (loop, target, action, cycle, started_at) VALUES (?, ?, ?, ?, ?)"
+            " RETURNING id",
+            (entry.loop, target, action, cycle, entry.at),
+        ).fetchone()
+        numbers.append(None if number is None else number[0])
+    return cycle, tuple(numbers)
+
+
 class Ledger(Generic[S, M, P, A]):
     """The record of one loop, in the store."""
 
@@ -140,55 +190,29 @@ class Ledger(Generic[S, M, P, A]):
                 durable=False,
             )
             return ()
-        blobs = (zlib.compress(encoded[0], 1), zlib.compress(encoded[1], 1), zlib.compress(encoded[3], 1))
         news = [reason for reason in plan.reasons if self._codes.get(reason.subject) != reason.code]
         news += [action.reason for action in plan.actions]
-
-        def change(db: sqlite3.Connection) -> tuple[int, tuple[Operation[A], ...]]:
-            return self._write_cycle(db, blobs, now, plan, after, ended, news)
-
-        row, started = await self._store.write(change, durable=False)
+        entry = Entry(
+            loop=self._loop,
+            at=now,
+            snapshot=zlib.compress(encoded[0], 1),
+            memory=zlib.compress(encoded[1], 1),
+            policy=self._policy[1:],
+            plan=zlib.compress(encoded[3], 1),
+            after=pack(after),
+            ended=tuple(ended),
+            news=tuple(news),
+            actions=tuple((action.target, _encode(action)) for action in plan.actions),
+            first_operation=self._first,
+        )
+        row, numbers = await self._store.write(lambda db: write_cycle(db, entry), durable=False)
         self._row, self._last = row, prints
         self._codes = _codes(plan)
-        return started
-
-    def _write_cycle(
-        self,
-        db: sqlite3.Connection,
-        blobs: tuple[bytes, bytes, bytes],
-        now: Instant,
-        plan: Plan[A],
-        after: M,
-        ended: list[int],
-        news: list[Reason],
-    ) -> tuple[int, tuple[Operation[A], ...]]:
-        assert self._policy is not None
-        snapshot, memory, packed_plan = blobs
-        db.execute("INSERT OR IGNORE INTO policies VALUES (?, ?)", (self._policy[1], self._policy[2]))
-        cycle = db.execute(
-            "INSERT INTO cycles (loop, first_at, last_at, count, snapshot, memory, policy, plan)"
-            " VALUES (?, ?, ?, 1, ?, ?, ?, ?)",
-            (self._loop, now, now, snapshot, memory, self._policy[1], packed_plan),
-        ).lastrowid
-        assert cycle is not None
-        db.execute("INSERT OR REPLACE INTO memories VALUES (?, ?)", (self._loop, pack(after)))
-        db.executemany("UPDATE operations SET seen = 1 WHERE id = ?", [(number,) for number in ended])
-        db.executemany(
-            "INSERT INTO stories (subject, at, cycle, code, reason) VALUES (?, ?, ?, ?, ?)",
-            [(reason.subject, now, cycle, reason.code, _encode(reason)) for reason in news],
+        return tuple(
+            Operation(number, action)
+            for number, action in zip(numbers, plan.actions, strict=True)
+            if number is not None
         )
-        started: list[Operation[A]] = []
-        if self._first and plan.actions:
-            _number_from(db, self._first)
-        for action in plan.actions:
-            number = db.execute(
-                "INSERT OR IGNORE INTO operations (loop, target, action, cycle, started_at) VALUES (?, ?, ?, ?, ?)"
-                " RETURNING id",
-                (self._loop, action.target, _encode(action), cycle, now),
-            ).fetchone()
-            if number is not None:
-                started.append(Operation(number[0], action))
-        return cycle, tuple(started)
 
     async def finish(self, operation: Operation[A], outcome: Outcome) -> None:
         """Keep how an operation ended; the next plan sees it."""
