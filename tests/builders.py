@@ -105,6 +105,7 @@ def settings(
     priority: int = 0,
     weight: int = 1,
     organisation: str | None = None,
+    reused: bool = False,
 ) -> PoolPolicy:
     """A pool's settings; bounds are 0 to 10."""
     return PoolPolicy(
@@ -123,6 +124,7 @@ def settings(
         priority=priority,
         weight=weight,
         organisation=organisation,
+        reused=reused,
     )
 
 

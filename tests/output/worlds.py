@@ -57,6 +57,7 @@ def _policy(dice: Random, name: str) -> PoolPolicy:
         ceiling=dice.choice([None, "laptop"]),
         priority=dice.choice([0, 10]),
         organisation=dice.choice([None, None, "org"]),
+        reused=dice.random() < 0.3,
     )
 
 

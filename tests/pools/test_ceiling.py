@@ -2,9 +2,10 @@
 
 import pytest
 from msgspec.structs import replace
-from tests.builders import NOW, machine, machines, policy, pool, reason_of, settings, snapshot, told
+from tests.builders import NOW, closing, machine, machines, policy, pool, reason_of, settings, snapshot, told
 
 from remuda.model.machines import State
+from remuda.output.words import sentence
 from remuda.pools.decide import decide
 from remuda.pools.decide.world import (
     Bounds,
@@ -169,3 +170,140 @@ def test_pools_without_a_ceiling_and_ceilings_nobody_defined_are_left_alone() ->
 def test_two_ceilings_do_not_know_each_other() -> None:
     rules = policy(settings("a", ceiling="roof"), settings("b", ceiling="shed"), roof=2, shed=3)
     assert created(snapshot(pool("a", waiting=9), pool("b", waiting=9)), rules) == {"a": 2, "b": 3}
+
+
+REUSED = settings("a", ceiling="roof", reused=True)
+FIRST = settings("b", ceiling="roof", priority=1)
+
+
+@pytest.mark.parametrize(
+    ("seen", "rules", "actions"),
+    [
+        pytest.param(
+            (pool("a", *machines("a", busy=4), running=4, waiting=99), pool("b", waiting=2)),
+            (REUSED, FIRST),
+            ["close a-1 machine.retires", "close a-2 machine.retires"],
+            id="as many as the other lacks take no further job",
+        ),
+        pytest.param(
+            (pool("a", *machines("a", busy=4), running=4, waiting=99), pool("b", waiting=44)),
+            (REUSED, FIRST),
+            [f"close a-{number} machine.retires" for number in (1, 2, 3, 4)],
+            id="all, when all are above its share",
+        ),
+        pytest.param(
+            (pool("a", *machines("a", busy=4), running=4, waiting=99), pool("b", waiting=44)),
+            (replace(REUSED, guaranteed=3), FIRST),
+            ["close a-1 machine.retires"],
+            id="but not what it was promised",
+        ),
+        pytest.param(
+            (pool("a", *machines("a", busy=4), running=4, waiting=99), pool("b", waiting=44)),
+            (replace(REUSED, natural=True), FIRST),
+            [f"close a-{number} machine.retires" for number in (1, 2, 3, 4)],
+            id="also where unused machines are never removed",
+        ),
+        pytest.param(
+            (pool("a", *machines("a", busy=4), running=4, waiting=99), pool("b", waiting=44)),
+            (replace(REUSED, priority=1), FIRST),
+            ["close a-1 machine.retires", "close a-2 machine.retires"],
+            id="equals share alike",
+        ),
+        pytest.param(
+            (pool("a", *machines("a", busy=4), running=4, waiting=99), pool("b", waiting=44)),
+            (replace(REUSED, reused=False), FIRST),
+            [],
+            id="a machine that takes one job need not be told",
+        ),
+        pytest.param(
+            (pool("a", *machines("a", busy=4), running=4, waiting=99), pool("b")),
+            (REUSED, FIRST),
+            [],
+            id="nobody is told while nobody else wants the room",
+        ),
+        pytest.param(
+            (
+                pool(
+                    "a",
+                    machine("a-1", State.DRAINING, job="1"),
+                    *machines("a", busy=4)[1:],
+                    running=4,
+                    waiting=99,
+                ),
+                pool("b", waiting=2),
+            ),
+            (REUSED, FIRST),
+            ["close a-2 machine.retires"],
+            id="whoever was told before counts",
+        ),
+        pytest.param(
+            (pool("a", *machines("a", idle=1, busy=3), running=3, waiting=99), pool("b", waiting=2)),
+            (REUSED, FIRST),
+            ["close a-1 machine.gives-way", "close a-2 machine.retires"],
+            id="idle ones give way first",
+        ),
+        pytest.param(
+            (pool("a", *machines("a", busy=4), running=4, waiting=9, stale_since=NOW), pool("b", waiting=2)),
+            (REUSED, FIRST),
+            [],
+            id="nobody is told on old news",
+        ),
+    ],
+)
+def test_a_reused_machine_above_its_pools_share_takes_no_further_job(
+    seen: tuple[PoolSeen, ...], rules: tuple[PoolPolicy, ...], actions: list[str]
+) -> None:
+    plan, _ = decide(snapshot(*seen), Memory(), policy(*rules, roof=4), NOW)
+    assert told(plan) == actions
+
+
+def test_a_machine_that_is_just_being_told_counts_as_told() -> None:
+    seen = (pool("a", *machines("a", busy=4), running=4, waiting=99), pool("b", waiting=2))
+    rules = policy(REUSED, FIRST, roof=4)
+    plan, _ = decide(snapshot(*seen, operations=(closing(9, "a-3"),)), Memory(), rules, NOW)
+    assert told(plan) == ["close a-1 machine.retires"]
+    assert reason_of(plan).terms["retiring"] == 2
+    assert sentence(reason_of(plan)).endswith("held by ceiling roof; 2 end after their jobs")
+
+
+def test_a_reused_machine_keeps_its_place_until_its_job_has_ended() -> None:
+    busy = tuple(machine(f"a-{number}", State.DRAINING, job=str(number)) for number in range(4))
+    seen = snapshot(pool("a", *busy, running=4, waiting=99), pool("b", waiting=9))
+    rules = policy(REUSED, FIRST, roof=6)
+    assert created(seen, rules) == {"a": 0, "b": 2}
+
+
+DELAYED = settings("a", ceiling="roof", scale_down_delay=60_000)
+
+
+def test_what_only_a_delay_keeps_gives_way_to_a_pool_that_wants() -> None:
+    memory = Memory({"a": PoolMemory(wanted=((NOW - 30_000, 5), (NOW - 10_000, 1)))})
+    rules = policy(DELAYED, settings("b", ceiling="roof"), roof=6)
+    idle = pool("a", *machines("a", idle=5), waiting=1)
+    plan, after = decide(snapshot(idle, pool("b", waiting=4)), memory, rules, NOW)
+    gone = [f"close a-{number} machine.gives-way" for number in (1, 2, 3)]
+    assert told(plan) == [*gone, "create b/new-1"]
+    assert reason_of(plan).terms["kept"] == 4
+    # What gave way is not wanted back, and what is left is still held.
+    assert after.pools["a"].wanted == ((NOW - 30_000, 2), (NOW - 10_000, 1))
+    calm = snapshot(pool("a", *machines("a", idle=2), waiting=1), pool("b"))
+    later, _ = decide(calm, after, rules, NOW + 1)
+    assert told(later) == []
+    assert reason_of(later).code == "pool.held-by-delay"
+
+
+def test_what_only_a_delay_keeps_stays_while_there_is_room() -> None:
+    memory = Memory({"a": PoolMemory(wanted=((NOW - 30_000, 5), (NOW - 10_000, 1)))})
+    rules = policy(DELAYED, settings("b", ceiling="roof"), roof=6)
+    idle = pool("a", *machines("a", idle=5), waiting=1)
+    plan, after = decide(snapshot(idle, pool("b", waiting=1)), memory, rules, NOW)
+    assert told(plan) == ["create b/new-1"]
+    assert after == memory
+
+
+def test_delays_under_one_ceiling_give_way_by_priority_too() -> None:
+    wanted = PoolMemory(wanted=((NOW - 30_000, 4), (NOW - 10_000, 0)))
+    rules = policy(DELAYED, replace(DELAYED, name="b", priority=1), roof=6)
+    seen = snapshot(pool("a", *machines("a", idle=4)), pool("b", *machines("b", idle=4)))
+    plan, _ = decide(seen, Memory({"a": wanted, "b": wanted}), rules, NOW)
+    assert told(plan) == ["close a-1 machine.gives-way", "close a-2 machine.gives-way"]

@@ -82,8 +82,8 @@ class Room:
             Operation(number, Create(target="a/new-1", expects=template, reason=REASON, pool="a"))
         )
 
-    async def close(self, name: str = "a-1") -> Outcome:
-        return await self.job.act(Operation(90, Close(target=name, expects="idle", reason=REASON, pool="a")))
+    async def close(self, name: str = "a-1", expects: str = "idle") -> Outcome:
+        return await self.job.act(Operation(90, Close(target=name, expects=expects, reason=REASON, pool="a")))
 
     async def delete(
         self, name: str = "a-1", created_at: int | None = None, *, even_busy: bool = False
@@ -175,6 +175,19 @@ def test_a_closed_machine_drains_with_its_job_or_without() -> None:
         assert (await room.close("a-2")).status == "refused"
         busy = (await room.pool()).machines[1]
         assert (busy.state, busy.is_busy) == (State.DRAINING, True)
+
+    live(story)
+
+
+def test_a_busy_machine_that_is_closed_ends_after_the_job_it_has_by_then() -> None:
+    async def story(room: Room) -> None:
+        await room.make()
+        await room.work("a-1")
+        assert (await room.close("a-1", "configured")).status == "done"
+        busy = await room.machine()
+        assert (busy.state, busy.is_busy) == (State.DRAINING, True)
+        assert (await room.close("a-1", "configured")).status == "done"
+        assert (await room.close("a-9", "configured")).status == "refused"
 
     live(story)
 

@@ -75,6 +75,9 @@ def test_safety_a_machine_with_a_job_goes_only_when_a_rollout_was_ordered(
         target = members[action.target]
         if target.is_busy and target.ended is None:
             mine = rules.pools[action.pool]
+            if isinstance(action, Close):
+                assert mine.reused  # it ends after its job
+                continue
             assert isinstance(action, Delete)
             assert action.even_busy
             override = seen[action.pool].override
@@ -83,7 +86,7 @@ def test_safety_a_machine_with_a_job_goes_only_when_a_rollout_was_ordered(
 
 
 @given(snapshots(), memories, policies(), instants)
-def test_safety_only_idle_machines_are_closed_and_only_on_fresh_news(
+def test_safety_machines_are_closed_only_on_fresh_news_and_busy_ones_only_when_they_are_too_many_or_old(
     world: Snapshot, memory: Memory, rules: Policy, now: int
 ) -> None:
     plan, after = decide(world, memory, rules, now)
@@ -91,10 +94,15 @@ def test_safety_only_idle_machines_are_closed_and_only_on_fresh_news(
     for action in plan.actions:
         if isinstance(action, Close):
             need, mine = seen[action.pool].need, rules.pools.get(action.pool, _REMOVED)
-            assert members[action.target].state is State.IDLE
             assert need is not None
             assert need.stale_since is None
             assert need.unsure_since is None
+            if members[action.target].state is not State.IDLE:
+                terms, is_old = reason_of(plan, action.pool).terms, members[action.target].template
+                assert mine.reused
+                assert members[action.target].state is not State.DRAINING
+                assert number(terms["busy"]) > number(terms["target"]) or is_old != mine.template
+                continue
             assert not members[action.target].unsure
             assert not mine.natural or seen[action.pool].override.draining
             if mine.idle_window:
@@ -215,7 +223,11 @@ def test_safety_a_clock_that_jumps_never_makes_a_wait_longer_than_it_can_be(
 
 @given(snapshots(), policies(), instants)
 def test_safety_guarantees_are_kept_and_shares_are_fair(world: Snapshot, rules: Policy, now: int) -> None:
-    """Grants under a ceiling are what the shared rule gives, with what each pool wants and what is busy."""
+    """
+    Grants under a ceiling are what the shared rule gives, with what each pool wants and what cannot give way.
+
+    What a delay alone keeps is granted from what is left then.
+    """
     plan, _ = decide(world, Memory(), rules, now)
     for name, limit in rules.ceilings.items():
         group = [
@@ -224,20 +236,22 @@ def test_safety_guarantees_are_kept_and_shares_are_fair(world: Snapshot, rules: 
             if seen.name in rules.pools and rules.pools[seen.name].ceiling == name
         ]
         told_of = {seen.name: reason_of(plan, seen.name).terms for seen in group}
-        members = []
+        members, firm = [], []
         for seen in group:
             terms, mine = told_of[seen.name], rules.pools[seen.name]
             assume(number(terms["failures"]) < 5)
             plain, _ = bounds_in_force(mine, Override(), now)
             in_force, _ = bounds_in_force(mine, seen.override, now)
             guaranteed = max(mine.guaranteed, min(plain.min, in_force.min))
-            wanted, busy = number(terms["wanted"]), number(terms["busy"])
+            wanted, busy = number(terms["wanted"]), 0 if mine.reused else number(terms["busy"])
             members.append(Member(seen.name, wanted, busy, guaranteed, mine.priority, mine.weight))
-        granted = share(limit, members)
+            firm.append(replace(members[-1], wants=wanted - number(terms.get("kept", 0))))
+        first = zip(members, share(limit, firm), strict=True)
+        granted = share(limit, [replace(member, floor=grant) for member, grant in first])
         assert [told_of[seen.name]["grant"] for seen in group] == list(granted)
         if sum(max(member.floor, min(member.wants, member.guaranteed)) for member in members) <= limit:
-            for member, grant in zip(members, granted, strict=True):
-                assert grant >= min(member.wants, member.guaranteed)
+            for member, own, grant in zip(members, firm, granted, strict=True):
+                assert grant >= min(member.wants, member.guaranteed) - (member.wants - own.wants)
 
 
 @given(snapshots(is_quiet=True), policies())

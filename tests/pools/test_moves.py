@@ -277,6 +277,94 @@ def test_a_rollout_ordered_at_once_never_touches_a_machine_made_later() -> None:
     assert told(planned(seen)) == ["delete a-2 machine.rollout-now"]
 
 
+@pytest.mark.parametrize(
+    ("seen", "rules", "actions"),
+    [
+        pytest.param(
+            pool("a", *machines(busy=3), running=3, waiting=9, override=Override(draining=True)),
+            settings(reused=True, natural=True),
+            ["close a-1 machine.retires", "close a-2 machine.retires", "close a-3 machine.retires"],
+            id="all of a pool that drains",
+        ),
+        pytest.param(
+            pool("a", *machines(busy=3), running=3, waiting=9, override=Override(max=2)),
+            settings(reused=True),
+            ["close a-1 machine.retires"],
+            id="those above a maximum that was lowered",
+        ),
+        pytest.param(
+            pool("a", *machines(busy=3, creating=2), running=3, waiting=9),
+            settings(reused=True, max=3),
+            [],
+            id="not those that can stay when what boots goes",
+        ),
+        pytest.param(
+            pool("a", *machines(busy=3), running=3, waiting=9, override=Override(max=2, paused=True)),
+            settings(reused=True),
+            [],
+            id="nobody of a paused pool",
+        ),
+        pytest.param(
+            pool("a", machine("a-1", job="1"), old("a-2", job="2"), old("a-3", job="3"), running=3),
+            settings(reused=True),
+            ["close a-2 machine.old-template"],
+            id="a batch of an old template",
+        ),
+        pytest.param(
+            pool(
+                "a",
+                *(machine(f"a-{number}", job="1") for number in range(10, 29)),
+                *(old(f"a-{number}", job="2") for number in range(30, 36)),
+                running=20,
+                waiting=4,
+            ),
+            settings(reused=True, max=24),
+            ["close a-30 machine.retires", "close a-31 machine.old-template"],
+            id="what is above the maximum is a part of the batch",
+        ),
+        pytest.param(
+            pool("a", old("a-1", State.DRAINING, job="1"), old("a-2", job="2"), running=2),
+            settings(reused=True),
+            [],
+            id="not a second batch while one still works",
+        ),
+        pytest.param(
+            pool("a", old("a-1"), old("a-2", job="2"), running=1, waiting=1),
+            settings(reused=True),
+            ["close a-1 machine.old-template"],
+            id="not while an idle one can be replaced",
+        ),
+        pytest.param(
+            pool("a", machine("a-1", State.CREATING), old("a-2", job="2"), running=1, waiting=1),
+            settings(reused=True),
+            [],
+            id="not while one boots",
+        ),
+        pytest.param(
+            pool("a", old("a-2", job="2"), running=1, waiting=1),
+            settings(reused=True, max=1, natural=True),
+            [],
+            id="not of a pool that shrinks by itself alone",
+        ),
+    ],
+)
+def test_busy_machines_that_are_reused_end_after_their_job(
+    seen: PoolSeen, rules: PoolPolicy, actions: list[str]
+) -> None:
+    plan = planned(seen, rules)
+    assert told(plan) == actions
+    assert {action.expects for action in plan.actions if "retires" in action.reason.code} <= {"configured"}
+
+
+def test_a_rollout_counts_machines_that_are_on_the_move_as_part_of_its_batch() -> None:
+    members = (old("a-1"), old("a-2"), old("a-3"))
+    seen = pool("a", *members, waiting=2)
+    assert told(planned(seen, None, closing(9, "a-1"))) == []
+    leaving = pool("a", *members[1:], machine("a-1", State.DELETING), waiting=2)
+    assert told(planned(leaving)) == []
+    assert told(planned(pool("a", *members[1:], waiting=2))) == ["close a-2 machine.old-template"]
+
+
 def test_surplus_goes_on_when_the_last_old_machine_is_on_its_way() -> None:
     seen = pool("a", old("a-1"), machine("a-2"), override=ROLLOUT)
     assert told(planned(seen, None, deletion(9, "a-1"))) == ["close a-2 machine.surplus"]

@@ -117,6 +117,7 @@ def test_a_pool_that_says_everything_is_heard() -> None:
                 priority=-3,
                 weight=5,
                 source="queue",
+                reused=True,
             )
         },
         {"roof": 30},

@@ -77,6 +77,7 @@ def test_a_wish_names_each_of_its_terms() -> None:
         promised=1,
         bounded=10,
         wanted=7,
+        firm=7,
         held_by="surge",
         steps=(),
     )

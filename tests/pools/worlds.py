@@ -126,6 +126,7 @@ def policies(draw: st.DrawFn) -> Policy:
             guaranteed=draw(small),
             priority=draw(st.integers(-1, 1)),
             weight=draw(st.integers(1, 3)),
+            reused=draw(st.booleans()),
         )
         for name in sorted(draw(st.sets(st.sampled_from(NAMES), min_size=1)))
     }

@@ -12,9 +12,13 @@ from tests.builders import policy, settings
 from remuda.loop.loop import Pace
 from remuda.pools.policy import Setup
 from remuda.sim.faults import Fault
+from remuda.sim.full import FullWorld
+from remuda.sim.light import LightWorld
+from remuda.sim.loop import run
 from remuda.sim.pools import Scenario, Summary, day, hostile, simulate
 from remuda.sim.provider import Behaviour
 from remuda.sim.scenario import Arrival, pool_setup
+from remuda.sim.world import World
 
 #: what each of these seeds once showed
 REGRESSIONS = {
@@ -106,6 +110,55 @@ def test_a_job_whose_machine_dies_is_retried_or_fails_by_its_policy(light: bool)
     }
     assert (1, 1) in outcomes
     assert all(done + failed == 2 and done >= 1 for done, failed in outcomes)
+
+
+def ranked(*events: Arrival, **world: object) -> Scenario:
+    """Two pools under a ceiling of four: a, whose machines are reused, and b, which goes before it."""
+    rules = policy(
+        settings("a", ceiling="roof", max=8, reused=True),
+        settings("b", ceiling="roof", max=8, priority=10),
+        roof=4,
+    )
+    uses = {"a": None, "b": 1}
+    setups = {name: pool_setup(rules.pools[name], max_uses=uses[name]) for name in uses}
+    made = small(*events, seconds=400, setup=Setup(rules, setups))
+    return replace(made, **world)
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        pytest.param({}, id="in the full world"),
+        pytest.param({"light": True}, id="in the light world"),
+        pytest.param(
+            {"faults": {"loop.acting": Fault(crash=0.2)}}, id="when the process dies before it tells them"
+        ),
+        pytest.param(
+            {"pace": Pace(interval=5, gap=5)}, id="when machines pull before the plan is carried out"
+        ),
+    ],
+)
+def test_a_backlog_on_reused_machines_does_not_keep_a_pool_of_higher_priority_waiting(
+    world: dict[str, object],
+) -> None:
+    """Jobs of a take 2 s each and fill the ceiling for minutes; those of b come later and go first."""
+    backlog = [Arrival(0.0, "class-a", 2.0, retries=3) for _ in range(400)]
+    urgent = [Arrival(60.0, "class-b", 3.0, retries=3) for _ in range(4)]
+    scenario = ranked(*backlog, *urgent, **world)
+    for seed in range(3):
+        lived = run(_lived(scenario, seed), seed=seed)
+        began = [lived.watch.first_runs[job] for job, at in lived.arrivals.items() if at == 60.0]
+        assert len(began) == 4
+        assert max(began) < 160  # the backlog ends after 200 s at the earliest
+
+
+async def _lived(scenario: Scenario, seed: int) -> World:
+    world: World = LightWorld(scenario, seed) if scenario.light else FullWorld(scenario, seed)
+    try:
+        await world.live()
+    finally:
+        await world.end()
+    return world
 
 
 @pytest.mark.slow

@@ -47,11 +47,11 @@ CODES: Mapping[str, tuple[str, str]] = {
     ),
     "pool.held-by-ceiling": (
         "The ceiling it is under gives it less than it wants.",
-        "wants {wanted:machine} and has {live}: held by ceiling {ceiling}",
+        "wants {wanted:machine} and has {live}: held by ceiling {ceiling}{retires}",
     ),
     "pool.over-ceiling": (
         "The ceiling was lowered below what is busy: nothing is made, and the pool shrinks as jobs end.",
-        "has {busy} busy under ceiling {ceiling} of {limit}{beside}: it shrinks as they finish",
+        "has {busy} busy under ceiling {ceiling} of {limit}{beside}: it shrinks as they finish{retires}",
     ),
     "pool.waiting-for-room": (
         "What it may have is still taken up by machines on their way out.",
@@ -59,7 +59,7 @@ CODES: Mapping[str, tuple[str, str]] = {
     ),
     "pool.surplus-busy": (
         "It has more machines than it wants, and all of those are busy.",
-        "wants {target:machine} and has {live}: {busy:is|are} busy, and a busy machine is never removed",
+        "wants {target:machine} and has {live}: {busy:is|are} busy, and a busy machine is never removed{retires}",
     ),
     "pool.surplus-booting": (
         "It has more machines than it wants, and those are booting: they go once they are idle.",
@@ -95,7 +95,7 @@ CODES: Mapping[str, tuple[str, str]] = {
     ),
     "pool.draining": (
         "Drained by an operator: idle machines go, busy ones finish.",
-        "drains: {live:machine is|machines are} left{in_doubt}{undrained}",
+        "drains: {live:machine is|machines are} left{retires}{in_doubt}{undrained}",
     ),
     "pool.drained": ("Drained by an operator, and empty.", "is drained"),
     "pool.removed": (
@@ -114,6 +114,10 @@ CODES: Mapping[str, tuple[str, str]] = {
     "machine.gives-way": (
         "Let go because others under the ceiling need the room.",
         "gives way under ceiling {ceiling}: the pool has {live} and may have {target}",
+    ),
+    "machine.retires": (
+        "Told to take no more jobs after the one it has: more are busy than the pool may have.",
+        "ends after its job: the pool has {busy} busy and may have {target}{under}",
     ),
     "machine.old-template": (
         "Let go because its template is old.",
@@ -193,6 +197,8 @@ _ASIDES = (
     ("in_doubt", "doubtful", _IN_DOUBT),
     ("undrained", "undrainable", _UNDRAINED),
     ("beside", "others", ", where others hold {others}"),
+    ("retires", "retiring", "; {retiring:ends after its job|end after their jobs}"),
+    ("under", "ceiling", " under ceiling {ceiling}"),
     ("with_job", "job", ", and its job {job} with it"),
     *FLEET_ASIDES,
 )
@@ -331,6 +337,8 @@ def _action(reason: Reason) -> str:
         for name, word in (("created", "make"), ("closed", "close"), ("deleted", "delete"))
         if number(terms, name)
     ]
+    if retiring := number(terms, "retiring"):
+        done.append(f"let {retiring} end after {'its job' if retiring == 1 else 'their jobs'}")
     if done:
         return ", ".join(done)
     live, busy, target = number(terms, "live"), number(terms, "busy"), number(terms, "target")

@@ -215,7 +215,8 @@ class PoolsController:
             return self._refused("it is gone")
         provider, machine = found
         source = self._sources[self._partner(provider)]
-        if not await source.close(action.target, machine.created_at, machine.job_class):
+        is_free = await source.close(action.target, machine.created_at, machine.job_class)
+        if not is_free and action.expects == State.IDLE:
             return self._refused("it took a job in the meantime; it takes no more after that")
         return self._done()
 

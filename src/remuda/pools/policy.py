@@ -310,6 +310,7 @@ def _policy(
         weight=member.weight,
         source=setup.source,
         organisation=_organisation(spec),
+        reused=setup.max_uses != 1 and setup.source in exact_sources,
     )
 
 

@@ -139,6 +139,8 @@ def _with_holders(step: Step, cycle: PoolCycle, reason: Reason) -> Step:
         guaranteed = cycle.policy.pools[name].guaranteed
         parts = [f"{name} holds {number(terms, 'live')}"]
         parts += [f"{number(terms, 'busy')} busy"] if number(terms, "busy") else []
+        parts += [f"{retiring} of them for the last job"] if (retiring := number(terms, "retiring")) else []
+        parts += [_delayed(terms)] if number(terms, "kept") else []
         parts += [f"guaranteed {guaranteed}"] if guaranteed else []
         told.append(", ".join(parts))
     rest = _holders(cycle, reason)[_MOST_HOLDERS:]
@@ -146,6 +148,13 @@ def _with_holders(step: Step, cycle: PoolCycle, reason: Reason) -> Step:
         told.append(f"{len(rest)} more hold {sum(number(terms, 'live') for _, terms in rest)}")
     text, _, others = step.text.partition("; ")
     return Step(step.label, "; ".join([text, *(told or [others])]), step.remark)
+
+
+def _delayed(terms: dict[str, Term]) -> str:
+    """What another pool keeps for its scale-down delay alone, and whether that is on its way out."""
+    kept = min(number(terms, "kept"), number(terms, "live"))
+    closed = number(terms, "closed")
+    return f"{kept} only by its scaleDownDelay" + (f", {closed} giving way now" if closed else "")
 
 
 def _holders(cycle: PoolCycle, reason: Reason) -> list[tuple[str, dict[str, Term]]]:

@@ -58,8 +58,9 @@ def _day(pools: int, jobs: int, seed: int) -> Scenario:
             scale_down_delay=10 * MINUTE,
             ceiling=f"ceiling{number // 10}",
             weight=1 + number % 3,
+            reused=number % 5 != 0,
         )
-        setups[name] = pool_setup(policies[name], max_uses=None if number % 5 else 1)
+        setups[name] = pool_setup(policies[name], max_uses=None if policies[name].reused else 1)
     ceilings = {f"ceiling{number}": 300 for number in range((pools + 9) // 10)}
     return Scenario(
         Setup(Policy(policies, ceilings), setups),

@@ -154,8 +154,9 @@ def _setup(dice: random.Random) -> Setup:
         policy = roll_policy(dice, name, ceiling, left)
         natural_holds_room = policy.natural and ceiling is not None
         idle_timeout = dice.randint(60, 180) * SECOND if natural_holds_room or dice.random() < 0.3 else None
-        pools[name] = policy
-        setups[name] = pool_setup(policy, max_uses=dice.choice((1, 1, None, 3)), idle_timeout=idle_timeout)
+        max_uses = dice.choice((1, 1, None, 3))
+        pools[name] = structs.replace(policy, reused=max_uses != 1)
+        setups[name] = pool_setup(policy, max_uses=max_uses, idle_timeout=idle_timeout)
     return Setup(Policy(pools, ceilings), setups)
 
 

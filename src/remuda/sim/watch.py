@@ -17,7 +17,7 @@ from remuda.model.jobs import Finished
 from remuda.model.plans import Plan, Reason
 from remuda.model.times import MINUTE, Instant
 from remuda.pools.decide.target import bounds_in_force
-from remuda.pools.decide.world import Override, Policy, PoolAction, Snapshot
+from remuda.pools.decide.world import Close, Override, Policy, PoolAction, Snapshot
 from remuda.sim.provider import SimMachine
 from remuda.sources.queue.queue import Work
 
@@ -52,6 +52,8 @@ class Watch:
         self._bounds: list[Bound] = []
         self._basis: tuple[Policy, dict[str, Override], int] | None = None
         self._rollouts: dict[str, float] = {}
+        #: machines that a plan told to take no more work → when
+        self._closed: dict[str, float] = {}
         #: machines that exist and are not over, by pool
         self.existing: Counter[str] = Counter()
         self._on: dict[int, str] = {}
@@ -100,6 +102,9 @@ class Watch:
             raise self.broken("one action a target", str(targets))
         if plan.actions:
             self.note("plan", *(f"{type(action).__name__}:{action.target}" for action in plan.actions))
+            for action in plan.actions:
+                if isinstance(action, Close):
+                    self._closed.setdefault(action.target, self._clock.monotonic())
 
     def _note_bounds(self, seen: Snapshot, policy: Policy, now: Instant) -> None:
         overrides = {pool.name: pool.override for pool in seen.pools if pool.override != _NO_HAND}
@@ -185,6 +190,8 @@ class Watch:
         """A job runs on one machine at a time, each run is an attempt of its own, and the store knows it."""
         self.note("began", machine.name, work.id, work.attempt)
         run, at = (work.id, work.attempt), self._clock.monotonic()
+        if self._closed.get(machine.name, at) < at - _LAG_S:
+            raise self.broken("who is told to take no more work takes none", f"{machine.name} took {run}")
         if work.id in self._on:
             raise self.broken("one machine a job", f"job {work.id} on {machine.name} and {self._on[work.id]}")
         if run in self.runs:

@@ -29,8 +29,10 @@ class Case(Struct, gc=False):
     census: Census
     wish: Wish
     memory: PoolMemory
-    #: what it asks its ceiling for: what it wants, or less when it could not make it anyway, and all that are busy
+    #: what it asks its ceiling for: what it wants, or less when it could not make it anyway, and all that stay busy
     asks: int
+    #: of these, what it does not want for the delay alone
+    firm: int
     #: what it aims for, after its ceiling had its say
     target: int
     #: how many machines it may make now
@@ -43,3 +45,8 @@ class Case(Struct, gc=False):
     room: Room | None = None
     #: what it gets of that
     grant: int = 0
+
+    @property
+    def floor(self) -> int:
+        """Busy machines that nobody can tell to take no more jobs: they keep their place until they end."""
+        return 0 if self.policy.reused else len(self.census.busy)

@@ -2,7 +2,7 @@
 What pools that share a ceiling get of it.
 
 Shares bound what a pool aims for; free room bounds what it may make at this moment, because a machine on its way out
-takes its place until it is gone.
+takes its place until it is gone. What is wanted comes before what a scale-down delay alone keeps.
 """
 
 from collections import defaultdict
@@ -31,7 +31,10 @@ def _share_one(name: str, limit: int, group: list[Case]) -> None:
         busy += len(case.census.busy)
     grants: Sequence[int] = [case.asks for case in group]
     if sum(grants) > limit:
-        grants = share(limit, [_member(case, case.asks, len(case.census.busy)) for case in group])
+        grants = share(limit, [_member(case, case.firm, case.floor) for case in group])
+        if any(case.firm < case.asks for case in group):
+            firm = zip(group, grants, strict=True)
+            grants = share(limit, [_member(case, case.asks, granted) for case, granted in firm])
     room = Room(name, limit, taken, busy)
     makeable = 0
     for case, grant in zip(group, grants, strict=True):

@@ -16,7 +16,12 @@ PROPER_ENDS = frozenset({"finished", "idle", "closed", "orphaned"})
 _LONGEST = 300
 _NOBODY: tuple[Machine, ...] = ()
 _NOTHING: frozenset[str] = frozenset()
-_IDLE, _CONFIGURED, _CONFIGURING = State.IDLE, State.CONFIGURED, State.CONFIGURING
+_IDLE, _CONFIGURED, _CONFIGURING, _DRAINING = (
+    State.IDLE,
+    State.CONFIGURED,
+    State.CONFIGURING,
+    State.DRAINING,
+)
 
 
 class Census(Struct, gc=False):
@@ -35,6 +40,8 @@ class Census(Struct, gc=False):
     taking_room: int
     #: of the idle ones, those of which nobody ever said that they are
     unsure: int = 0
+    #: of the busy ones, those that take no more jobs, or are just being told so
+    retiring: int = 0
     #: everyone is idle or busy and nothing is under way, so that all below is empty
     settled: bool = True
     creating: Sequence[Machine] = _NOBODY
@@ -72,7 +79,7 @@ def take_census(
     idle: list[Machine] = []
     busy: list[Machine] = []
     others: list[Machine] = []
-    old, unsure, template = 0, 0, policy.template
+    old, unsure, retiring, template = 0, 0, 0, policy.template
     for machine in seen.machines:
         if machine.ended is not None:
             others.append(machine)
@@ -85,10 +92,12 @@ def take_census(
                 unsure += 1
         elif machine.job is not None or machine.state is _CONFIGURED or machine.state is _CONFIGURING:
             busy.append(machine)
+            if machine.state is _DRAINING:
+                retiring += 1
         else:
             others.append(machine)
     count = len(idle) + len(busy)
-    census = Census(idle, busy, old, count, count, count, unsure)
+    census = Census(idle, busy, old, count, count, count, unsure, retiring)
     if operations or others:
         _add_others(census, others, operations or [], seen, now - policy.boot_timeout, memory.failed)
     return census
@@ -105,6 +114,8 @@ def _add_others(
     """Sort those that are neither idle nor busy, and set apart whoever has an operation under way."""
     census.settled = False
     targets = _note_operations(census, operations, seen)
+    if targets:
+        census.retiring = sum(m.state is _DRAINING or m.name in targets for m in census.busy)
     moving = [machine for machine in census.idle if machine.name in targets]
     if moving:
         census.idle = [machine for machine in census.idle if machine.name not in targets]

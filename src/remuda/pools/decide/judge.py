@@ -6,9 +6,9 @@ The whole decision, in four steps.
 3. ceiling   what pools that share a ceiling get of it, and how many they may make now
 4. moves     which machines are made, closed and deleted
 
-Safety: a `Close` is only for an idle machine that was idle a window long; a `Delete` only for one that is over,
-never became ready, was closed and has no work, or ends its work before it goes; machines made never exceed bounds,
-surge or ceiling.
+Safety: a `Close` is only for an idle machine that was idle a window long, or for a busy one that would take more jobs
+and then ends after the one it has; a `Delete` only for one that is over, never became ready, was closed and has no
+work, or ends its work before it goes; machines made never exceed bounds, surge or ceiling.
 """
 
 from collections import defaultdict
@@ -24,7 +24,7 @@ from remuda.pools.decide.census import Census, take_census
 from remuda.pools.decide.concurrency import beyond_concurrency
 from remuda.pools.decide.doubt import doubtful, doubtful_since
 from remuda.pools.decide.moves import moves_of
-from remuda.pools.decide.target import Wish, falling_steps, wish
+from remuda.pools.decide.target import Wish, falling_steps, give_way, wish
 from remuda.pools.decide.telling import tell
 from remuda.pools.decide.world import (
     Bounds,
@@ -61,6 +61,9 @@ def decide(seen: Snapshot, memory: Memory, policy: Policy, now: Instant) -> tupl
         after, had = case.memory, case.census.live + moves.created
         if after.wanted and had < after.wanted[-1][1]:
             after = _held(case, memory.pools.get(case.seen.name, _NOTHING), had, now)
+        elif case.room and after.wanted and case.grant < min(case.wish.wanted, after.wanted[0][1]):
+            # What gave way must not come back for the delay's sake.
+            after = structs.replace(after, wanted=give_way(after.wanted, case.grant))
         if after != _NOTHING:
             remembered[case.seen.name] = after
     return Plan(tuple(actions), tuple(reasons)), Memory(remembered)
@@ -106,10 +109,11 @@ def _open_case(
             # What it cannot make it does not keep from the others, except what it was promised.
             asks = min(asks, max(census.live + makes, wanted.promised))
         makes = max(0, min(makes, wanted.max - census.taking_room))
-    elif asks < census.live:
+    elif asks < census.live and not mine.reused:
         asks = max(asks, len(census.busy))  # these never give way
+    firm = min(asks, max(wanted.firm, 0 if mine.reused else len(census.busy)))
     bound = policy.concurrency.get(mine.organisation) if mine.organisation else None
-    return Case(seen, mine, census, wanted, after, asks, wanted.wanted, makes, bound, in_doubt)
+    return Case(seen, mine, census, wanted, after, asks, firm, wanted.wanted, makes, bound, in_doubt)
 
 
 def _remember(

@@ -17,7 +17,9 @@ class Moves(Struct, gc=False):
     surplus: int
     actions: list[PoolAction] = []
     created: int = 0
+    #: idle machines that are told to take no more work, and busy ones
     closed: int = 0
+    retired: int = 0
     deleted: int = 0
     #: idle machines that are surplus but were not idle long enough to be sure
     unconfirmed: int = 0
@@ -61,6 +63,8 @@ def _shed(moves: Moves, case: Case, now: Instant) -> None:
         _let_go(moves, case, now)
     elif moves.surplus and need is not None and need.unsure_since is not None:
         moves.unconfirmed = len(census.idle)
+    if case.policy.reused and _is_fresh(case):
+        _retire(moves, case)
     if case.doubtful and ends_at(case.memory, case.policy) <= now:
         _power_off(moves, case)
 
@@ -74,9 +78,12 @@ def _power_off(moves: Moves, case: Case) -> None:
 
 def _may_close(case: Case) -> bool:
     """Only on fresh knowledge of who is idle; where machines leave by themselves alone, only to drain the pool."""
+    return _is_fresh(case) and (not case.policy.natural or case.seen.override.draining)
+
+
+def _is_fresh(case: Case) -> bool:
+    """The source answers, and says who is idle."""
     need = case.seen.need
-    if case.policy.natural and not case.seen.override.draining:
-        return False
     return need is not None and need.stale_since is None and need.unsure_since is None
 
 
@@ -157,6 +164,34 @@ def _roll(moves: Moves, case: Case, sure: list[Machine]) -> None:
         _close(moves, policy, machine, "machine.old-template", template=policy.template, had=machine.template)
 
 
+def _retire(moves: Moves, case: Case) -> None:
+    """
+    Let busy machines that are reused end after their job, or they take the next one before they count as idle.
+
+    These are all beyond what the pool may have, and then those of old templates, a small batch at a time and only when
+    no idle one is left to be replaced.
+    """
+    census, policy = case.census, case.policy
+    beyond = max(0, len(census.busy) - census.retiring - case.target)
+    batch = 0
+    if census.old and census.live >= case.target and not policy.natural:
+        in_motion = census.booting + len(census.draining) + len(census.moving) + moves.closed
+        in_motion += census.retiring + beyond
+        is_idle_left = any(machine.template != policy.template for machine in census.idle)
+        batch = 0 if is_idle_left else max(0, max(1, case.target // 10) - in_motion)
+    if not beyond and not batch:
+        return
+    busy = [m for m in census.busy if m.state is not State.DRAINING and m.name not in census.occupied]
+    busy.sort(key=lambda machine: (machine.template == policy.template, machine.since, machine.name))
+    ceiling = case.room.ceiling if case.room is not None and case.grant < case.wish.wanted else None
+    for machine in busy[:beyond]:
+        terms: dict[str, Term] = {"busy": len(census.busy), "target": case.target, "ceiling": ceiling}
+        _close(moves, policy, machine, "machine.retires", **terms)
+    stale = [machine for machine in busy[beyond:] if machine.template != policy.template]
+    for machine in stale[:batch]:
+        _close(moves, policy, machine, "machine.old-template", template=policy.template, had=machine.template)
+
+
 def _make(moves: Moves, case: Case) -> None:
     name, occupied = case.policy.name, case.census.occupied
     lacking = case.target - case.census.live
@@ -175,7 +210,10 @@ def _make(moves: Moves, case: Case) -> None:
 def _close(moves: Moves, policy: PoolPolicy, machine: Machine, code: str, **terms: Term) -> None:
     reason = Reason(code, f"machine/{machine.name}", terms)
     moves.actions.append(Close(target=machine.name, expects=machine.state, reason=reason, pool=policy.name))
-    moves.closed += 1
+    if machine.state is State.IDLE:
+        moves.closed += 1
+    else:
+        moves.retired += 1
 
 
 def _delete(

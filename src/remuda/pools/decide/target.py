@@ -28,6 +28,8 @@ class Wish(Struct, frozen=True, gc=False):
     bounded: int
     #: after delay and surge: what it asks its ceiling for
     wanted: int
+    #: of these, what it wants without the delay
+    firm: int
     #: the stable word for what changed the number last
     held_by: str
     steps: Steps
@@ -102,6 +104,7 @@ def wish(
         wanted, held_by = there, "stale"
 
     steps: Steps = ()
+    firm = wanted
     if policy.scale_down_delay:
         steps = falling_steps(memory.wanted, wanted, there, now, policy.scale_down_delay)
         if steps[0][1] > wanted and not override.draining and not override.paused:
@@ -117,7 +120,19 @@ def wish(
         promised = max(promised, policy.guaranteed)
     low, high = bounds.min, bounds.max
     return Wish(
-        unclaimed, running, spare, low, high, origin, promised, bounded, wanted, held_by, steps, beyond
+        unclaimed,
+        running,
+        spare,
+        low,
+        high,
+        origin,
+        promised,
+        bounded,
+        wanted,
+        min(firm, wanted),
+        held_by,
+        steps,
+        beyond,
     )
 
 
@@ -144,3 +159,10 @@ def falling_steps(before: Steps, wanted: int, live: int, now: Instant, delay: in
     while len(steps) > 1 and steps[1][0] + delay <= now:
         steps.pop(0)
     return tuple(steps)
+
+
+def give_way(steps: Steps, most: int) -> Steps:
+    """The steps without what was given away: the delay holds at most so many, and as many as are wanted now."""
+    most = max(most, steps[-1][1])
+    kept = [(since, count) for since, count in steps if count < most]
+    return ((steps[0][0], most), *kept)

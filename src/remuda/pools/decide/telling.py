@@ -79,10 +79,14 @@ def tell(case: Case, moves: Moves) -> Reason:
         terms["created"] = moves.created
         terms["closed"] = moves.closed
         terms["deleted"] = moves.deleted
+    if retiring := census.retiring + moves.retired:
+        terms["retiring"] = retiring
     if moves.unconfirmed:
         terms["unconfirmed"] = moves.unconfirmed
     if seen.need is not None and seen.need.stale_since is not None:
         terms["stale_since"] = seen.need.stale_since
+    if wish.firm < wish.wanted:
+        terms["kept"] = wish.wanted - wish.firm
     if case.concurrency is not None:
         terms["concurrency"], terms["beyond"] = case.concurrency, wish.beyond
     if memory.failures:

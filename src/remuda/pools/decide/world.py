@@ -60,7 +60,11 @@ class Create(Action, frozen=True, kw_only=True, tag="create"):
 
 
 class Close(Action, frozen=True, kw_only=True, tag="close"):
-    """Tell an idle machine to take no more work. `expects` is the state it must still be in."""
+    """
+    Tell a machine to take no more work. `expects` is the state that it was seen in.
+
+    An idle one then goes. One that is busy, and would take the next job otherwise, ends after the job it has by then.
+    """
 
     pool: str
 
@@ -151,6 +155,8 @@ class PoolPolicy(Struct, frozen=True, gc=False):
     source: str = ""
     #: whose concurrency bounds how many of its tasks run at once
     organisation: str | None = None
+    #: its machines take one job after another, and can be told to take no more while they are busy
+    reused: bool = False
 
 
 class Policy(Struct, frozen=True):
