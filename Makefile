@@ -3,6 +3,9 @@
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
   $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+# what runs, and on top of it what is needed to develop
+RUNS := .venv/.runs
 READY := .venv/.ready
 JOBS ?= 2
 SEED ?= 1
@@ -16,14 +19,22 @@ export PYTHONDONTWRITEBYTECODE :=
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
-$(READY): requirements.lock pyproject.toml
+$(RUNS): deploy/runtime.lock deploy/build.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Remuda needs Python 3.11 or newer; none was found on the PATH"; exit 2; }
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+	@echo "1 of 3  making .venv with $(PYTHON)"
+	@$(PYTHON) -m venv .venv
+	@echo "2 of 3  installing $$(grep -c == deploy/runtime.lock) packages that run and $$(grep -c == deploy/build.lock) that build"
+	@$(PIP) install --require-hashes -r deploy/runtime.lock -r deploy/build.lock
+	@echo "3 of 3  installing Remuda"
+	@$(PIP) install --no-build-isolation --no-deps -e .
 	@touch $@
 
-run: $(READY)  ## start Remuda with the laptop example
+$(READY): $(RUNS) requirements.lock
+	@echo "installing what Remuda is developed with: $$(grep -c == requirements.lock) packages"
+	@$(PIP) install --require-hashes -r requirements.lock
+	@touch $@
+
+run: $(RUNS)  ## start Remuda with the laptop example
 	$(BIN)/remuda up examples/laptop.yaml
 
 test: $(READY) lint types  ## everything CI runs
@@ -60,6 +71,8 @@ lock:  ## renew the locked versions
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --group dev pyproject.toml --generate-hashes --no-emit-index-url --universal \
 	  -o requirements.lock
+	$(BIN)/python deploy/part_of_lock.py requirements.lock remuda > deploy/runtime.lock
+	$(BIN)/python deploy/part_of_lock.py requirements.lock hatchling editables > deploy/build.lock
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """
-Print the part of a lock that some packages need, with versions and hashes as they are.
+Print the part of a lock that some packages need, with versions and hashes as they are; `make lock` does.
 
-    python deploy/part_of_lock.py requirements.lock remuda      what Remuda runs with, without what it is developed with
-    python deploy/part_of_lock.py requirements.lock hatchling   what its wheel is built with
+    python deploy/part_of_lock.py requirements.lock remuda                what Remuda runs with: deploy/runtime.lock
+    python deploy/part_of_lock.py requirements.lock hatchling editables   what it is built with: deploy/build.lock
 
 The lock itself says which package is there for whom, in its `# via` comments.
 """
@@ -28,17 +28,19 @@ def entries(text: str) -> dict[str, tuple[str, frozenset[str]]]:
     return found
 
 
-def part(text: str, root: str) -> str:
-    """The entries that `root` needs, itself included where it is an entry. KeyError when nothing does."""
+def part(text: str, *roots: str) -> str:
+    """The entries that `roots` need, themselves included where they are entries. KeyError when nothing needs one."""
     known = entries(text)
-    wanted = {root}
-    while more := {name for name, (_, needed_by) in known.items() if needed_by & wanted} - wanted:
-        wanted |= more
-    chosen = [lines for name, (lines, _) in known.items() if name in wanted]
-    if not chosen:
-        raise KeyError(root)
-    return "".join(chosen)
+    chosen: set[str] = set()
+    for root in roots:
+        needed = {root}
+        while more := {name for name, (_, needed_by) in known.items() if needed_by & needed} - needed:
+            needed |= more
+        if not needed & known.keys():
+            raise KeyError(root)
+        chosen |= needed
+    return "".join(lines for name, (lines, _) in known.items() if name in chosen)
 
 
 if __name__ == "__main__":
-    sys.stdout.write(part(Path(sys.argv[1]).read_text(encoding="utf-8"), sys.argv[2]))
+    sys.stdout.write(part(Path(sys.argv[1]).read_text(encoding="utf-8"), *sys.argv[2:]))

@@ -216,6 +216,13 @@ def test_the_part_of_the_lock_keeps_versions_and_hashes() -> None:
     }
 
 
+def test_the_locks_of_what_runs_and_of_what_builds_are_parts_of_the_lock() -> None:
+    for name, roots in (("runtime", ("remuda",)), ("build", ("hatchling", "editables"))):
+        kept = (ROOT / "deploy" / f"{name}.lock").read_text(encoding="utf-8")
+        assert kept == part(LOCK, *roots), f"make lock writes deploy/{name}.lock"
+        assert "://" not in kept
+
+
 def test_a_package_that_the_lock_does_not_know_has_no_part() -> None:
     with pytest.raises(KeyError):
         part(LOCK, "nonesuch")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -96,8 +97,12 @@ def test_a_mistake_names_the_nearest_right_word(words: list[str], hint: str, run
     assert ran.out == ""
 
 
-def test_the_version_is_told(run: Run) -> None:
-    assert run("--version").out == f"remuda, version {__version__}\n"
+def test_the_version_comes_with_the_commit(run: Run) -> None:
+    ran = run("--version")
+    assert ran.code == 0
+    assert re.fullmatch(
+        rf"remuda {re.escape(__version__)}( \(commit [0-9a-f]{{7,12}}(\+changes)?\))?\n", ran.out
+    )
 
 
 @pytest.mark.slow

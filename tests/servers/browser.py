@@ -8,8 +8,6 @@ import asyncio
 import itertools
 import os
 import shutil
-import subprocess
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,11 +18,11 @@ import aiohttp
 from tests.servers.build import Progress
 from tests.servers.found import ServersError
 from tests.servers.kept import Kept
+from tests.servers.packages import install
 
 NAME = "chromium"
 NAMES = (NAME, "chromium-browser", "google-chrome-stable", "google-chrome")
 PACKAGES = (NAME, "fonts-dejavu-core")
-INSTALL_S = 1800.0
 ANSWER_S = 300.0
 #: what a page broke of its own policy, counted before anything of it runs
 _WATCH = "addEventListener('securitypolicyviolation', event => { (window.broken ??= []).push(event.violatedDirective) })"
@@ -43,25 +41,7 @@ def get_browser(progress: Progress, environ: Mapping[str, str] = os.environ) -> 
     found = find_browser(environ)
     if found is not None:
         return found
-    words = f"apt-get install --no-install-recommends {' '.join(PACKAGES)}"
-    apt = shutil.which("apt-get", path=environ.get("PATH"))
-    if apt is None or os.geteuid() != 0:
-        raise ServersError(f"{NAME} is not on the PATH, and only root may install it: {words}")
-    began = time.monotonic()
-    doing = f"installing {NAME}"
-    quiet = {**environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for command in ([apt, "update"], [apt, "install", "-y", "--no-install-recommends", *PACKAGES]):
-        progress(doing, time.monotonic() - began)
-        try:
-            ran = subprocess.run(
-                command, env=quiet, capture_output=True, text=True, timeout=INSTALL_S, check=False
-            )
-        except subprocess.TimeoutExpired:
-            raise ServersError(f"{doing}: not done after {INSTALL_S:.0f} s") from None
-        if ran.returncode != 0:
-            told = "\n".join(f"  {line}" for line in (ran.stdout + ran.stderr).splitlines()[-25:])
-            raise ServersError(f"{doing}: {' '.join(command)} exited with {ran.returncode}\n{told}")
-    progress(f"done {doing}", time.monotonic() - began)
+    install(NAME, PACKAGES, progress, environ)
     found = find_browser(environ)
     if found is None:
         raise ServersError(f"{NAME} was installed and is not on the PATH")

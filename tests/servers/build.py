@@ -38,7 +38,7 @@ def get(names: Sequence[str], around: Surroundings, progress: Progress) -> dict[
     missing = [name for name in names if find(SERVERS[name], around) is None]
     if missing:
         around.cache.mkdir(parents=True, exist_ok=True)
-        with _lock(around.cache / ".lock", progress):
+        with locked(around.cache / ".lock", progress):
             _build_missing([SERVERS[name] for name in missing], around, progress)
     return {name: _present(SERVERS[name], around) for name in names}
 
@@ -51,7 +51,7 @@ def _present(server: Server, around: Surroundings) -> Path:
 
 
 @contextlib.contextmanager
-def _lock(path: Path, progress: Progress) -> Iterator[None]:
+def locked(path: Path, progress: Progress) -> Iterator[None]:
     """Hold the cache's lock, which the system lets go when the process ends, however it ends."""
     with path.open("w") as file:
         began = time.monotonic()

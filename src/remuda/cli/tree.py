@@ -13,7 +13,6 @@ from typing import Any, NoReturn
 
 import click
 
-from remuda import __version__
 from remuda.control.command import Group, Session
 from remuda.errors import BadInput, NotFound, RemudaError
 from remuda.job import Command, Jobs, Section, load
@@ -142,7 +141,22 @@ def tree(jobs: Jobs) -> Tree:
         found = jobs.commands(name)
         if found:
             made.add_command(Tree(name, late=found, help=text, no_args_is_help=True))
-    return click.version_option(__version__, prog_name="remuda")(made)
+    return click.option(
+        "--version",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_show_version,
+        help="Show the version and the commit, and exit.",
+    )(made)
+
+
+def _show_version(context: click.Context, _: click.Parameter, is_asked: bool) -> None:
+    if is_asked:
+        from remuda.cli.version import describe_version
+
+        click.echo(f"remuda {describe_version()}")
+        context.exit()
 
 
 root = tree(JOBS)
