@@ -147,6 +147,13 @@ class Place:
         told = json.loads(body)
         return status, Health(told["ok"], told["loops"], told["problems"], told["details"])
 
+    def metrics(self) -> str:
+        """What Prometheus reads."""
+        port = json.loads((self.data / "ports.json").read_bytes())["health"]
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+            text: str = answer.read().decode()
+        return text
+
     def kill(self) -> None:
         """Kill -9 what was started last, and wait until it is gone."""
         self.processes[-1].kill()

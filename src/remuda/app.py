@@ -34,7 +34,7 @@ from remuda.loop.faults import FaultPoint, no_fault
 from remuda.loop.health import Health, HealthServer, Pulse, health_page, liveness, metrics_page, readiness
 from remuda.loop.logs import Log
 from remuda.loop.loop import Loop, Pace, Tools
-from remuda.loop.metrics import LoopMetrics
+from remuda.loop.metrics import ConfigMeters, LoopMetrics
 from remuda.loop.supervise import run_loops
 from remuda.machines.process.driver import ProcessMachines
 from remuda.model.plans import Reason
@@ -165,6 +165,7 @@ class App:
         self._reloading = asyncio.Lock()
         self._recompiling: asyncio.Handle | None = None
         self._refused: str | None = None
+        self._config = ConfigMeters(registry)
         #: by class, the last poll that was logged
         self._polls: dict[str, tuple[int, int, int]] = {}
 
@@ -208,7 +209,7 @@ class App:
         return (
             *QueueRoutes(self.queue, self.files, self._classes).routes(),
             *PoolRoutes(self.job, providers, self.store, clock, self._wake, told).routes(),
-            *LoopRoutes(self.loops, self.store, clock).routes(),
+            *LoopRoutes(self.loops, self.store, clock, self.readiness).routes(),
         )
 
     def _classes(self) -> set[str]:
@@ -301,10 +302,12 @@ class App:
             except Exception as error:  # noqa: BLE001 - no file, however strange, may stop what runs
                 told = str(error) if isinstance(error, RemudaError) else f"{type(error).__name__}: {error}"
                 self._refused = told
+                self._config.reloaded(is_refused=True)
                 self._log.error("reload refused; the old configuration stays", problems=told.splitlines())
                 return False
             self._refused = None
             self._apply(setup)
+            self._config.reloaded(is_refused=False)
             self._log.info("reloaded", pools=len(setup.pools))
             return True
 

@@ -9,12 +9,13 @@ from remuda.control.loops import LoopChanged, LoopRoutes, paused_loops
 from remuda.control.routes import Call
 from remuda.errors import NotFound
 from remuda.ledger.store import InlineStore
+from remuda.loop.health import readiness
 
 
 @virtually
 async def test_a_pause_holds_over_a_restart_until_it_is_resumed() -> None:
     store, rig = InlineStore(), Rig()
-    routes = LoopRoutes([rig.loop], store, rig.clock)
+    routes = LoopRoutes([rig.loop], store, rig.clock, lambda: readiness([rig.loop], {}))
     call = Call({"loop": "toy"}, {})
     assert await routes.pause(call) == LoopChanged("toy", paused=True)
     assert rig.loop.standing.paused
@@ -28,7 +29,7 @@ async def test_a_pause_holds_over_a_restart_until_it_is_resumed() -> None:
 @virtually
 async def test_a_loop_that_does_not_exist_is_told_with_those_that_do() -> None:
     rig = Rig()
-    routes = LoopRoutes([rig.loop], InlineStore(), rig.clock)
+    routes = LoopRoutes([rig.loop], InlineStore(), rig.clock, lambda: readiness([rig.loop], {}))
     with pytest.raises(NotFound, match="there is no loop pols; there is: toy"):
         await routes.pause(Call({"loop": "pols"}, {}))
 
@@ -36,7 +37,7 @@ async def test_a_loop_that_does_not_exist_is_told_with_those_that_do() -> None:
 @virtually
 async def test_the_routes_tell_how_the_loops_fare() -> None:
     rig = Rig()
-    routes = LoopRoutes([rig.loop], InlineStore(), rig.clock)
+    routes = LoopRoutes([rig.loop], InlineStore(), rig.clock, lambda: readiness([rig.loop], {}))
     assert not (await routes.tell(Call({}, {}))).ok
     asyncio.get_running_loop().call_later(1, rig.loop.pause)
     task = asyncio.get_running_loop().create_task(rig.loop.run())

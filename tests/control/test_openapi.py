@@ -11,6 +11,7 @@ from remuda.control.openapi import document
 from remuda.control.routes import Call, Route, match
 from remuda.errors import BadInput, NotFound
 from remuda.ledger.store import InlineStore
+from remuda.loop.health import readiness
 from remuda.pools.routes import PoolRoutes
 from remuda.sources.queue.output import JobFiles
 from remuda.sources.queue.queue import Queue
@@ -23,7 +24,7 @@ def all_routes(rig: Rig) -> tuple[Route, ...]:
     return (
         *QueueRoutes(Queue(store, files, rig.clock, nothing), files, set).routes(),
         *PoolRoutes(None, {}, store, rig.clock, nothing).routes(),  # type: ignore[arg-type]
-        *LoopRoutes([rig.loop], store, rig.clock).routes(),
+        *LoopRoutes([rig.loop], store, rig.clock, lambda: readiness([rig.loop], {})).routes(),
     )
 
 

@@ -40,6 +40,9 @@ def test_a_bad_file_is_refused_and_the_old_one_stays(running: Place) -> None:
     )
     assert "min 5 is more than max 3" in told or "10 minutes" in told
     assert running.health("ready")[0] == 200
+    for words in (("pools", "list"), ("loops", "list"), ("top", "--once"), ("why", "pool", "shell")):
+        assert "the last reload was refused" in running.cli(*words).out
+    assert "remuda_config_last_reload_successful 0.0" in running.metrics()
     refused = [json.loads(line) for line in running.log.splitlines() if "reload refused" in line]
     assert any("pools.yaml" in problem for problem in refused[0]["problems"])
     assert running.shims() == before
@@ -47,6 +50,8 @@ def test_a_bad_file_is_refused_and_the_old_one_stays(running: Place) -> None:
     running.write(pool(min=1, max=1))
     running.wait_idle(1)
     assert "refused_reload" not in running.health("ready")[1].details
+    assert "refused" not in running.cli("pools", "list").out
+    assert "remuda_config_last_reload_successful 1.0" in running.metrics()
 
 
 def test_a_file_that_is_gone_is_refused(running: Place) -> None:
@@ -199,8 +204,24 @@ def test_a_paused_loop_stays_paused_over_a_restart(running: Place) -> None:
     running.write(pool(min=3, max=3))
     eventually(lambda: '"msg":"reloaded"' in running.log, "a reload")
     assert len(running.shims()) == 2
+    numbers = [running.submit("sleep", "60") for _ in range(3)]
+    waiting = eventually(
+        lambda: next((n for n in numbers if running.job(n).state == "waiting"), None), "a job that waits"
+    )
+    for words in (("pools", "list"), ("why", "pool", "shell"), ("why", "job", str(waiting))):
+        first, *rest = running.cli(*words).out.splitlines()
+        assert first.startswith("loop pools is paused and decides nothing; ")
+        assert first.endswith("resume it with `remuda loops resume pools`")
+        assert "demand" not in "".join(rest) or words[1] == "pool"
+    assert running.cli("top", "--once").out.splitlines()[1].startswith("loop pools is paused")
     assert running.cli("loops", "resume", "pools").out == "loop pools runs\n"
-    running.wait_idle(3)
+    eventually(lambda: running.pools().pools[0].busy == 3, "a machine for each job")
+    assert running.cli("why", "pool", "shell").out.startswith("shell ")
+    waiting = running.submit("true")
+    eventually(lambda: running.pools().pools[0].waiting, "a cycle that has seen the job")
+    running.stop()
+    for words in (("pools", "list"), ("why", "pool", "shell"), ("why", "job", str(waiting))):
+        assert running.cli(*words).out.startswith("no remuda runs with ")
 
 
 def test_why_says_what_would_change_a_pool_held_by_its_ceiling(here: Place) -> None:

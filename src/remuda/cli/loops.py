@@ -23,6 +23,8 @@ def loops() -> None:
 @pass_session
 def list_loops(session: Session) -> None:
     """How each loop fares."""
+    from remuda.control.notices import refusals, say_first
+
     health: dict[str, Any] = session.remuda.get("/v1/loops", dict[str, Any])
     rows = tuple(
         (
@@ -34,7 +36,8 @@ def list_loops(session: Session) -> None:
         )
         for loop in health["loops"]
     )
-    session.show(Report(health, (Table(("LOOP", "PHASE", "CYCLES", "LAST SUCCESS", "ERROR"), rows),)))
+    lines = say_first(session, refusals(health))
+    session.show(Report(health, (Table(("LOOP", "PHASE", "CYCLES", "LAST SUCCESS", "ERROR"), rows),), lines))
 
 
 @loops.command()

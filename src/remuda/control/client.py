@@ -47,7 +47,7 @@ class Remuda:
         asked = {name: str(value) for name, value in query.items() if value is not None}
         try:
             body = self._request("GET", path + (f"?{urlencode(asked)}" if asked else ""), None)
-        except _NothingRuns:
+        except NothingRuns:
             if self._server is not None:
                 raise
             body = msgspec.json.encode(self._from_store(path, asked), enc_hook=str)
@@ -85,9 +85,9 @@ class Remuda:
         try:
             route, names = match(self._views(), "GET", path)
         except NotFound:
-            raise _NothingRuns(self._data_dir) from None
+            raise NothingRuns(self._data_dir) from None
         if route.view is None:
-            raise _NothingRuns(self._data_dir)
+            raise NothingRuns(self._data_dir)
         check_query(route, query)
         store = self._data_dir / FILE
         with reading(store) as db, explained(store):
@@ -127,7 +127,7 @@ class Remuda:
             connection.connect()
         except (FileNotFoundError, ConnectionRefusedError):
             connection.close()
-            raise _NothingRuns(self._data_dir if self._server is None else address) from None
+            raise NothingRuns(self._data_dir if self._server is None else address) from None
         except OSError as error:
             connection.close()
             raise Unavailable(f"cannot reach remuda at {address}: {error}") from error
@@ -155,7 +155,9 @@ def _read(body: bytes, kind: type[T]) -> T:
         ) from error
 
 
-class _NothingRuns(Unavailable):
+class NothingRuns(Unavailable):
+    """Nobody answers, so only the store can be read."""
+
     def __init__(self, where: Path | str) -> None:
         super().__init__(f"no remuda runs with {where}: start one with `remuda up FILE…`")
 

@@ -1,7 +1,7 @@
 """The loops' part of the control API: how they fare, and pausing them."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -10,7 +10,7 @@ from remuda.control.routes import Call, Route
 from remuda.errors import NotFound
 from remuda.ledger.store import Store
 from remuda.loop.clock import Clock
-from remuda.loop.health import Health, readiness
+from remuda.loop.health import Health
 from remuda.loop.loop import Loop
 
 _PAUSED = "paused-loop/"
@@ -32,7 +32,15 @@ def paused_loops(db: sqlite3.Connection) -> set[str]:
 class LoopRoutes:
     """Tells of loops and pauses them, durably."""
 
-    def __init__(self, loops: Sequence[Loop[Any, Any, Any, Any]], store: Store, clock: Clock) -> None:
+    def __init__(
+        self,
+        loops: Sequence[Loop[Any, Any, Any, Any]],
+        store: Store,
+        clock: Clock,
+        health: Callable[[], Health],
+    ) -> None:
+        """`health` is what `/ready` answers."""
+        self._health = health
         self._loops = {loop.name: loop for loop in loops}
         self._store = store
         self._clock = clock
@@ -54,7 +62,7 @@ class LoopRoutes:
     async def tell(self, call: Call) -> Health:
         """As `/ready` does."""
         del call
-        return readiness(list(self._loops.values()), {})
+        return self._health()
 
     async def pause(self, call: Call) -> LoopChanged:
         """Pause a loop."""

@@ -45,3 +45,20 @@ class LoopMetrics:
     def of(self, name: str) -> LoopMeters:
         """The meters of one loop."""
         return LoopMeters(name, self)
+
+
+class ConfigMeters:
+    """Whether the configuration in force is the one in the files."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._is_loaded = Gauge(
+            "remuda_config_last_reload_successful",
+            "1 while the files are what is in force, 0 after a reload that was refused.",
+            [],
+            registry=registry,
+        )
+        self.reloaded(is_refused=False)
+
+    def reloaded(self, *, is_refused: bool) -> None:
+        """The files were read again; when they are refused, what was loaded before stays in force."""
+        self._is_loaded.set(int(not is_refused))

@@ -10,11 +10,11 @@ from remuda.errors import BadInput
 from remuda.output.moments import age, clock_time
 from remuda.output.show import Report, Table
 from remuda.pools.decide.world import Override
-from remuda.pools.questions import complete_pools, tell_age, told_lines
+from remuda.pools.questions import complete_pools, first_lines, told_lines
 from remuda.pools.views import MachineView, PoolsView, PoolView
 from remuda.pools.why import Why, tell_override
 
-_HEADINGS = ("POOL", "CLASS", "WANTED", "READY", "BUSY", "BOOTING", "WAITING", "MIN", "MAX", "CEILING", "WHY")
+_HEADINGS = ("POOL", "CLASS", "TARGET", "IDLE", "BUSY", "BOOTING", "WAITING", "MIN", "MAX", "CEILING", "WHY")
 
 
 @click.group(cls=Group)
@@ -32,7 +32,8 @@ def pools() -> None:
 def list_pools(session: Session) -> None:
     """All pools, a line each."""
     view = _view(session, None)
-    session.show(Report(view, (Table(_HEADINGS, tuple(map(_row, view.pools)), note="no pools"),)))
+    table = Table(_HEADINGS, tuple(map(_row, view.pools)), note="no pools")
+    session.show(Report(view, (table,), first_lines(session, view.seen_at)))
 
 
 @pools.command()
@@ -57,7 +58,7 @@ def status(session: Session, name: str | None) -> None:
     )
     headings = (
         "POOL",
-        "HAS/WANTS",
+        "HAS/TARGET",
         "IDLE",
         "BUSY",
         "BOOTING",
@@ -68,7 +69,8 @@ def status(session: Session, name: str | None) -> None:
     )
     old = [machine.name for machine in view.machines if machine.is_old] if name else []
     lines = (f"still of an older template: {', '.join(old)}",) if old else ()
-    session.show(Report(view, (Table(headings, rows, note="no pools"),), lines))
+    first = first_lines(session, view.seen_at)
+    session.show(Report(view, (Table(headings, rows, note="no pools"),), (*first, *lines)))
 
 
 @pools.command()
@@ -92,7 +94,7 @@ def describe(session: Session, name: str) -> None:
         Report(
             {"pool": pool, "machines": view.machines, "why": why_},
             (table,),
-            (*facts, *told_lines(session, why_)),
+            (*first_lines(session, view.seen_at), *facts, *told_lines(session, why_)),
         )
     )
 
@@ -203,7 +205,9 @@ def machines() -> None:
 def list_machines(session: Session, pool: str | None) -> None:
     """All machines, a line each."""
     view = _view(session, pool)
-    session.show(Report(view.machines, (_machine_table(session, view.machines),)))
+    first = first_lines(session, view.seen_at)
+    data = {"seen_at": view.seen_at, "machines": view.machines}
+    session.show(Report(data, (_machine_table(session, view.machines),), first))
 
 
 @machines.command("describe")
@@ -223,7 +227,8 @@ def describe_machine(session: Session, name: str) -> None:
         f"jobs      {machine.uses} taken" + (f", now {machine.job}" if machine.job else ""),
         "",
     )
-    session.show(Report({"machine": machine, "why": why_}, lines=(*facts, *told_lines(session, why_))))
+    lines = (*first_lines(session, why_.at), *facts, *told_lines(session, why_))
+    session.show(Report({"machine": machine, "why": why_}, lines=lines))
 
 
 @machines.command()
@@ -262,10 +267,11 @@ def top(session: Session, once: bool) -> None:
             _machine_table(session, seen.machines),
             Table(("AT", "WHAT AND WHY"), told, title="last decisions", note="none"),
         )
+        first_lines(session, seen.seen_at)
         session.show(Report({"pools": seen, "jobs": jobs, "decisions": decisions}, tables))
         return
     if once or not screen.is_terminal:
-        screen.print(render(seen, jobs, decisions, clock.now()))
+        screen.print(render(seen, jobs, decisions, clock.now(), first=first_lines(session, seen.seen_at)))
         return
 
     async def follow() -> None:
@@ -281,7 +287,6 @@ def _view(session: Session, name: str | None) -> PoolsView:
     found: PoolsView = session.remuda.get(
         "/v1/pools" if name is None else path_of("v1", "pools", name), PoolsView
     )
-    tell_age(session, found.seen_at)
     return found
 
 
@@ -290,7 +295,7 @@ def _row(pool: PoolView) -> tuple[str, ...]:
         pool.name,
         pool.job_class or "-",
         str(pool.target),
-        str(pool.ready),
+        str(pool.idle),
         str(pool.busy),
         str(pool.creating),
         str(pool.waiting),

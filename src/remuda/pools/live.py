@@ -10,12 +10,14 @@ from rich.table import Table
 from rich.text import Text
 
 from remuda.control.client import Remuda
+from remuda.control.notices import notices
 from remuda.errors import RemudaError
 from remuda.loop.clock import Clock
-from remuda.model.jobs import JobList
+from remuda.model.jobs import JobList, JobState
 from remuda.model.times import Instant
 from remuda.output.moments import age, clock_time
 from remuda.output.show import one_line
+from remuda.pools.controller import LOOP
 from remuda.pools.views import Decision, PoolsView
 
 _COLOURS = {
@@ -36,17 +38,23 @@ _FRAME = 14
 
 
 def render(
-    pools: PoolsView, jobs: JobList, decisions: list[Decision], now: Instant, height: int | None = None
+    pools: PoolsView,
+    jobs: JobList,
+    decisions: list[Decision],
+    now: Instant,
+    height: int | None = None,
+    first: tuple[str, ...] = (),
 ) -> Group:
     """One picture: pools, machines, jobs and the last decisions with their reasons, fitted to a height."""
     wants = (len(pools.pools), len(pools.machines), len(jobs.jobs), len(decisions))
     if height is None:
         rooms = [wants[0], *(min(_MOST, want) for want in wants[1:])]
     else:
-        rooms = _share(height - _FRAME, wants)
+        rooms = _share(height - _FRAME - len(first), wants)
     seen = f"seen {age(now - pools.seen_at)} ago" if pools.seen_at else "nothing seen yet"
     return Group(
         Text(f"remuda   {clock_time(now, now)}   {seen}", style="bold"),
+        *(Text(one_line(line), style="bold red", no_wrap=True, overflow="ellipsis") for line in first),
         _pools(pools, rooms[0]),
         _machines(pools, now, rooms[1]),
         _jobs(jobs, now, rooms[2]),
@@ -94,13 +102,13 @@ def _count(title: str, there: int, shown: int, more: str = "") -> str:
 
 
 def _pools(view: PoolsView, most: int) -> Table:
-    headings = ("POOL", "CLASS", "WANTED", "READY", "BUSY", "BOOTING", "WAITING", "MIN–MAX", "WHY")
+    headings = ("POOL", "CLASS", "TARGET", "IDLE", "BUSY", "BOOTING", "WAITING", "MIN–MAX", "WHY")
     rows: list[tuple[str | Text, ...]] = [
         (
             pool.name,
             pool.job_class,
             str(pool.target),
-            str(pool.ready),
+            str(pool.idle),
             str(pool.busy),
             str(pool.creating),
             str(pool.waiting),
@@ -170,13 +178,19 @@ async def watch(remuda: Remuda, clock: Clock, stop: asyncio.Event, console: Cons
 
 def picture(remuda: Remuda, clock: Clock, height: int | None = None) -> Group:
     """Ask for everything and draw it."""
-    return render(*ask(remuda), clock.now(), height)
+    pools, jobs, decisions = ask(remuda)
+    now = clock.now()
+    return render(pools, jobs, decisions, now, height, notices(remuda, LOOP, pools.seen_at, now))
 
 
 def ask(remuda: Remuda) -> tuple[PoolsView, JobList, list[Decision]]:
-    """Everything that the view shows."""
+    """Everything that the view shows; jobs that run come first, however many wait behind them."""
+    running = remuda.get("/v1/jobs", JobList, most=_JOBS, state=JobState.RUNNING)
+    newest = remuda.get("/v1/jobs", JobList, most=_JOBS)
+    shown = {job.id for job in running.jobs}
+    others = tuple(job for job in newest.jobs if job.id not in shown and job.state is not JobState.RUNNING)
     return (
         remuda.get("/v1/pools", PoolsView),
-        remuda.get("/v1/jobs", JobList, most=_JOBS),
+        JobList(running.jobs + others, newest.counts),
         remuda.get("/v1/decisions", list[Decision]),
     )

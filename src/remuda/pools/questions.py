@@ -6,20 +6,19 @@ import click
 
 from remuda.control.client import path_of
 from remuda.control.command import Command, Session, pass_session
+from remuda.control.notices import notices, say_first
 from remuda.errors import NotFound, RemudaError
 from remuda.model.jobs import Ahead, Attempt, Job, JobState
 from remuda.output.moments import age, clock_time
 from remuda.output.show import Report, Table
 from remuda.output.steps import step_lines
+from remuda.pools.controller import LOOP
 from remuda.pools.decide.world import Policy
 from remuda.pools.views import PoolsView
 from remuda.pools.why import Event, Why
 
 if TYPE_CHECKING:
     from remuda.objects.load import Objects
-
-#: an answer that is older, in milliseconds, is told to be
-_OLD = 10_000
 
 
 def complete_pools(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
@@ -42,15 +41,14 @@ def answer_why(session: Session, kind: str, name: str, at: str | None, *, histor
         _why_job(session, name, instant)
         return
     answer = session.remuda.get(path_of("v1", "why", kind, name), Why, at=instant)
-    if instant is None:
-        tell_age(session, answer.at)
+    first = first_lines(session, answer.at) if instant is None else ()
     events = answer.history if history or kind == "machine" else ()
     if session.form == "markdown":
         session.show(
             Report(answer, _why_tables(session, answer, events), (f"**{_headline(session, answer)}**",))
         )
         return
-    lines = told_lines(session, answer)
+    lines = [*first, *told_lines(session, answer)]
     if events:
         lines += _history(session, events)
     session.show(Report(answer, lines=tuple(lines)))
@@ -85,17 +83,20 @@ def _why_job(session: Session, name: str, at: int | None) -> None:
             told += f": {attempt.status}" + (f" {attempt.exit_code}" if attempt.status == "exited" else "")
             told += f", {attempt.detail}" if attempt.detail else ""
         lines.append(told)
-    pool_why = None
+    pool_why, first = None, tuple[str, ...]()
     if state is JobState.WAITING:
         if at is None:
             before = session.remuda.get(path_of("v1", "jobs", job.id, "ahead"), Ahead)
             lines.append(f"jobs of its class ahead of it: {before.ahead}")
-        pool = next(
-            (p for p in session.remuda.get("/v1/pools", PoolsView).pools if p.job_class == job.job_class),
-            None,
-        )
+        view = session.remuda.get("/v1/pools", PoolsView)
+        first = first_lines(session, view.seen_at) if at is None else ()
+        pool = next((pool for pool in view.pools if pool.job_class == job.job_class), None)
         if pool is None:
             lines.append(f"no pool serves class {job.job_class} now")
+        elif at is None and view.seen_at < job.submitted_at:
+            lines.append(
+                f"pool {pool.name} serves its class; nothing was decided since the job was submitted"
+            )
         else:
             pool_why = session.remuda.get(path_of("v1", "why", "pool", pool.name), Why, at=at)
     data = {"job": job, "at": then, "state": state, "since": since, "pool": pool_why}
@@ -108,7 +109,7 @@ def _why_job(session: Session, name: str, at: int | None) -> None:
         session.show(Report(data, tables, (text,)))
         return
     pool_lines = ["", *told_lines(session, pool_why)] if pool_why is not None else []
-    session.show(Report(data, lines=(headline, *(f"  {line}" for line in lines), *pool_lines)))
+    session.show(Report(data, lines=(*first, headline, *(f"  {line}" for line in lines), *pool_lines)))
 
 
 def _as_of(attempt: Attempt, at: int) -> Attempt:
@@ -213,13 +214,9 @@ def _acts(actions: tuple[str, ...]) -> str:
     return f"   [{', '.join(actions)}]" if actions else ""
 
 
-def tell_age(session: Session, seen_at: int) -> None:
-    """Say when an answer is an old one: nothing runs, or the loop does not."""
-    since = session.now() - seen_at
-    if seen_at and since > _OLD and session.form == "table" and not session.quiet:
-        click.echo(
-            f"as of {clock_time(seen_at, session.now())}, {age(since)} ago: nothing was seen since", err=True
-        )
+def first_lines(session: Session, seen_at: int) -> tuple[str, ...]:
+    """What comes before an answer: that nobody decides now, or that other files are in force."""
+    return say_first(session, notices(session.remuda, LOOP, seen_at, session.now()))
 
 
 def _headline(session: Session, answer: Why, gap: str = " ") -> str:
