@@ -14,7 +14,7 @@ CLUSTERS ?= 200
 # Compiled files are kept: compiling the tests anew takes longer than running the quick ones.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test quick lint types bench sim soak chart servers lock clean help
+.PHONY: run test quick lint types bench sim soak chart dist servers lock clean help
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -66,6 +66,12 @@ soak: $(READY)  ## new seeds and a simulated day of MACHINES, for as long as you
 
 chart: $(READY)  ## the whole Helm chart, in build/charts
 	PATH=$(CURDIR)/$(BIN):$$PATH charts/package
+
+dist: $(READY)  ## sdist, wheel, bill of materials and their checksums, in dist
+	rm -rf dist
+	$(BIN)/python -m hatchling build -t sdist -t wheel
+	$(BIN)/python deploy/sbom.py > dist/remuda.cdx.json
+	cd dist && sha256sum remuda* > SHA256SUMS && cat SHA256SUMS
 
 lock:  ## renew the locked versions
 	$(BIN)/python -m pip install --quiet uv

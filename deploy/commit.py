@@ -31,6 +31,12 @@ def commit_of(root: Path) -> str:
         return ""
 
 
+def written_in(root: Path) -> str:
+    """The commit that an sdist says it was made from; empty in a clone."""
+    path = root / "src" / "remuda" / NAME
+    return path.read_text(encoding="utf-8").strip() if path.is_file() else ""
+
+
 class CommitHook(BuildHookInterface):  # type: ignore[type-arg]
     """Adds the file to wheels and sdists."""
 
@@ -38,7 +44,7 @@ class CommitHook(BuildHookInterface):  # type: ignore[type-arg]
         """Write it beside what is built, and say where it goes."""
         root = Path(self.root)
         inside = "remuda" if self.target_name == "wheel" else "src/remuda"
-        commit = os.environ.get("REMUDA_COMMIT") or commit_of(root)
+        commit = os.environ.get("REMUDA_COMMIT") or written_in(root) or commit_of(root)
         if version == "editable" or not commit:
             return
         made = Path(self.directory) / NAME

@@ -3,6 +3,8 @@
 import sys
 
 import click
+from tests.servers.base import NAME as BASE
+from tests.servers.base import SUITE, find_base, get_base
 from tests.servers.browser import NAME as BROWSER
 from tests.servers.browser import find_browser, get_browser
 from tests.servers.build import Progress, get
@@ -34,20 +36,22 @@ def main() -> None:
 
     Each is taken from KUBEBUILDER_ASSETS (etcd, kube-apiserver, kubectl) or REMUDA_SERVERS (any), else from the
     per-user cache, else built from its published Go module into that cache. The browser is the one on the PATH, else
-    Debian's is installed, for which one has to be root.
+    Debian's is installed, for which one has to be root, as for the base that an image is built on.
     """
 
 
 @main.command("get")
-@click.argument("names", nargs=-1, type=click.Choice([*SERVERS, BROWSER]), metavar="[NAME]...")
+@click.argument("names", nargs=-1, type=click.Choice([*SERVERS, BROWSER, BASE]), metavar="[NAME]...")
 def get_command(names: tuple[str, ...]) -> None:
-    """Find or build the named servers, or all of them and the browser."""
-    wanted = names or (*SERVERS, BROWSER)
+    """Find or build the named servers, or all of them, the browser and the base of images."""
+    asked = names or (*SERVERS, BROWSER, BASE)
     tell = teller(is_terminal=sys.stderr.isatty())
     try:
-        paths = get([name for name in wanted if name != BROWSER], surroundings(), tell)
-        if BROWSER in wanted:
+        paths = get([name for name in asked if name in SERVERS], surroundings(), tell)
+        if BROWSER in asked:
             paths[BROWSER] = get_browser(tell)
+        if BASE in asked:
+            paths[BASE] = get_base(surroundings(), tell)
     except ServersError as error:
         raise click.ClickException(str(error)) from None
     for name, path in paths.items():
@@ -70,9 +74,9 @@ def rows(around: Surroundings) -> list[tuple[str, str, str, str]]:
         size = "-" if path is None else f"{path.stat().st_size / 1e6:.0f}"
         where = f"missing; python -m tests.servers get {server.name}" if path is None else str(path)
         table.append((server.name, server.version, size, where))
-    browser = find_browser()
-    where = f"missing; python -m tests.servers get {BROWSER}" if browser is None else str(browser)
-    table.append((BROWSER, "any", "-", where))
+    for name, version, path in ((BROWSER, "any", find_browser()), (BASE, SUITE, find_base(around))):
+        where = f"missing; python -m tests.servers get {name}" if path is None else str(path)
+        table.append((name, version, "-", where))
     return table
 
 

@@ -1,7 +1,7 @@
 """
-A base for images, made from Debian's packages, and what builds and starts an image on it without a daemon.
+A base for images, made from Debian's packages, as a tar archive in the cache; an image is built on it without a daemon.
 
-The tools are those on the PATH, or Debian's, which are installed where that is allowed. The base is kept in the cache.
+The tools are those on the PATH, or Debian's, which are installed where that is allowed. All of it needs root.
 """
 
 import os
@@ -19,7 +19,7 @@ from tests.servers.packages import install
 NAME = "image-base"
 SUITE = "bookworm"
 #: each command with the package that has it
-TOOLS = {"mmdebstrap": "mmdebstrap", "buildah": "buildah", "crun": "crun"}
+TOOLS = {"mmdebstrap": "mmdebstrap", "buildah": "buildah", "unshare": "util-linux"}
 #: as an image of Python has them: `python`, `venv` and pip
 PACKAGES = ("ca-certificates", "python-is-python3", "python3-pip", "python3-venv")
 MAKE_S = 1800.0
@@ -33,7 +33,7 @@ def missing_tools(environ: Mapping[str, str] = os.environ) -> list[str]:
 def find_base(around: Surroundings) -> Path | None:
     """The base as a tar archive, or None where it or a tool is missing."""
     path = _path(around)
-    return path if path.is_file() and not missing_tools() else None
+    return path if path.is_file() and not missing_tools() and os.geteuid() == 0 else None
 
 
 def get_base(around: Surroundings, progress: Progress) -> Path:

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.servers.base import NAME as IMAGE_BASE
+from tests.servers.base import find_base, get_base
 from tests.servers.browser import NAME as BROWSER
 from tests.servers.browser import find_browser, get_browser
 from tests.servers.build import get
@@ -71,6 +73,20 @@ def provide_browser(environ: Mapping[str, str] = os.environ) -> Path:
 def browser_program() -> Path:
     """The browser's program; the test is skipped without."""
     return provide_browser()
+
+
+@pytest.fixture(scope="session")
+def image_base() -> Path:
+    """An archive of a base that an image can be built on; the test is skipped without."""
+    if os.environ.get("REMUDA_REQUIRE_SERVERS") == "1":
+        try:
+            return get_base(surroundings(), _tell)
+        except ServersError as error:
+            pytest.fail(str(error), pytrace=False)
+    found = find_base(surroundings())
+    if found is None:
+        pytest.skip(f"needs {IMAGE_BASE}; `make servers` provides what is missing, as root")
+    return found
 
 
 def require_openssl() -> None:
