@@ -94,7 +94,7 @@ class Agents:
                 if uid in self.known or uid in self._done or pool not in self.classes or self.is_mute:
                     continue
                 job_class = self.classes[pool]
-                listed = agent(name, job_class, first_connected=_now())
+                listed = agent(f"{name}.{uid[:8]}", job_class, hostname=name, first_connected=_now())
                 self.known[uid] = name, job_class, listed
                 self.circle.tasks(job_class).agents.append(listed)
             for uid, (name, job_class, listed) in list(self.known.items()):

@@ -39,7 +39,7 @@ def world(seed: int) -> tuple[Snapshot, Memory, Policy]:
             policy = Policy(policy.pools, policy.ceilings, (names[0],), policy.concurrency)
     seen = tuple(_seen(dice, name) for name in names)
     operations = tuple(_operation(dice, number, name) for number, name in enumerate(names * 2, 900))
-    memory = Memory({name: _memory(dice) for name in names if dice.random() < 0.7})
+    memory = Memory({name: _memory(dice, name) for name in names if dice.random() < 0.7})
     return Snapshot(seen, operations if dice.random() < 0.3 else ()), memory, policy
 
 
@@ -87,6 +87,8 @@ def _machine(dice: Random, name: str, pool: str) -> Machine:
     ended = None
     if dice.random() < 0.08:
         ended = Ended(dice.choice(ENDS), dice.choice(["", "no such file"]))
+    drains = dice.random() < 0.8
+    is_up = state is not State.CREATING or dice.random() < 0.3
     return Machine(
         name=name,
         pool=pool,
@@ -94,13 +96,14 @@ def _machine(dice: Random, name: str, pool: str) -> Machine:
         template=dice.choice(["new", "new", "new", "old"]),
         created_at=NOW - dice.choice([5, 20]) * MINUTE,
         since=NOW - dice.choice([1, 300]) * SECOND,
-        ready_at=None if state is State.CREATING else NOW - MINUTE,
+        ready_at=NOW - MINUTE if is_up else None,
         job="7" if state is State.CONFIGURED else None,
         uses=1 if state is State.CONFIGURED else 0,
         ended=ended,
         trouble=dice.choice(["", "no node has room"]),
         unsure=state is State.IDLE and dice.random() < 0.2,
-        drains=dice.random() < 0.8,
+        drains=drains,
+        abrupt=is_up and not drains and dice.random() < 0.5,
     )
 
 
@@ -114,7 +117,7 @@ def _operation(dice: Random, number: int, pool: str) -> Operation[PoolAction]:
     return Operation(number, action, dice.choice([None, Outcome("failed", NOW, "no"), Outcome("done", NOW)]))
 
 
-def _memory(dice: Random) -> PoolMemory:
+def _memory(dice: Random, name: str) -> PoolMemory:
     failures = dice.choice([0, 0, 0, 1, 7])
     return PoolMemory(
         wanted=((NOW - 10 * SECOND, 6),) if dice.random() < 0.5 else (),
@@ -122,4 +125,5 @@ def _memory(dice: Random) -> PoolMemory:
         failed_at=NOW - SECOND if failures else 0,
         retry_at=NOW + 10 * SECOND if failures else 0,
         unsure_since=dice.choice([0, NOW - MINUTE, NOW - 10 * MINUTE]),
+        unheard_since={f"{name}-{number}@{NOW - 20 * MINUTE}": NOW - 15 * MINUTE for number in range(4)},
     )

@@ -12,7 +12,7 @@ from tests.builders import policy, settings
 
 from remuda.errors import Unavailable
 from remuda.model.jobs import Finished
-from remuda.model.machines import Machine, Order, State, Supplied
+from remuda.model.machines import Machine, Order, State, Supplied, worker_name
 from remuda.model.needs import Need, Reading, Worker
 from remuda.model.plans import Operation, Outcome, Reason
 from remuda.pools.controller import PoolsController, _machine, _own
@@ -151,6 +151,20 @@ MADE = Supplied("a-1", "a", "t", created_at=100, ready_at=200)
             MADE, Worker(50, "x", connected_at=99), True, State.CREATING, id="the job of an earlier namesake"
         ),
         pytest.param(
+            MADE,
+            Worker(50, "x", connected_at=99, heard_at=119_000),
+            True,
+            State.CREATING,
+            id="whose last call was heard of late",
+        ),
+        pytest.param(
+            MADE,
+            Worker(50, "x", connected_at=99, heard_at=130_000),
+            True,
+            State.CONFIGURED,
+            id="who goes on calling is itself, whatever the clocks say",
+        ),
+        pytest.param(
             msgspec.structs.replace(MADE, leaving=True),
             Worker(150, "x", connected_at=150),
             True,
@@ -162,7 +176,7 @@ MADE = Supplied("a-1", "a", "t", created_at=100, ready_at=200)
 def test_what_provider_and_source_know_is_joined(
     supplied: Supplied, worker: Worker | None, is_listed: bool, state: State
 ) -> None:
-    assert _machine(supplied, _own(worker, supplied), is_listed=is_listed).state is state
+    assert _machine(supplied, _own(worker, supplied, known_at=5_000), is_listed=is_listed).state is state
 
 
 def test_a_closed_machine_drains_with_its_job_or_without() -> None:
@@ -426,9 +440,11 @@ class Agents:
     async def read(self) -> Reading:
         return self.reading
 
-    async def close(self, machine: str, made_at: int = 0, job_class: str | None = None) -> bool:
+    async def close(
+        self, machine: str, made_at: int = 0, job_class: str | None = None, boot: str = ""
+    ) -> bool:
         del job_class
-        self.closed.append((machine, made_at))
+        self.closed.append((worker_name(machine, boot), made_at))
         if self.trouble:
             raise Unavailable(self.trouble)
         return False
@@ -439,12 +455,13 @@ class Agents:
 
 def test_machines_of_a_pool_that_is_gone_are_asked_about_where_they_take_their_work() -> None:
     async def story(room: Room) -> None:
-        agents = Agents()
+        agents, provider = Agents(), Silent(room)
+        provider.drains = True
         job = PoolsController(
             {"queue": room.source, "ci": agents},
             {
                 "other": SimProvider(room.clock, random.Random(1), room.faults, room, room.hold, room.start),
-                "sim": room.provider,
+                "sim": provider,
             },
             dict,
             room.clock,
@@ -587,12 +604,47 @@ def test_a_machine_to_be_removed_while_its_source_fails(
         guests = Guests(room, drains=drains)
         guests.agents.trouble = "HTTP 401"
         await room.make(boots=boots)
-        if goes:
-            assert (await guests.delete(even_busy=even_busy)).status == "done"
-        else:
-            with pytest.raises(Unavailable, match="401"):
-                await guests.delete(even_busy=even_busy)
+        assert (await guests.delete(even_busy=even_busy)).status == ("done" if goes else "refused")
         assert len(await room.provider.list()) == (not goes)
+
+    live(story)
+
+
+class Booted(Silent):
+    """Machines whose guests were told which boot they are."""
+
+    async def list(self) -> tuple[Supplied, ...]:
+        return tuple(msgspec.structs.replace(item, boot="0a1b2c3d") for item in await super().list())
+
+
+@pytest.mark.parametrize(
+    ("name", "state"),
+    [
+        pytest.param("a-1.0a1b2c3d", State.CONFIGURED, id="of this boot, whenever it connected"),
+        pytest.param("a-1.ffffffff", State.CREATING, id="of another boot"),
+        pytest.param("a-1", State.CREATING, id="of an earlier machine of the name"),
+    ],
+)
+def test_an_agent_that_tells_its_boot_needs_no_clock(name: str, state: State) -> None:
+    """Its source's clock is years behind."""
+
+    async def story(room: Room) -> None:
+        guests = Guests(room)
+        guests.provider = Booted(room)
+        guests.provider.made_for = "class-a"
+        worker = Worker(7, "task", 1, connected_at=7)
+        guests.agents.reading = Reading({"class-a": Need(0, 1)}, {name: worker}, frozenset({"class-a"}))
+        job = PoolsController(
+            {"ci": guests.agents},
+            {"sim": guests.provider},
+            dict,
+            room.clock,
+            PoolMeters(CollectorRegistry()),
+        )
+        job.setups = {"a": msgspec.structs.replace(SETUP.pools["a"], source="ci")}
+        await room.make()
+        (seen,) = (await job.observe(())).pools
+        assert seen.machines[0].state is state
 
     live(story)
 

@@ -117,7 +117,7 @@ def test_safety_nobody_goes_unasked_but_who_must_ends_its_job_first_and_was_in_d
     plan, after = decide(world, memory, rules, now)
     members, seen = members_of(world), {each.name: each for each in world.pools}
     for action in plan.actions:
-        if isinstance(action, Delete) and action.gently:
+        if isinstance(action, Delete) and action.gently and action.reason.code != "machine.unheard":
             target, need = members[action.target], seen[action.pool].need
             mine = rules.pools.get(action.pool, _REMOVED)
             assert (target.state, target.ended, target.drains) == (State.IDLE, None, True)
@@ -126,6 +126,43 @@ def test_safety_nobody_goes_unasked_but_who_must_ends_its_job_first_and_was_in_d
             assert not mine.template or seen[action.pool].override.draining or is_stray
             assert memory.pools[action.pool].unsure_since + mine.boot_timeout <= now
             assert after.pools[action.pool].unsure_since + mine.boot_timeout <= now
+
+
+@given(snapshots(), memories, policies(), instants)
+def test_safety_who_is_up_and_not_told_of_goes_alone_ends_its_job_first_and_only_when_no_task_is_unaccounted_for(
+    world: Snapshot, memory: Memory, rules: Policy, now: int
+) -> None:
+    plan, _ = decide(world, memory, rules, now)
+    members, seen = members_of(world), {each.name: each for each in world.pools}
+    going = [action for action in plan.actions if action.reason.code == "machine.unheard"]
+    assert len({action.pool for action in going}) == len(going)
+    for action in going:
+        assert isinstance(action, Delete)
+        target, need = members[action.target], seen[action.pool].need
+        assert (target.state, target.ended, target.drains) == (State.CREATING, None, True)
+        assert action.gently
+        assert need is not None
+        busy = [one for one in seen[action.pool].machines if one.ended is None and one.is_busy]
+        working = [
+            one
+            for one in seen[action.pool].machines
+            if one.ended is None and one.state in (State.CONFIGURED, State.CONFIGURING)
+        ]
+        assert need.running <= len({one.name for one in (*busy, *working)})
+        known_since = memory.pools[action.pool].unheard_since[f"{target.name}@{target.created_at}"]
+        assert known_since + rules.pools.get(action.pool, _REMOVED).boot_timeout <= now
+
+
+@given(snapshots(), memories, policies(), instants)
+def test_safety_nothing_that_would_end_a_job_it_may_have_goes_unless_ordered(
+    world: Snapshot, memory: Memory, rules: Policy, now: int
+) -> None:
+    plan, _ = decide(world, memory, rules, now)
+    members = members_of(world)
+    for action in plan.actions:
+        if not isinstance(action, Create) and members[action.target].abrupt:
+            target = members[action.target]
+            assert target.ended is not None or (isinstance(action, Delete) and action.even_busy)
 
 
 @given(snapshots(), memories, policies(), instants)
@@ -282,7 +319,9 @@ def test_liveness_carrying_plans_out_leads_to_an_empty_plan(world: Snapshot, rul
         terms = reason_of(plan, seen.name).terms
         others, live, target = (number(terms[name]) for name in ("others", "live", "target"))
         is_full = terms["limit"] is not None and others + live >= number(terms["limit"])
-        assert live >= target or is_full or seen.override.paused
+        # What may not be told to go keeps its room.
+        has_abrupt = any(one.abrupt for one in seen.machines)
+        assert live >= target or is_full or has_abrupt or seen.override.paused
 
 
 def number(term: Term) -> int:

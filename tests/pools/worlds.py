@@ -36,20 +36,23 @@ def machines(draw: st.DrawFn, pool: str) -> tuple[Machine, ...]:
         state = draw(st.sampled_from([state for state in State if state is not State.SPECULATIVE]))
         has_job = state is State.CONFIGURED or (state is State.DRAINING and draw(st.booleans()))
         ended = Ended(draw(codes)) if draw(st.integers(0, 4)) == 0 else None
+        drains = draw(st.booleans())
+        created_at = draw(st.sampled_from((NOW - 20 * MINUTE, NOW)) | instants)
         found.append(
             Machine(
                 name=f"{pool}-{number}",
                 pool=pool,
                 state=state,
                 template=draw(st.sampled_from(TEMPLATES)),
-                created_at=draw(instants),
+                created_at=created_at,
                 since=draw(instants),
                 ready_at=draw(st.none() | instants),
                 job=str(number) if has_job else None,
                 uses=draw(st.integers(0, 2)),
                 ended=ended,
                 unsure=state is State.IDLE and draw(st.booleans()),
-                drains=draw(st.booleans()),
+                drains=drains,
+                abrupt=not drains and draw(st.booleans()),
             )
         )
     return tuple(found)
@@ -144,5 +147,9 @@ pool_memories = st.builds(
     failed=st.lists(st.sampled_from(("a-0@1", "b-1", "gone-7@3")), max_size=2).map(tuple),
     failure=st.sampled_from(("", "no such file")),
     unsure_since=st.just(0) | instants | numbers,
+    unheard_since=st.dictionaries(
+        st.sampled_from([f"{name}-{number}@{NOW - 20 * MINUTE}" for name in NAMES for number in range(4)]),
+        instants | numbers,
+    ),
 )
 memories = st.builds(Memory, st.dictionaries(st.sampled_from((*NAMES, "gone")), pool_memories))

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.builders import policy, settings
 
 from remuda.loop.loop import Pace
-from remuda.model.times import SECOND
+from remuda.model.times import MINUTE, SECOND
 from remuda.pools.decide.world import Policy
 from remuda.pools.policy import Setup
 from remuda.sim.circle import Mood, Outage
@@ -232,6 +232,88 @@ def test_idle_vms_of_a_removed_pool_that_can_be_asked_about_go_at_once() -> None
     summary = story(replace(scenario, events=(Reload(61.0, without(scenario.setup, "a")),)), 1)
     assert summary.faults["powered off in doubt"] == 0
     assert summary.seconds < 300
+
+
+def lived(scenario: RunnerScenario, seed: int = 1) -> tuple[Summary, list[float]]:
+    """What came of a history, and when VMs were told to go before it calmed down."""
+
+    async def history() -> tuple[Summary, list[float]]:
+        world = RunnerWorld(scenario, seed)
+        try:
+            summary = await world.live()
+        finally:
+            await world.end()
+        return summary, [at for at in world.watch.dismissals if at < scenario.seconds]
+
+    return run(history())
+
+
+WARM = policy(settings("a", min=6, max=6, idle_window=20 * SECOND, boot_timeout=3 * MINUTE))
+PLAIN = Guests(boot_s=5, install_s=5, spread=0, slowness_s=1, plain_name=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("skew_s", [-7_200, -60, -20, 60, 7_200], ids="{} s ahead".format)
+@pytest.mark.parametrize("plain_name", [0, 1], ids=["agents tell their boot", "agents have the VM's name"])
+@pytest.mark.parametrize("restarts", [0, 1], ids=["one process", "restarted"])
+def test_no_vm_goes_because_clocks_differ(skew_s: float, plain_name: float, restarts: int) -> None:
+    """Six VMs, three of them at work for an hour, idle or busy for far longer than a boot may take."""
+    kills = [Kill(400.0, loses_ledger=True), Kill(900.0)] if restarts else []
+    scenario = small(
+        *tasks(3, seconds=3_600),
+        *kills,
+        seconds=2_400,
+        rules=WARM,
+        mood=Mood(skew_s=skew_s, lag_s=10),
+        guests=replace(PLAIN, plain_name=plain_name),
+    )
+    summary, dismissals = lived(scenario)
+    assert dismissals == []
+    assert (summary.jobs_done, summary.jobs_failed) == (3, 0)
+    assert summary.machines_created == 6 + 3, "those that had a task are replaced"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plain_name", [0, 1], ids=["agents tell their boot", "agents have the VM's name"])
+def test_no_vm_goes_because_its_name_had_an_agent_before(plain_name: float) -> None:
+    """CircleCI has one record for all agents of a name; every VM but the first six has the name of an earlier one."""
+    waves = [Comes(at, "class-a", 30.0) for at in (10.0, 200.0, 400.0) for _ in range(6)]
+    long = [Comes(700.0, "class-a", 2_000.0) for _ in range(3)]
+    scenario = small(
+        *waves,
+        *long,
+        seconds=2_400,
+        rules=WARM,
+        mood=Mood(by_name=True),
+        guests=replace(PLAIN, plain_name=plain_name),
+    )
+    summary, dismissals = lived(scenario)
+    assert dismissals == []
+    assert summary.jobs_failed == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("short_grace", [0, 1], ids=["VMs end their tasks first", "VMs have no grace"])
+def test_an_empty_listing_ends_no_task(short_grace: float) -> None:
+    """It is a good answer, for longer than a boot may take; three of six VMs work meanwhile."""
+    scenario = small(
+        *tasks(3, seconds=1_200),
+        seconds=1_000,
+        rules=WARM,
+        mood=Mood(outages=(Outage(100.0, 900.0, is_empty=True),)),
+        guests=replace(PLAIN, plain_name=0, short_grace=short_grace),
+    )
+    summary, dismissals = lived(scenario)
+    assert summary.jobs_failed == 0
+    assert dismissals == []
+
+
+def test_a_vm_whose_agent_never_calls_is_powered_off_after_its_boot_timeout() -> None:
+    rules = policy(settings("a", min=2, max=4, idle_window=20 * SECOND, boot_timeout=3 * MINUTE))
+    mute = replace(PLAIN, plain_name=0, mute=1)
+    summary, dismissals = lived(small(seconds=400, rules=rules, guests=mute))
+    assert min(dismissals) >= 180
+    assert summary.machines_created > 2
 
 
 def test_a_vm_that_vanishes_is_replaced() -> None:

@@ -93,6 +93,8 @@ class Machine(Struct, frozen=True, gc=False):
     unsure: bool = False
     #: powered off, it takes no more work and ends the job it has before it goes
     drains: bool = False
+    #: whoever ends it may end a job with it: its source cannot keep it from taking one, and it would not end it first
+    abrupt: bool = False
 
     @property
     def is_busy(self) -> bool:
@@ -119,6 +121,8 @@ class Supplied(Struct, frozen=True, gc=False):
     job_class: str | None = None
     #: deleted while it is up, it takes no more work and ends the job it has before it goes
     drains: bool = False
+    #: tells this boot from every other one of its name; the machine knows it and calls itself by `worker_name`
+    boot: str = ""
 
 
 class Order(Struct, frozen=True):
@@ -135,6 +139,11 @@ class Order(Struct, frozen=True):
 def machine_name(pool: str, operation: int) -> str:
     """The name of the machine that an operation makes: unique, because operation ids are."""
     return f"{pool}-{operation}"
+
+
+def worker_name(machine: str, boot: str) -> str:
+    """What a machine calls itself to its source: its name, and which boot of that name it is."""
+    return f"{machine}.{boot}" if boot else machine
 
 
 def pool_of(machine: str) -> str:

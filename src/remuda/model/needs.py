@@ -2,7 +2,10 @@
 
 from msgspec import Struct
 
-from remuda.model.times import Instant
+from remuda.model.times import MINUTE, Instant
+
+#: what a source tells may be this late
+_LATE = 2 * MINUTE
 
 
 class Need(Struct, frozen=True, gc=False):
@@ -30,13 +33,26 @@ class Worker(Struct, frozen=True, gc=False):
     uses: int = 0
     #: it was told to take no more work
     closed: bool = False
-    #: when it first called, where names are used again: a machine made later than that is not this one
+    #: when it first called, where names are used again; by our own clock, as far as a difference is known
     connected_at: Instant | None = None
+    #: when it was last seen to call again, by our own clock; None when it is told apart by more than its name
+    heard_at: Instant | None = None
+
+    def is_of(self, made_at: Instant, known_at: Instant) -> bool:
+        """
+        Whether a worker that has a machine's name is that machine, which was made and first seen then.
+
+        One that connected before it may be an earlier one, or the clocks differ, or the source has one record for all
+        machines of a name: it is the machine's own when it goes on calling long after an earlier one can have.
+        """
+        if self.connected_at is None or self.connected_at >= made_at:
+            return True
+        return self.heard_at is not None and self.heard_at >= known_at + _LATE
 
 
 class Reading(Struct, frozen=True):
     """
-    One look at a source: the need of each class, and the workers by machine name.
+    One look at a source: the need of each class, and the workers by what they call themselves (`worker_name`).
 
     For the classes `registering`, every machine that can take work is among the workers; one that is not, still boots.
     """

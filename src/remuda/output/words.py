@@ -73,6 +73,10 @@ CODES: Mapping[str, tuple[str, str]] = {
         "Surplus machines look idle and must do so a little longer.",
         "wants {target:machine} and has {live}: {unconfirmed:looks|look} idle, and must for a while before going",
     ),
+    "pool.surplus-undrainable": (
+        "Surplus machines would lose a job that they may take at any moment: their grace period is too short to end it.",
+        "wants {target:machine} and has {live}: {undrainable:has|have} too short a grace period to end a job, and can only end by themselves",
+    ),
     "pool.backing-off": (
         "Machines failed to become ready; the next is made after a while.",
         "wants {target:machine} and has {live}: {failures} failed{because}; trying again at {retry_at}",
@@ -134,6 +138,10 @@ CODES: Mapping[str, tuple[str, str]] = {
     "machine.powered-off": (
         "Powered off: it must go, and nobody says whether it works. It takes no more work, and a job it may have ends first.",
         "is powered off: it must go, and nobody has said since {unsure_since} whether it works; a job it may have ends first",
+    ),
+    "machine.unheard": (
+        "Powered off: it is up, and its source never told of it. It takes no more work, and a job it may have ends first.",
+        "is powered off: it is up, and its source has not told of it since {unheard_since}; a job it may have ends first",
     ),
     "machine.finished": ("Removed: it did its work.", "is removed: it did its work"),
     "machine.closed": ("Removed: it was told to end while idle.", "is removed: it ended as it was told"),

@@ -11,12 +11,22 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
 from types import MappingProxyType
+from typing import NamedTuple
 
 from msgspec import structs
 
 from remuda.errors import RemudaError
 from remuda.loop.clock import Clock
-from remuda.model.machines import Ended, Machine, Order, State, Supplied, machine_name, pool_of
+from remuda.model.machines import (
+    Ended,
+    Machine,
+    Order,
+    State,
+    Supplied,
+    machine_name,
+    pool_of,
+    worker_name,
+)
 from remuda.model.needs import Need, Reading, Worker
 from remuda.model.plans import Operation, Outcome, Plan, Reason
 from remuda.model.times import Instant
@@ -41,6 +51,19 @@ LOOP = "pools"
 _NO_NEED = Need(0, 0)
 _NO_HAND = Override()
 _name_of = attrgetter("name")
+
+
+class _Joined(NamedTuple):
+    """What the last observation made of a machine."""
+
+    supplied: Supplied
+    worker: Worker | None
+    is_listed: bool
+    machine: Machine
+    #: it looks idle, and the class it serves is not listed
+    is_unlisted: bool
+    #: when this very boot of the machine was first seen
+    known_at: Instant
 
 
 class PoolsController:
@@ -68,7 +91,7 @@ class PoolsController:
         #: each provider's machines, as they were last seen
         self._listed: dict[str, tuple[Supplied, ...]] = {}
         #: machines of the last observation; most are the same in the next one
-        self._joined: dict[str, tuple[Supplied, Worker | None, bool, Machine, bool]] = {}
+        self._joined: dict[str, _Joined] = {}
         #: told the reasons of each cycle
         self.tell: Callable[[tuple[Reason, ...]], None] = lambda _: None
 
@@ -102,7 +125,7 @@ class PoolsController:
         """The machines of each pool; and since when a removed pool has an idle one whose class is not listed."""
         machines: dict[str, list[Machine]] = defaultdict(list)
         unlisted: dict[str, Instant] = {}
-        before, after = self._joined, {}
+        before, after, now = self._joined, {}, self._clock.now()
         for provider, listed in self._listed.items():
             source = self._partner(provider)
             workers, is_exact = readings[source].workers, self._sources[source].exact
@@ -115,25 +138,28 @@ class PoolsController:
                     setup, found = self.setups.get(pool), machines[pool]
                     pool_class = setup.job_class if setup is not None else None
                     is_pool_listed = pool_class in registering
-                worker = workers.get(name)
+                named = workers.get(name)
+                booted = workers.get(worker_name(name, supplied.boot)) if supplied.boot else None
+                worker = booted or named
                 is_listed = is_pool_listed
                 if supplied.job_class not in (None, pool_class):
                     is_listed = supplied.job_class in registering
                 joined = before.get(name)
                 if (
                     joined is None
-                    or joined[0] is not supplied
-                    or joined[1] is not worker
-                    or joined[2] is not is_listed
+                    or joined.supplied is not supplied
+                    or joined.worker is not worker
+                    or joined.is_listed is not is_listed
                 ):
-                    own = _own(worker, supplied)
+                    known_at = joined.known_at if joined and _is_same(joined.supplied, supplied) else now
+                    own = booted or _own(named, supplied, known_at)
                     machine = _machine(supplied, own, is_listed=is_listed, is_exact=is_exact)
                     is_unlisted = not is_exact and not is_listed and machine.state is State.IDLE
-                    joined = (supplied, worker, is_listed, machine, is_unlisted)
+                    joined = _Joined(supplied, worker, is_listed, machine, is_unlisted, known_at)
                 after[name] = joined
-                found.append(joined[3])
-                if pool_class is None and joined[4]:
-                    since = joined[3].since
+                found.append(joined.machine)
+                if pool_class is None and joined.is_unlisted:
+                    since = joined.machine.since
                     unlisted[supplied.pool] = min(unlisted.get(supplied.pool, since), since)
         self._joined = after
         return machines, unlisted
@@ -142,8 +168,8 @@ class PoolsController:
         """What is set by hand without a rollout that was carried out, as far as the machines are known."""
         if setup.provider not in self._listed:
             return override
-        machines = (machine for _, _, _, machine, _ in self._joined.values() if machine.pool == setup.name)
-        return _in_force(override, machines)
+        machines = (joined.machine for joined in self._joined.values())
+        return _in_force(override, (machine for machine in machines if machine.pool == setup.name))
 
     async def _look(self, provider: str) -> str:
         """List a provider's machines; why that is not possible, when they must be taken as they were."""
@@ -215,7 +241,7 @@ class PoolsController:
             return self._refused("it is gone")
         provider, machine = found
         source = self._sources[self._partner(provider)]
-        is_free = await source.close(action.target, machine.created_at, machine.job_class)
+        is_free = await source.close(action.target, machine.created_at, machine.job_class, machine.boot)
         if not is_free and action.expects == State.IDLE:
             return self._refused("it took a job in the meantime; it takes no more after that")
         return self._done()
@@ -229,8 +255,11 @@ class PoolsController:
             if action.gently and not machine.drains:
                 return self._refused("it would not end a job that it may have")
             source = self._sources[self._partner(provider)]
-            # What is over takes no work, and must be removable while its source says nothing.
-            if machine.ended is None and not action.gently:
+            if _is_abrupt(machine, is_exact=source.exact) and not action.even_busy:
+                return self._refused("it would not end a job that it may have")
+            # What is over or never came up has no work, and must be removable while its source says nothing.
+            may_work = machine.ended is None and (source.exact or machine.ready_at is not None)
+            if may_work and not action.gently:
                 is_free = await _is_free(source, machine, action)
                 if not is_free and not action.even_busy:
                     return self._refused("it has a job")
@@ -292,18 +321,21 @@ async def _is_free(source: Source, machine: Supplied, action: Delete) -> bool:
     A source that fails does not keep what never came up, ends its job before it goes, or goes by order with its job.
     """
     try:
-        return await source.close(machine.name, machine.created_at, machine.job_class)
+        return await source.close(machine.name, machine.created_at, machine.job_class, machine.boot)
     except RemudaError:
         if source.exact or not (action.even_busy or machine.drains or machine.ready_at is None):
             raise
         return True
 
 
-def _own(worker: Worker | None, supplied: Supplied) -> Worker | None:
-    """A worker, unless it was an earlier machine of that name."""
-    if worker is not None and worker.connected_at is not None and worker.connected_at < supplied.created_at:
-        return None
-    return worker
+def _own(worker: Worker | None, supplied: Supplied, known_at: Instant) -> Worker | None:
+    """A worker that has a machine's name, unless it is an earlier machine that had it."""
+    return worker if worker is not None and worker.is_of(supplied.created_at, known_at) else None
+
+
+def _is_same(one: Supplied, other: Supplied) -> bool:
+    """Whether two readings are of one boot of one machine; before it boots nobody knows which."""
+    return one.created_at == other.created_at and (not one.boot or one.boot == other.boot)
 
 
 def _machine(
@@ -342,7 +374,14 @@ def _machine(
         supplied.order,
         not is_exact and worker is None and state is State.IDLE,
         supplied.drains,
+        _is_abrupt(supplied, is_exact=is_exact),
     )
+
+
+def _is_abrupt(supplied: Supplied, *, is_exact: bool) -> bool:
+    """Whether a machine may have a job that nobody knows of, and would not end it before it goes."""
+    is_up = supplied.ready_at is not None and supplied.ended is None and not supplied.leaving
+    return is_up and not is_exact and not supplied.drains
 
 
 def _vanished(name: str, worker: Worker) -> Machine:

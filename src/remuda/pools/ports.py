@@ -22,12 +22,15 @@ class Source(Protocol):
         """The needs of all classes and all workers. A source that fails says its last good numbers, marked stale."""
         ...
 
-    async def close(self, machine: str, made_at: int = 0, job_class: str | None = None) -> bool:
+    async def close(
+        self, machine: str, made_at: int = 0, job_class: str | None = None, boot: str = ""
+    ) -> bool:
         """
         Give a machine no more work, for good. True when it has none; repeated calls tell the same.
 
         Work of a machine of that name from before `made_at` is not its own. `job_class` is the one it was made for,
-        where that is known: its pool may be gone, or have another one by now.
+        where that is known: its pool may be gone, or have another one by now. `boot` is the one the machine calls
+        itself by.
         """
         ...
 

@@ -6,7 +6,9 @@ from typing import Any
 #: the disks and volumes that make a VM a runner: what it is told at boot, and the packages it may be given
 GUEST_VOLUME = "remuda-guest"
 BUNDLE_VOLUME = "remuda-bundle"
-_OURS = (GUEST_VOLUME, BUNDLE_VOLUME)
+#: tells the guest which boot of its machine it is
+BOOT_VOLUME = "remuda-boot"
+_OURS = (GUEST_VOLUME, BUNDLE_VOLUME, BOOT_VOLUME)
 _USER_DATA = ("cloudInitNoCloud", "cloudInitConfigDrive", "sysprep")
 
 

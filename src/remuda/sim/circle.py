@@ -30,11 +30,16 @@ _COUNTS = ("unclaimed", "running")
 
 
 class Outage(Struct, frozen=True):
-    """From `at` on, some calls get no answer for some seconds: all of them, the counts, or the agents alone."""
+    """
+    From `at` on, some calls get no answer for some seconds: all of them, the counts, or the agents alone.
+
+    While `is_empty`, agents are answered for instead: there are none.
+    """
 
     at: float
     seconds: float
     calls: tuple[str, ...] = (*_COUNTS, "agents")
+    is_empty: bool = False
 
 
 class Mood(Struct, frozen=True):
@@ -60,6 +65,8 @@ class Mood(Struct, frozen=True):
     skew_s: float = 0.0
     #: an agent is listed this long after it was last heard of
     kept: int = 12 * HOUR
+    #: there is one record for all agents of a name, not one for each that registered
+    by_name: bool = False
     outages: tuple[Outage, ...] = ()
 
 
@@ -214,6 +221,9 @@ class SimApi:
     async def agents(self, job_class: str) -> Listing:
         """The agents as they were a while ago; claims go on while the answer is on its way."""
         items, at = self._items(job_class), self._clock.monotonic()
+        if any(outage.is_empty for outage in self.mood.outages if self._is_on(outage)):
+            self._faults.counts["api empty listing"] += 1
+            items = []
         idle = [agent for agent in self._circle.agents[job_class] if agent.is_taking]
         if idle and self._hits("race", self.mood.race):
             self._circle.submit(job_class, self._dice.uniform(1, 60))
@@ -236,7 +246,9 @@ class SimApi:
     def calm(self) -> None:
         """Tell late and kept as before, but well."""
         mood = self.mood
-        self.mood = Mood(mood.latency_s, lag_s=mood.lag_s, skew_s=mood.skew_s, kept=mood.kept)
+        self.mood = Mood(
+            mood.latency_s, lag_s=mood.lag_s, skew_s=mood.skew_s, kept=mood.kept, by_name=mood.by_name
+        )
 
     async def _answer(self, call: str, job_class: str) -> None:
         mood, dice = self.mood, self._dice
@@ -246,7 +258,9 @@ class SimApi:
         if job_class in self.deleted:
             error = CircleError(f"404, resource class not found, {told}", "refused")
             self._faults.counts["api class deleted"] += 1
-        elif any(call in outage.calls for outage in mood.outages if self._is_on(outage)):
+        elif any(
+            call in outage.calls for outage in mood.outages if self._is_on(outage) and not outage.is_empty
+        ):
             error, seconds = CircleError(f"outage, {told}", "unreachable"), dice.choice((0.1, DEADLINE_S))
             self._faults.counts["api outage"] += 1
         elif self._hits("slow", mood.slow):
@@ -297,18 +311,25 @@ class SimApi:
         skew = round(mood.skew_s * SECOND)
         agents = self._circle.agents[job_class]
         agents[:] = [agent for agent in agents if agent.gone_at is None or agent.gone_at + mood.kept > now]
-        return [
-            {
-                "resource_class": job_class,
-                "hostname": agent.name,
-                "name": agent.name,
-                "first_connected": _written(agent.connected_at + skew),
-                "last_connected": _written((agent.gone_at or now) + skew),
-                "last_used": _written(agent.used_at + skew)
-                if agent.used_at is not None and self._shows(agent.used_at, mono)
-                else None,
-                "version": "3.1",
-            }
+        records: dict[object, list[Agent]] = defaultdict(list)
+        for agent in agents:
+            if self._shows(agent.connected_at, mono):
+                records[agent.name if mood.by_name else id(agent)].append(agent)
+        return [self._item(found, skew, mono, now) for found in records.values()]
+
+    def _item(self, agents: list[Agent], skew: int, mono: float, now: Instant) -> dict[str, object]:
+        """One record, for whomever it is about."""
+        used = [
+            agent.used_at
             for agent in agents
-            if self._shows(agent.connected_at, mono)
+            if agent.used_at is not None and self._shows(agent.used_at, mono)
         ]
+        return {
+            "resource_class": agents[0].job_class,
+            "hostname": agents[0].name.partition(".")[0],
+            "name": agents[0].name,
+            "first_connected": _written(min(agent.connected_at for agent in agents) + skew),
+            "last_connected": _written(max(agent.gone_at or now for agent in agents) + skew),
+            "last_used": _written(max(used) + skew) if used else None,
+            "version": "3.1",
+        }

@@ -106,6 +106,8 @@ def _guests(dice: random.Random) -> Guests:
         life_s=dice.choice((None, 120.0, 600.0)),
         spite=dice.choice((0.0, 0.3, 1.0)),
         idle_timeout_s=dice.choice((None, None, 120.0)),
+        short_grace=dice.choice((0.0, 0.0, 0.5, 1.0)),
+        plain_name=dice.choice((0.0, 0.0, 0.3, 1.0)),
     )
 
 
@@ -121,10 +123,16 @@ def _mood(dice: random.Random, seconds: float) -> Mood:
         unreadable=dice.choice((0.0, 0.05)),
         race=dice.choice((0.0, 0.05, 0.2)),
         lag_s=dice.choice((0.0, 5.0, 45.0)),
-        skew_s=dice.uniform(-3, 3),
+        skew_s=dice.choice((1, 10, 100, 1_000)) * dice.uniform(-3, 3),
         kept=dice.choice((12 * HOUR, 5 * MINUTE)),
+        by_name=dice.random() < 0.4,
         outages=tuple(
-            Outage(dice.uniform(0, seconds), dice.choice((5.0, 60.0, 240.0)), dice.choice(_OUTAGES))
+            Outage(
+                dice.uniform(0, seconds),
+                dice.choice((5.0, 60.0, 240.0)),
+                dice.choice(_OUTAGES),
+                is_empty=dice.random() < 0.3,
+            )
             for _ in range(dice.randint(0, 3))
         ),
     )

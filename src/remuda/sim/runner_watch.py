@@ -71,6 +71,8 @@ class RunnerWatch(Watch):
                 self._check_known(
                     self.class_of(action.pool), action, _CALLS if action.pool in policy.pools else _AGENTS
                 )
+            elif isinstance(action, Delete) and action.reason.code == "machine.unheard":
+                self._in_doubt.add((action.target, action.expects))
             elif isinstance(action, Delete) and action.gently:
                 self._check_doubt(policy, action)
             elif isinstance(action, Delete) and action.even_busy:
@@ -164,6 +166,10 @@ class RunnerWatch(Watch):
         if self.api.is_known_busy(vm.agent):
             raise self.broken("never a busy machine", f"{vm.name} is told to go and is known to run {vm.job}")
         self.late_claims += 1
+
+    def killed(self, vm: Vm) -> None:
+        """No task that runs is ever ended by us."""
+        raise self.broken("no running task is killed", f"{vm.name} was told to go and still ran {vm.job}")
 
     def took(self, vm: Vm, task: Task) -> None:
         """A task runs on one machine, once."""

@@ -19,6 +19,7 @@ from remuda.loop.clock import Clock
 from remuda.loop.logs import Log
 from remuda.loop.loop import Pace
 from remuda.model.plans import Operation
+from remuda.model.times import MINUTE
 from remuda.pools.controller import LOOP
 from remuda.pools.decide.target import scheduled_bounds
 from remuda.pools.decide.world import Memory, Policy, PoolAction, Snapshot
@@ -243,7 +244,14 @@ class RunnerWorld(History[RunnerEvent, RunnerWatch]):
         await super().calm()
         self.api.calm()
         self.vms.guests = structs.replace(
-            self.vms.guests, fails=0.0, hangs=0.0, mute=0.0, life_s=None, spite=0.0, idle_timeout_s=None
+            self.vms.guests,
+            fails=0.0,
+            hangs=0.0,
+            mute=0.0,
+            life_s=None,
+            spite=0.0,
+            # Where nobody can tell that a VM is idle, or none may be told to go, idle ones go only by themselves.
+            idle_timeout_s=120.0 if self._is_stubborn else None,
         )
         setup = self.scenario.setup
         for name in setup.pools:
@@ -253,8 +261,22 @@ class RunnerWorld(History[RunnerEvent, RunnerWatch]):
             setup = changed(setup, name, template=self.setup.pools[name].template)
         self._follow(setup)
 
+    @property
+    def _is_stubborn(self) -> bool:
+        guests = self.scenario.guests
+        return guests.short_grace > 0 or (guests.plain_name > 0 and self.scenario.mood.by_name)
+
+    def _remove_by_hand(self) -> None:
+        """What is up, takes no task and may not be told to go, a person must see to."""
+        late = self.clock.now() - 10 * MINUTE
+        for vm in tuple(self.vms.vms.values()):
+            is_late = vm.ready_at is not None and vm.ready_at < late
+            if vm.ended is None and is_late and vm.has_short_grace and vm.agent is None:
+                self.vms.vanish(vm)
+
     def unrest(self) -> str:
         """Tasks that have not ended, operations under way, VMs on the move, or too many of them."""
+        self._remove_by_hand()
         process = self.process
         if process is None:
             return "no process answers"
@@ -283,9 +305,10 @@ class RunnerWorld(History[RunnerEvent, RunnerWatch]):
         """Where idle VMs are taken away, what nobody needs goes in the end, and so do old templates."""
         for name, policy in self.setup.policy.pools.items():
             count, least = self.watch.existing[name], scheduled_bounds(policy, self.clock.now())[0].min
-            if count < least or (count > least and not policy.natural):
+            may_keep = policy.natural or self._is_stubborn
+            if count < least or (count > least and not may_keep):
                 return f"{name} has {count} VMs and needs {least}; {self.watch.reasons}"
-            if not policy.natural and any(
+            if not may_keep and any(
                 vm.order.template != policy.template for vm in self.vms.vms.values() if vm.pool == name
             ):
                 return f"{name} still has VMs of an old template; {self.watch.reasons}"

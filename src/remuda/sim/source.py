@@ -63,9 +63,11 @@ class SimSource:
         needs = {name: Need(len(self._waiting[name]), self._running[name]) for name in classes}
         return Reading(needs, dict(self._workers))
 
-    async def close(self, machine: str, made_at: int = 0, job_class: str | None = None) -> bool:
+    async def close(
+        self, machine: str, made_at: int = 0, job_class: str | None = None, boot: str = ""
+    ) -> bool:
         """Give a machine no more work; True when it has none."""
-        del made_at, job_class
+        del made_at, job_class, boot
         known = self._workers.get(machine) or Worker(self._clock.now())
         self._workers[machine] = structs.replace(known, closed=True)
         place = self._line[self._class_of(machine)].pop(machine, None)

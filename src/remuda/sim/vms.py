@@ -17,7 +17,7 @@ from msgspec import Struct, structs
 
 from remuda.kube.resources import Meta
 from remuda.loop.clock import Clock
-from remuda.model.machines import Ended, Order, Supplied
+from remuda.model.machines import Ended, Order, Supplied, worker_name
 from remuda.model.times import SECOND, Instant
 from remuda.providers.kubevirt.orders import (
     MARK,
@@ -35,6 +35,8 @@ from remuda.providers.kubevirt.resources import ORDERS, PoolSpec, VmPool
 from remuda.sim.circle import Agent, SimCircle, Task
 from remuda.sim.faults import Faults
 from remuda.sim.provider import SimMachine
+
+_SHORT_GRACE_S = 5.0
 
 
 class Guests(Struct, frozen=True):
@@ -56,17 +58,22 @@ class Guests(Struct, frozen=True):
     life_s: float | None = None
     #: an agent that is about to go gets a task at that very moment
     spite: float = 0.0
+    #: the VM's grace period is a few seconds, whatever its task takes
+    short_grace: float = 0.0
+    #: its agent does not tell its boot in its name
+    plain_name: float = 0.0
     idle_timeout_s: float | None = None
 
 
 class Vm(SimMachine):
     """A VM, its guest and its agent."""
 
-    __slots__ = ("agent", "is_leaving", "is_owned", "job_class", "uid")
+    __slots__ = ("agent", "has_plain_name", "has_short_grace", "is_leaving", "is_owned", "job_class", "uid")
 
     def __init__(self, order: Order, uid: str, job_class: str) -> None:
         super().__init__(order)
         self.uid = uid
+        self.has_short_grace = self.has_plain_name = False
         self.job_class = job_class
         self.is_owned = True
         #: powered off gracefully
@@ -95,6 +102,10 @@ class Witness(Protocol):
 
     def dismissed(self, vm: Vm) -> None:
         """Somebody wants it to go, and has asked a moment ago whether it has a task."""
+        ...
+
+    def killed(self, vm: Vm) -> None:
+        """It was told to go, and its time was over before its task was."""
         ...
 
     def took(self, vm: Vm, task: Task) -> None:
@@ -185,6 +196,8 @@ class SimVms:
         elif not vm.is_leaving:
             vm.is_leaving = True
             self._after(self._dice.uniform(0, 3), self._terminate, vm)
+            if vm.has_short_grace:
+                self._after(_SHORT_GRACE_S, self._kill, vm)
         await self._faults.fault_point("provider.deleted")
         return True
 
@@ -236,7 +249,9 @@ class SimVms:
             made_at = self._clock.now() // SECOND * SECOND
             order = Order(f"{name}-{index}", name, self._templates[name], made_at, None, {})
             self._uids += 1
-            vm = Vm(order, f"uid-{self._uids}", self._class_of(name))
+            vm = Vm(order, f"{self._uids:08x}", self._class_of(name))
+            vm.has_short_grace = self._dice.random() < self.guests.short_grace
+            vm.has_plain_name = self._dice.random() < self.guests.plain_name
             self.vms[vm.name] = vm
             self._witness.made(vm)
             self._boot(vm)
@@ -274,7 +289,8 @@ class SimVms:
             self._after(dice.expovariate(1 / guests.life_s), self.crash, vm)
 
     def _register(self, vm: Vm) -> None:
-        vm.agent = self._circle.register(vm.name, vm.job_class, lambda task: self._work(vm, task))
+        name = vm.name if vm.has_plain_name else worker_name(vm.name, vm.uid)
+        vm.agent = self._circle.register(name, vm.job_class, lambda task: self._work(vm, task))
         if self.guests.idle_timeout_s is not None:
             self._after(self.guests.idle_timeout_s, self._tire, vm)
 
@@ -303,6 +319,12 @@ class SimVms:
         elif vm.job is None:
             vm.agent.is_taking = False
             self._after(self._dice.uniform(0, 2), lambda vm: self._over(vm, "closed"), vm)
+
+    def _kill(self, vm: Vm) -> None:
+        """Its grace period is over."""
+        if vm.job is not None:
+            self._witness.killed(vm)
+        self._over(vm, "killed")
 
     def _spite(self, vm: Vm) -> None:
         if vm.agent is not None and vm.agent.is_taking and self._dice.random() < self.guests.spite:
@@ -348,5 +370,6 @@ def _supplied(vm: Vm) -> Supplied:
         "" if vm.ready_at is not None else "ErrorUnschedulable: no node",
         order="",
         job_class=vm.job_class,
-        drains=True,
+        drains=not vm.has_short_grace,
+        boot=vm.uid,
     )

@@ -28,7 +28,10 @@ class Nobody:
     async def read(self) -> Reading:
         return Reading({}, {})
 
-    async def close(self, machine: str, made_at: int = 0, job_class: str | None = None) -> bool:
+    async def close(
+        self, machine: str, made_at: int = 0, job_class: str | None = None, boot: str = ""
+    ) -> bool:
+        del boot
         raise Unavailable(f"{machine} of {job_class}, made at {made_at}: HTTP 404: resource class not found")
 
     async def forget(self, machine: str) -> None:

@@ -38,7 +38,7 @@ def blueprint(spec: dict[str, Any] | None = None, bundle: str | None = None, tok
     return Blueprint("linux", "t1", make(spec, bundle, token))
 
 
-def test_the_users_spec_is_passed_on_with_a_disk_and_a_volume_added() -> None:
+def test_the_users_spec_is_passed_on_with_disks_and_volumes_added() -> None:
     before = deepcopy(SPEC)
     made = blueprint()
     spec = made.vm_template()["spec"]["template"]["spec"]
@@ -46,10 +46,13 @@ def test_the_users_spec_is_passed_on_with_a_disk_and_a_volume_added() -> None:
     assert spec["domain"]["devices"]["disks"] == [
         *SPEC["domain"]["devices"]["disks"],
         {"name": "remuda-guest", "disk": {"bus": "virtio"}},
+        {"name": "remuda-boot", "serial": "remuda-boot", "disk": {"bus": "virtio", "readonly": True}},
     ]
+    field = {"path": "boot", "fieldRef": {"fieldPath": "metadata.labels['kubevirt.io/created-by']"}}
     assert spec["volumes"] == [
         *SPEC["volumes"],
         {"name": "remuda-guest", "cloudInitNoCloud": {"secretRef": {"name": made.secret}}},
+        {"name": "remuda-boot", "downwardAPI": {"fields": [field]}},
     ]
     assert spec["tolerations"] == SPEC["tolerations"]
     assert spec["domain"]["devices"]["rng"] == {}
@@ -124,8 +127,8 @@ def test_another_token_is_another_secret_and_the_same_one_the_same() -> None:
 )
 def test_a_spec_with_nothing_in_it_gets_what_it_needs(spec: dict[str, Any]) -> None:
     made = blueprint(spec).instance["spec"]
-    assert [disk["name"] for disk in made["domain"]["devices"]["disks"]] == ["remuda-guest"]
-    assert [volume["name"] for volume in made["volumes"]] == ["remuda-guest"]
+    assert [disk["name"] for disk in made["domain"]["devices"]["disks"]] == ["remuda-guest", "remuda-boot"]
+    assert [volume["name"] for volume in made["volumes"]] == ["remuda-guest", "remuda-boot"]
 
 
 anything = st.recursive(

@@ -10,11 +10,16 @@ from tests.sources.circleci.loopback import agent
 from remuda.model.needs import Worker
 from remuda.model.times import MINUTE, SECOND
 from remuda.sim.clock import MONDAY
-from remuda.sources.circleci.agents import Listing, read_agents
+from remuda.sources.circleci.agents import Listing, machine_of, read_agents
 
 CLASS = "org/a"
 IDLE = Worker(MONDAY, connected_at=MONDAY)
 BUSY = Worker(MONDAY + MINUTE, "task", 1, connected_at=MONDAY)
+
+
+def listing(workers: dict[str, Worker], unreadable: int = 0) -> Listing:
+    """Of agents that called last when `agent` says so."""
+    return Listing(workers, unreadable, dict.fromkeys(workers, MONDAY))
 
 
 @pytest.mark.parametrize(
@@ -37,13 +42,38 @@ BUSY = Worker(MONDAY + MINUTE, "task", 1, connected_at=MONDAY)
     ],
 )
 def test_an_agent_is_a_worker(item: dict[str, object], worker: Worker) -> None:
-    assert read_agents([item], CLASS) == Listing({"a-1": worker})
+    assert read_agents([item], CLASS) == listing({"a-1": worker})
+
+
+@pytest.mark.parametrize(
+    ("called", "at"),
+    [
+        pytest.param("2026-01-05T00:01:00Z", MONDAY + MINUTE, id="a time"),
+        pytest.param("", MONDAY, id="none is the first call"),
+        pytest.param("lately", MONDAY, id="so is one that cannot be read"),
+    ],
+)
+def test_a_listing_says_when_an_agent_called_last(called: str, at: int) -> None:
+    assert read_agents([agent("a-1", last_connected=called)], CLASS).called_at == {"a-1": at}
+
+
+@pytest.mark.parametrize(
+    ("name", "machine"),
+    [
+        pytest.param("linux-3", "linux-3", id="a machine's name alone"),
+        pytest.param("linux-3.0a1b2c3d", "linux-3", id="with its boot"),
+        pytest.param("my.pool-3.0a1b2c3d", "my.pool-3", id="a name with dots"),
+        pytest.param("linux-3.example", "linux-3.example", id="no boot is that long or of such letters"),
+    ],
+)
+def test_an_agents_name_tells_of_its_machine(name: str, machine: str) -> None:
+    assert machine_of(name) == machine
 
 
 def test_an_agent_that_does_not_say_its_class_is_of_the_one_asked_for() -> None:
     item = agent("a-1")
     del item["resource_class"]
-    assert read_agents([item], CLASS) == Listing({"a-1": IDLE})
+    assert read_agents([item], CLASS) == listing({"a-1": IDLE})
 
 
 BAD: list[Any] = [
@@ -63,7 +93,7 @@ BAD: list[Any] = [
 
 @pytest.mark.parametrize("item", BAD)
 def test_what_cannot_be_read_is_skipped_and_counted(item: object) -> None:
-    assert read_agents([item, agent("a-1"), item], CLASS) == Listing({"a-1": IDLE}, unreadable=2)
+    assert read_agents([item, agent("a-1"), item], CLASS) == listing({"a-1": IDLE}, 2)
 
 
 @pytest.mark.parametrize("item", BAD)

@@ -16,6 +16,7 @@ PROPER_ENDS = frozenset({"finished", "idle", "closed", "orphaned"})
 _LONGEST = 300
 _NOBODY: tuple[Machine, ...] = ()
 _NOTHING: frozenset[str] = frozenset()
+_NEVER: dict[str, Instant] = {}  # shared, so never written to
 _IDLE, _CONFIGURED, _CONFIGURING, _DRAINING = (
     State.IDLE,
     State.CONFIGURED,
@@ -50,6 +51,10 @@ class Census(Struct, gc=False):
     dead: Sequence[Machine] = _NOBODY
     #: still booting after the time it is given
     overdue: Sequence[Machine] = _NOBODY
+    #: as overdue, though it is up: its source has not told of it for as long, the one that waits longest first
+    unheard: Sequence[Machine] = _NOBODY
+    #: all that are up and not told of yet → since when; each name with its moment of creation
+    unheard_since: dict[str, Instant] = _NEVER
     moving: Sequence[Machine] = _NOBODY
     #: how many `Create` operations are under way whose machine is not to be seen yet
     pending: int = 0
@@ -99,7 +104,7 @@ def take_census(
     count = len(idle) + len(busy)
     census = Census(idle, busy, old, count, count, count, unsure, retiring)
     if operations or others:
-        _add_others(census, others, operations or [], seen, now - policy.boot_timeout, memory.failed)
+        _add_others(census, others, operations or [], seen, memory, now, now - policy.boot_timeout)
     return census
 
 
@@ -108,8 +113,9 @@ def _add_others(
     others: list[Machine],
     operations: list[Operation[PoolAction]],
     seen: PoolSeen,
+    memory: PoolMemory,
+    now: Instant,
     late: Instant,
-    counted: tuple[str, ...],
 ) -> None:
     """Sort those that are neither idle nor busy, and set apart whoever has an operation under way."""
     census.settled = False
@@ -120,9 +126,14 @@ def _add_others(
     if moving:
         census.idle = [machine for machine in census.idle if machine.name not in targets]
         census.unsure = sum(machine.unsure for machine in census.idle)
-    creating, draining, dead, overdue, failed = [], [], [], [], []
+    creating: list[Machine] = []
+    unheard: list[Machine] = []
+    draining, dead, overdue, failed = [], [], [], []
+    unheard_since: dict[str, Instant] = {}
+    may_end_unheard = _adds_up(seen, census)
     for machine in others:
         name, state = machine.name, machine.state
+        identity = f"{name}@{machine.created_at}"  # the next machine may have the name again
         has_failed = False
         if machine.ended is not None or state is State.FAILED:
             dead.append(machine)
@@ -131,13 +142,16 @@ def _add_others(
             moving.append(machine)
         elif state is State.DRAINING:
             draining.append(machine)
+        elif machine.ready_at is not None:
+            since = unheard_since[identity] = min(memory.unheard_since.get(identity, now), now)
+            has_failed = may_end_unheard and since <= late
+            (unheard if has_failed else creating).append(machine)
         elif machine.created_at <= late:
             overdue.append(machine)
             has_failed = True
         else:
             creating.append(machine)
-        identity = f"{name}@{machine.created_at}"  # the next machine may have the name again
-        if identity in counted:
+        if identity in memory.failed:
             failed.append(identity)
         elif has_failed:
             failed.append(identity)
@@ -147,9 +161,23 @@ def _add_others(
                 census.failure = _told(machine)
     census.creating, census.draining, census.dead = creating, draining, dead
     census.overdue, census.moving, census.failed = overdue, moving, tuple(failed)
+    unheard.sort(key=lambda machine: (unheard_since[f"{machine.name}@{machine.created_at}"], machine.name))
+    census.unheard, census.unheard_since = unheard, unheard_since
     census.ready = len(census.idle) + len(census.busy)
     census.live = census.ready + len(creating) + census.pending
-    census.taking_room = census.live + len(draining) + len(overdue) + len(moving)
+    census.taking_room = census.live + len(draining) + len(overdue) + len(unheard) + len(moving)
+
+
+def _adds_up(seen: PoolSeen, census: Census) -> bool:
+    """
+    Whether every task that runs is known to run on some machine.
+
+    Else a machine that its source does not tell of may have one: what a source leaves out is no proof of anything.
+    """
+    need = seen.need
+    if need is None or need.stale_since is not None or need.unsure_since is not None:
+        return False
+    return need.running <= len(census.busy)
 
 
 def _note_operations(

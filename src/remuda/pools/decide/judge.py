@@ -96,7 +96,8 @@ def _open_case(
     census = take_census(seen, mine, before, under_way, now)
     wanted = wish(mine, seen.need, seen.override, before, census, beyond, now)
     in_doubt = doubtful(seen, mine, census)
-    quiet = census.settled and not (mine.idle_window or before.idle_since or before.failures or before.failed)
+    kept = before.idle_since or before.failures or before.failed or before.unheard_since
+    quiet = census.settled and not (mine.idle_window or kept)
     after = before  # what a quiet pool remembers does not change
     if not quiet or in_doubt or before.unsure_since or wanted.steps is not before.wanted:
         unsure_since = doubtful_since(before, now) if in_doubt else 0
@@ -125,7 +126,15 @@ def _remember(
     idle_since = _idle_readings(before, census, now) if policy.idle_window else {}
     failure = (census.failure if census.failures else before.failure) if failures else ""
     return PoolMemory(
-        wanted.steps, idle_since, failures, failed_at, retry_at, census.failed, failure, unsure_since
+        wanted.steps,
+        idle_since,
+        failures,
+        failed_at,
+        retry_at,
+        census.failed,
+        failure,
+        unsure_since,
+        census.unheard_since,
     )
 
 

@@ -23,6 +23,8 @@ class Moves(Struct, gc=False):
     deleted: int = 0
     #: idle machines that are surplus but were not idle long enough to be sure
     unconfirmed: int = 0
+    #: idle machines that cannot be let go: they may get a job at any moment, and would not end it
+    undrainable: int = 0
 
 
 #: nothing to do; shared, so never written to
@@ -99,8 +101,10 @@ def _release(moves: Moves, policy: PoolPolicy, census: Census) -> None:
 
 
 def _clean_up(moves: Moves, policy: PoolPolicy, census: Census) -> None:
+    if census.unheard and not census.moving:
+        _power_off_unheard(moves, policy, census)
     for machine in (*census.dead, *census.overdue, *census.draining):
-        if machine.name in census.occupied:
+        if machine.name in census.occupied or (machine.abrupt and machine.ended is None):
             continue
         if machine.ended is not None:
             _delete(moves, policy, machine, f"machine.{machine.ended.code}", detail=machine.ended.detail)
@@ -113,6 +117,19 @@ def _clean_up(moves: Moves, policy: PoolPolicy, census: Census) -> None:
             _delete(moves, policy, machine, "machine.boot-trouble", timeout=timeout, detail=trouble)
         else:
             _delete(moves, policy, machine, "machine.boot-timeout", timeout=policy.boot_timeout)
+
+
+def _power_off_unheard(moves: Moves, policy: PoolPolicy, census: Census) -> None:
+    """
+    Let one machine go that is up and that its source never told of, in the way that lets it end a job.
+
+    One at a time: where it is the source that errs, that costs a machine now and then and not the pool.
+    """
+    for machine in census.unheard:
+        if machine.drains and machine.name not in census.occupied:
+            since = census.unheard_since[f"{machine.name}@{machine.created_at}"]
+            _delete(moves, policy, machine, "machine.unheard", gently=True, unheard_since=since)
+            return
 
 
 def _finish_rollout(moves: Moves, case: Case) -> bool:
@@ -136,9 +153,11 @@ def _let_go(moves: Moves, case: Case, now: Instant) -> None:
         for machine in census.idle
         if machine.name not in census.occupied
         and not machine.unsure
+        and not machine.abrupt
         and (not policy.idle_window or idle_since[machine.name] + policy.idle_window <= now)
     ]
-    moves.unconfirmed = len(census.idle) - len(sure)
+    moves.undrainable = sum(machine.abrupt for machine in census.idle)
+    moves.unconfirmed = len(census.idle) - len(sure) - moves.undrainable
     # Old templates first, then whoever has waited longest; names settle the rest.
     sure.sort(key=lambda machine: (machine.template == policy.template, machine.since, machine.name))
     gives_way = case.room is not None and case.grant < case.wish.wanted

@@ -73,6 +73,8 @@ def tell(case: Case, moves: Moves) -> Reason:
         draining = sum(machine.drains for machine in case.doubtful)
         terms["doubtful"], terms["undrainable"] = draining, len(case.doubtful) - draining
         terms["powers_off_at"] = ends_at(memory, case.policy)
+    if moves.undrainable and moves.surplus and not case.doubtful:
+        terms["undrainable"] = moves.undrainable
     if census.old:
         terms["old"] = census.old
     if moves.actions:
@@ -98,7 +100,7 @@ def tell(case: Case, moves: Moves) -> Reason:
     if not census.settled:
         terms["creating"] = census.booting
         terms["draining"] = len(census.draining) + len(census.moving)
-        terms["dead"] = len(census.dead) + len(census.overdue)
+        terms["dead"] = len(census.dead) + len(census.overdue) + len(census.unheard)
         if (trouble := _trouble(census)) is not None:
             terms["trouble"] = trouble
     return Reason(_code(case, moves), f"pool/{seen.name}", terms)
@@ -158,6 +160,8 @@ def _surplus_code(case: Case, moves: Moves) -> str:
         return "pool.surplus-natural"
     if moves.unconfirmed:
         return "pool.surplus-unconfirmed"
+    if moves.undrainable:
+        return "pool.surplus-undrainable"
     if len(case.census.busy) <= case.target and case.census.booting:
         return "pool.surplus-booting"
     return "pool.surplus-busy"

@@ -109,6 +109,8 @@ class PoolMemory(Struct, frozen=True, gc=False):
     failure: str = ""
     #: since when machines that must go stay because nobody says whether they work
     unsure_since: Instant = 0
+    #: machines that are up and unknown to their source, each name with its moment of creation → the first such reading
+    unheard_since: dict[str, Instant] = field(default_factory=dict)
 
 
 class Memory(Struct, frozen=True):

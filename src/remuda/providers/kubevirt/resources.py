@@ -22,6 +22,8 @@ BESIDE = "remuda.dev/beside"
 CLASS = "remuda.dev/class"
 #: annotation: a VM that is powered off is given the time to end any task
 DRAINS = "remuda.dev/drains"
+#: annotation: the guest is told which boot it is, and its agent has that in its name
+BOOTS = "remuda.dev/boots"
 #: on VMs, pools' templates and Secrets: which user data
 GUEST = "remuda.dev/guest"
 #: on VMs: what a VirtualMachinePool selects its own by; another value once it is out

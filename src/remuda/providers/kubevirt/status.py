@@ -8,6 +8,7 @@ timeout decides. One that KubeVirt starts again and again has ended.
 from remuda.model.machines import Ended, Supplied
 from remuda.model.times import Instant, read_instant
 from remuda.providers.kubevirt.resources import (
+    BOOTS,
     CLASS,
     DRAINS,
     MEMBER,
@@ -36,6 +37,7 @@ ALIVE = frozenset({"Running", "Unknown", "WaitingForSync"})
 #: conditions that say why, the most telling first
 _TELLING = ("PodScheduled", "Failure", "Synchronized", "DataVolumesReady")
 _LONGEST_DETAIL = 300
+_BOOT_LENGTH = 8
 
 
 def supplied(vm: Vm, vmi: Vmi | None) -> Supplied:
@@ -55,7 +57,13 @@ def supplied(vm: Vm, vmi: Vmi | None) -> Supplied:
         "" if vm.owner_uid or MEMBER in vm.metadata.labels else None,
         vm.metadata.annotations.get(CLASS),
         DRAINS in vm.metadata.annotations,
+        boot(vmi) if BOOTS in vm.metadata.annotations else "",
     )
+
+
+def boot(vmi: Vmi | None) -> str:
+    """What the guest adds to its agent's name: the beginning of its uid."""
+    return "" if vmi is None else vmi.metadata.uid[:_BOOT_LENGTH]
 
 
 def created_at(vm: Vm) -> Instant:

@@ -1,7 +1,7 @@
 """
 What is sent to the API server: templates of VMs, VirtualMachinePools and user data Secrets. Pure.
 
-The user's spec is passed on as it is, with a disk and a volume added. No object but the Secret holds a token.
+The user's spec is passed on as it is, with disks and volumes added. No object but the Secret holds a token.
 """
 
 from copy import deepcopy
@@ -12,6 +12,7 @@ from remuda.model.times import SECOND
 from remuda.providers.kubevirt.guest.userdata import grace_seconds, user_data
 from remuda.providers.kubevirt.resources import (
     BESIDE,
+    BOOTS,
     CLASS,
     DRAINS,
     GUEST,
@@ -24,10 +25,13 @@ from remuda.providers.kubevirt.resources import (
     WRITTEN,
 )
 from remuda.providers.kubevirt.settings import Make
-from remuda.rules.instances import BUNDLE_VOLUME, GUEST_VOLUME
+from remuda.rules.instances import BOOT_VOLUME, BUNDLE_VOLUME, GUEST_VOLUME
 
 UNMANAGED: dict[str, Any] = {"unmanaged": {}}
 _LAUNCHER = {"karpenter.sh/do-not-disrupt": "true"}
+#: names of VMs are used again, their guests' uids are not: the guest reads its own from a disk, by its launcher's label
+_BOOT_DISK = {"name": BOOT_VOLUME, "serial": BOOT_VOLUME, "disk": {"bus": "virtio", "readonly": True}}
+_BOOT = {"path": "boot", "fieldRef": {"fieldPath": "metadata.labels['kubevirt.io/created-by']"}}
 
 
 class Blueprint:
@@ -43,7 +47,7 @@ class Blueprint:
             labels[BESIDE] = make.beside
         self.labels = labels
         spec = _spec(make, self.secret)
-        self.annotations = {CLASS: make.job_class}
+        self.annotations = {CLASS: make.job_class, BOOTS: "true"}
         grace = spec["terminationGracePeriodSeconds"]
         if isinstance(grace, int) and grace * SECOND >= make.guest.max_run_time:
             self.annotations[DRAINS] = "true"
@@ -117,6 +121,8 @@ def _spec(make: Make, secret: str) -> dict[str, Any]:
         volumes.append({"name": BUNDLE_VOLUME, "containerDisk": {"image": make.bundle}})
     disks.append({"name": GUEST_VOLUME, "disk": {"bus": "virtio"}})
     volumes.append({"name": GUEST_VOLUME, "cloudInitNoCloud": {"secretRef": {"name": secret}}})
+    disks.append(dict(_BOOT_DISK))
+    volumes.append({"name": BOOT_VOLUME, "downwardAPI": {"fields": [_BOOT]}})
     devices["disks"], spec["volumes"] = disks, volumes
     if spec.get("terminationGracePeriodSeconds") is None:
         # A guest that is powered off ends its task first.

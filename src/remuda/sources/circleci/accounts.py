@@ -71,9 +71,11 @@ class Accounts:
             frozenset(name for reading in readings for name in reading.registering),
         )
 
-    async def close(self, machine: str, made_at: int = 0, job_class: str | None = None) -> bool:
+    async def close(
+        self, machine: str, made_at: int = 0, job_class: str | None = None, boot: str = ""
+    ) -> bool:
         """Whether the machine's agent has no task; see `CircleCI.close`."""
-        return await self._of(machine, job_class).close(machine, made_at, job_class)
+        return await self._of(machine, job_class).close(machine, made_at, job_class, boot)
 
     async def forget(self, machine: str) -> None:
         """A machine is gone."""

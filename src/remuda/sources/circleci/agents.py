@@ -5,6 +5,7 @@ In single-task mode an agent that was ever used has taken its one task; one that
 be read counts against calling an agent idle.
 """
 
+import re
 from datetime import datetime
 
 from msgspec import Struct
@@ -14,6 +15,8 @@ from remuda.model.times import SECOND, Instant
 
 #: the words for the one task of an agent: CircleCI does not say which it is
 TASK = "task"
+#: a name that tells of one boot of a machine, as `remuda.model.machines.worker_name` makes it
+_BOOTED = re.compile(r"(.+)\.[0-9a-f]{8}")
 
 
 class Listing(Struct, frozen=True):
@@ -22,15 +25,18 @@ class Listing(Struct, frozen=True):
     workers: dict[str, Worker]
     #: items that could not be read; whose they are is unknown
     unreadable: int = 0
+    #: by name, when it last called; by CircleCI's clock, as all times here
+    called_at: dict[str, Instant] = {}
 
 
 def read_agents(items: list[object], job_class: str) -> Listing:
     """
-    Workers by machine name. Of several agents with one name, the one that connected last is meant.
+    Workers by the name they have. Of several agents with one name, the one that connected last is meant.
 
     Raises `ValueError` when not one of the items can be read.
     """
     workers: dict[str, Worker] = {}
+    called_at: dict[str, Instant] = {}
     unreadable, problem = 0, ""
     for item in items:
         try:
@@ -39,9 +45,17 @@ def read_agents(items: list[object], job_class: str) -> Listing:
             unreadable, problem = unreadable + 1, problem or str(error)
             continue
         workers[name] = newer(workers.get(name), worker)
+        if workers[name] is worker:
+            called_at[name] = _called_at(item) or worker.connected_at or 0
     if items and not workers:
         raise ValueError(f"none of {len(items)} agents can be read: {problem}")
-    return Listing(workers, unreadable)
+    return Listing(workers, unreadable, called_at)
+
+
+def machine_of(name: str) -> str:
+    """The machine an agent's name tells of."""
+    match = _BOOTED.fullmatch(name)
+    return match[1] if match else name
 
 
 def newer(one: Worker | None, other: Worker) -> Worker:
@@ -69,6 +83,13 @@ def _read(item: object, job_class: str) -> tuple[str, Worker]:
     if used_at is None:
         return name, Worker(connected_at, connected_at=connected_at)
     return name, Worker(used_at, TASK, 1, connected_at=connected_at)
+
+
+def _called_at(item: object) -> Instant | None:
+    try:
+        return _instant(item.get("last_connected")) if isinstance(item, dict) else None
+    except ValueError:
+        return None
 
 
 def _instant(value: object) -> Instant | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from remuda.model.times import Instant
 from remuda.sources.circleci.agents import Listing
 from remuda.sources.circleci.errors import CircleError
+from remuda.sources.circleci.hearing import Hearing
 
 #: the calls that make a need, together
 COUNTS = ("unclaimed", "running")
@@ -48,6 +49,7 @@ class Known:
     #: what its gauges show, when it has any
     shown: tuple[Instant | None, bool] | None = None
     lists: asyncio.Lock = field(default_factory=asyncio.Lock)
+    hearing: Hearing = field(default_factory=Hearing)
 
     def is_stale(self, now: float, period: float) -> bool:
         """True while the counts fail, or when they are too old for a class that is asked each `period`."""

@@ -16,10 +16,10 @@ from msgspec import structs
 from remuda.errors import Unavailable
 from remuda.loop.clock import Clock
 from remuda.loop.logs import Log
-from remuda.model.machines import pool_of
+from remuda.model.machines import pool_of, worker_name
 from remuda.model.needs import Need, Reading, Worker
 from remuda.model.times import SECOND, Instant, write_instant
-from remuda.sources.circleci.agents import Listing, newer
+from remuda.sources.circleci.agents import Listing, machine_of, newer
 from remuda.sources.circleci.errors import CircleError
 from remuda.sources.circleci.known import COUNTS, Known, Trouble
 from remuda.sources.circleci.meters import CircleMeters
@@ -32,6 +32,10 @@ _NAP_S = 5.0
 #: An agent is hidden this long after its machine went. By then a namesake has an agent of its own, or was made too late
 #: for the old one; and what was hidden by mistake, because the name had passed on unnoticed, is seen again.
 _HIDDEN_S = 60.0
+#: how finely it is told that an agent goes on calling
+_HEARD_EACH = 20 * SECOND
+#: a difference of the clocks that a person should know of
+_NOTABLE = 30 * SECOND
 _FAILED = {
     "unclaimed": "failed to get unclaimed tasks",
     "running": "failed to get running tasks",
@@ -141,39 +145,52 @@ class CircleCI:
                 )
         return Reading(needs, self._workers, frozenset(registering))
 
-    async def close(self, machine: str, made_at: Instant = 0, job_class: str | None = None) -> bool:
+    async def close(
+        self, machine: str, made_at: Instant = 0, job_class: str | None = None, boot: str = ""
+    ) -> bool:
         """True when its agent has no task, or there is none of that name, by a listing that began after the call."""
         job_class = job_class or self._class_of.get(pool_of(machine))
         if job_class is None:
             return False  # nobody can say that it is idle
         known = self._classes.get(job_class) or Known(job_class, self._clock.now())
         listing = await self._list_anew(known)
-        worker = listing.workers.get(machine)
-        if worker is not None and (
-            not self._is_alive(machine, worker) or (worker.connected_at or made_at) < made_at
-        ):
-            worker = None
+        name = worker_name(machine, boot)
+        worker = listing.workers.get(name)
+        if worker is None or name == machine:
+            worker = self._by_name(known, machine, made_at)
         if worker is None and listing.unreadable:
             told = f"{listing.unreadable} agents of class {job_class} cannot be read"
             raise Unavailable(f"closing machine {machine}: {told}, and it may be one of them")
-        if machine not in self._closed:
-            self._closed[machine] = self._clock.now()
+        if name not in self._closed:
+            self._closed[name] = self._clock.now()
             self._join()
             self._wake()
         return worker is None or worker.job is None
 
+    def _by_name(self, known: Known, machine: str, made_at: Instant) -> Worker | None:
+        """The agent that has a machine's name and may be that machine's."""
+        listed = known.listing.workers.get(machine) if known.listing is not None else None
+        if listed is None:
+            return None
+        worker = self._told(known, machine, listed)
+        is_own = self._is_alive(machine, worker) and worker.is_of(made_at, made_at)
+        return worker if is_own else None
+
     async def forget(self, machine: str) -> None:
         """A machine is gone: it is not closed any more, and its agent, which stays listed, is nobody's."""
-        known = self._workers.get(machine)
-        if known is None:
+        names = [name for name in self._closed if machine_of(name) == machine]
+        closed = [self._closed.pop(name) for name in names]
+        if not names and machine not in self._workers:
             return
-        closed_at = self._closed.pop(machine, None)
         for one in self._classes.values():
-            agent = one.listing.workers.get(machine) if one.listing is not None else None
+            listed = one.listing.workers.get(machine) if one.listing is not None else None
+            if listed is None or not closed:
+                continue
+            agent = self._told(one, machine, listed)
             # Who was not closed, or called later, may be another machine that has the name by now.
-            if closed_at is not None and agent is not None and (agent.connected_at or 0) <= closed_at:
+            if (agent.connected_at or 0) <= max(closed):
                 until = self._clock.monotonic() + _HIDDEN_S
-                self._gone[machine] = agent.connected_at or closed_at, until
+                self._gone[machine] = agent.connected_at or max(closed), until
         self._join()
         self._wake()
 
@@ -300,19 +317,22 @@ class CircleCI:
 
     async def _try_list(self, known: Known) -> None:
         known.tried_mono = self._clock.monotonic()
+        began_at = self._clock.now()
         known.tried = await self._ask("agents", known, self._api.agents)
         if isinstance(known.tried, CircleError):
             return
-        before = known.listing
+        before, had_offset = known.listing, known.hearing.offset
+        known.hearing.listen(known.tried.called_at, began_at, self._clock.now())
+        if known.hearing.offset != had_offset:
+            self._note_offset(known)
         was_unsure = self._is_unsure(known, self._clock.monotonic())
         known.listing = known.tried
         known.listed_at, known.listed_mono = self._clock.now(), self._clock.monotonic()
         if known.tried.unreadable and (before is None or before.unreadable != known.tried.unreadable):
             self._log.warning("agents skipped", **{"class": known.name, "unreadable": known.tried.unreadable})
-        is_new = before is None or before.workers != known.listing.workers
-        if is_new:
-            self._join()
-        if is_new or was_unsure:
+        same = self._workers
+        self._join()
+        if before is None or same != self._workers or was_unsure:
             self._wake()
 
     async def _ask(self, call: str, known: Known, ask: Callable[[str], Awaitable[T]]) -> T | CircleError:
@@ -373,6 +393,14 @@ class CircleCI:
                 "CircleCI answers again", **{"class": known.name, "call": call, "after_seconds": seconds}
             )
 
+    def _note_offset(self, known: Known) -> None:
+        """Log a difference of the clocks that is worth mending."""
+        offset = known.hearing.offset or 0
+        if abs(offset) >= _NOTABLE:
+            self._log.warning(
+                "CircleCI's clock is not ours", **{"class": known.name, "ahead_seconds": offset // SECOND}
+            )
+
     def _retell(self) -> None:
         """Say once a minute what still fails."""
         now = self._clock.monotonic()
@@ -392,6 +420,18 @@ class CircleCI:
         gone = self._gone.get(machine)
         return gone is None or worker.connected_at is None or worker.connected_at > gone[0]
 
+    def _told(self, known: Known, name: str, worker: Worker) -> Worker:
+        """A listed worker by our own clock. One that has no more than a machine's name says when it last called."""
+        heard_at = known.hearing.heard_at(name) if machine_of(name) == name else None
+        if heard_at is not None:
+            heard_at -= heard_at % _HEARD_EACH
+        elif not known.hearing.offset:
+            return worker
+        connected_at = None if worker.connected_at is None else known.hearing.ours(worker.connected_at)
+        return structs.replace(
+            worker, since=known.hearing.ours(worker.since), connected_at=connected_at, heard_at=heard_at
+        )
+
     def _join(self) -> None:
         """The workers of all classes; those that did not change stay the same objects."""
         found: dict[str, Worker] = {}
@@ -399,12 +439,14 @@ class CircleCI:
         for known in self._classes.values():
             if known.listing is not None:
                 listed.update(known.listing.workers)
-                for name, worker in known.listing.workers.items():
+                for name, raw in known.listing.workers.items():
+                    worker = self._told(known, name, raw)
                     if self._is_alive(name, worker):
                         found[name] = newer(found.get(name), worker)
         for name, at in tuple(self._closed.items()):
-            worker = found.get(name) or Worker(at, connected_at=at)
-            if (worker.connected_at or at) > at:
+            machine = machine_of(name)
+            worker = found.get(name) or found.get(machine) or Worker(at, connected_at=at)
+            if name == machine and (worker.connected_at or at) > at:
                 del self._closed[name]  # another machine has the name by now
             else:
                 found[name] = structs.replace(worker, closed=True)

@@ -115,9 +115,11 @@ class Queue:
         needs = {name: Need(self._waiting[name], self._running[name]) for name in sorted(classes)}
         return Reading(needs, dict(sorted(self._workers.items())))
 
-    async def close(self, machine: str, made_at: int = 0, job_class: str | None = None) -> bool:
+    async def close(
+        self, machine: str, made_at: int = 0, job_class: str | None = None, boot: str = ""
+    ) -> bool:
         """Give a machine no more work; True when it has none now. Names are not used twice here."""
-        del made_at, job_class
+        del made_at, job_class, boot
         return await self._go_through(self._close(machine))
 
     async def _close(self, machine: str) -> bool:

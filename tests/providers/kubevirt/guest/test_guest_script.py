@@ -113,6 +113,43 @@ def test_a_baked_in_runner_is_not_installed_again(machine: Make) -> None:
 
 
 @pytest.mark.slow
+def test_a_list_of_packages_that_could_not_be_had_is_asked_for_again(machine: Make) -> None:
+    """The repository's script ignores that; so the package is unknown until the list is there."""
+    guest = machine("debian").debian()
+    guest.stub(
+        "apt-get",
+        'case "$*" in *update) touch /listed ;; *) [ -e /listed ] || exit 100; . /stubs/package ;; esac',
+    )
+    assert guest.boot(user_data(GUEST)).returncode == 0
+    assert [call.split()[-1] for call in guest.calls if call.startswith("apt-get")] == [
+        "circleci-runner",
+        "update",
+        "circleci-runner",
+    ]
+    assert guest.failures == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("boot", "name"),
+    [
+        pytest.param("0a1b2c3d-4e5f-4a6b-8c7d-9e8f7a6b5c4d", "pool-3.0a1b2c3d", id="its uid"),
+        pytest.param("0A1B2C3D", "pool-3", id="no uid"),
+        pytest.param("0a1b", "pool-3", id="too short"),
+        pytest.param("", "pool-3", id="empty"),
+        pytest.param(None, "pool-3", id="no such disk"),
+    ],
+)
+def test_a_runners_name_tells_its_boot(machine: Make, boot: str | None, name: str) -> None:
+    guest = machine("debian").debian().baked()
+    if boot is not None:
+        (guest.root / "dev/disk/by-id/virtio-remuda-boot").touch()
+        (guest.root / "bundle/boot").write_text(boot)
+    assert guest.boot(user_data(GUEST)).returncode == 0
+    assert guest.config()["runner"]["name"] == name
+
+
+@pytest.mark.slow
 def test_the_runner_is_configured_and_started_once_all_files_are_there(machine: Make) -> None:
     guest = machine("debian").debian()
     guest.boot(user_data(GUEST))

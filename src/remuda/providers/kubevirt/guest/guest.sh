@@ -124,9 +124,11 @@ fetch() {
   fi
 }
 
-# The package manager's own command; a lock that another one holds at first boot is waited for.
+# The package manager's own command; a lock that another one holds at first boot is waited for. The repository's script
+# lists the packages and ignores whether it could: what is not found at once is looked for in a new list.
 install_packages() {
   if [ "$family" = deb ]; then
+    if [ "$attempt" -gt 1 ]; then timeout 300 apt-get -o DPkg::Lock::Timeout=300 update || true; fi
     timeout 600 apt-get -y -o DPkg::Lock::Timeout=300 --no-install-recommends install "$@"
   elif command -v dnf >/dev/null; then
     timeout 600 dnf -y install "$@"
@@ -189,6 +191,25 @@ install_runner() {
   done_with install
 }
 
+# A dot and the beginning of this boot's own id, from the disk that tells it; nothing where there is none.
+boot_suffix() {
+  for disk in /dev/disk/by-id/*[-_]remuda-boot ''; do
+    if [ -e "$disk" ]; then break; fi
+  done
+  if [ -z "$disk" ]; then return; fi
+  mkdir -p "$state/boot"
+  if mount -o ro "$disk" "$state/boot" >"$log" 2>&1; then
+    id=
+    { read -r id <"$state/boot/boot"; } 2>/dev/null || true
+    umount "$state/boot" >/dev/null 2>&1 || true
+    id=$(printf '%.8s' "$id")
+    case $id in
+      *[!0-9a-f]*) ;;
+      ????????) printf '.%s' "$id" ;;
+    esac
+  fi
+}
+
 configure() {
   step=configure
   # A package or an image may have started the runner. It ends before the drop-in is there, which would power off.
@@ -206,7 +227,7 @@ configure() {
   (
     umask 077
     cat "$state/runner.yaml" >"$config.new"
-    printf '  name: "%s"\n' "$name" >>"$config.new"
+    printf '  name: "%s"\n' "$name$(boot_suffix)" >>"$config.new"
   )
   mv -f "$config.new" "$config"
   rm -f "$state/runner.yaml"
