@@ -23,6 +23,7 @@ from remuda.loop.clock import SystemClock
 
 GUARDED = {
     "ceiling": 4,
+    "forbiddenLabels": ["^acme-", "(?<!x)y"],
     "nodes": {
         "primary": CAPABILITY,
         "overflow": [
@@ -36,7 +37,13 @@ GUARDED = {
         {"name": "was-warm", "max": 2, "warmPool": decision(until="2026-11-15")},
     ],
 }
-FULL = {"requests": sized("2", "8Gi"), "maxRunners": 1, "minRunners": 0, "runnerScaleSetName": LABEL}
+FULL = {
+    "requests": sized("2", "8Gi"),
+    "limits": sized("", "16Gi"),
+    "maxRunners": 1,
+    "minRunners": 0,
+    "runnerScaleSetName": LABEL,
+}
 
 
 def new_place(cluster: Cluster) -> str:

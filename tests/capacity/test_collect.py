@@ -30,7 +30,19 @@ from tests.servers.fixtures import Programs, require_openssl
 
 from remuda.capacity.collect import collect
 from remuda.capacity.files import read_files
-from remuda.capacity.world import NODES, PODS, POOLS, SCALE_SETS, SUMMARIES, World, summary_of
+from remuda.capacity.world import (
+    LIMIT_RANGES,
+    NODES,
+    PODS,
+    POOLS,
+    PRIORITY_CLASSES,
+    QUOTAS,
+    RUNTIME_CLASSES,
+    SCALE_SETS,
+    SUMMARIES,
+    World,
+    summary_of,
+)
 from remuda.catalog import KINDS
 from remuda.jobs import JOBS
 from remuda.kube.client import Client
@@ -143,6 +155,10 @@ def test_who_may_do_nothing_is_told_every_verb_and_resource(staged: Cluster) -> 
         POOLS: f"may not list runnerpools.remuda.dev; {help_}",
         NODES: f"may not list nodes; {help_}",
         PODS: f"may not list pods; {help_}",
+        LIMIT_RANGES: f"may not list limitranges; {help_}",
+        RUNTIME_CLASSES: f"may not list runtimeclasses.node.k8s.io; {help_}",
+        PRIORITY_CLASSES: f"may not list priorityclasses.scheduling.k8s.io; {help_}",
+        QUOTAS: f"may not list resourcequotas; {help_}",
     }
     assert (world.lanes, world.nodes, world.usage) == ((), (), {})
 
@@ -172,7 +188,19 @@ def test_what_is_read_live_is_what_kubectl_writes_to_files(
     assert [each.id for each in live.lanes] == ["arc/free", "arc/vm-test", "arc/linux"]
     assert live.lanes[1].labels == ((LABEL, "kvm", "x64") if labels else (LABEL,))
     assert live.lanes[0].max is None
-    wanted = "autoscalingrunnersets.actions.github.com,runnerpools.remuda.dev,nodes,pods"
+    ranged = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "range", "namespace": "arc"}} | {
+        "spec": {"limits": [{"type": "Container", "default": {"memory": "1Gi"}}]}
+    }
+    runtime = {
+        "apiVersion": "node.k8s.io/v1",
+        "kind": "RuntimeClass",
+        "metadata": {"name": "x"},
+        "handler": "x",
+    }
+    staged.kubectl("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump_all([ranged, runtime]))
+    live = look(staged, asks=lambda name: name == "honey")
+    assert live.lanes[0].requests["memory"] == 2**30
+    wanted = "autoscalingrunnersets.actions.github.com,runnerpools.remuda.dev,nodes,pods,limitranges,runtimeclasses,priorityclasses"
     for form in ("json", "yaml"):
         (tmp_path / form).write_text(staged.kubectl("get", wanted, "-A", "-o", form))
     stats = staged.kubectl("get", "--raw", "/api/v1/nodes/honey/proxy/stats/summary")

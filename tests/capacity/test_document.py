@@ -20,6 +20,7 @@ from tests.capacity.builders import (
 )
 
 from remuda.capacity import document, written
+from remuda.capacity.admission import Admission
 from remuda.capacity.audit import audit
 from remuda.capacity.gather import lane_of_set, node_of
 from remuda.capacity.world import Usage, World
@@ -81,7 +82,7 @@ def test_a_quantity_is_given_raw_as_it_is_written(pod: dict[str, Any], cpu: str)
         Place(),
         {},
     )
-    seen = world(lane_of_set(msgspec.convert(body, written.ScaleSet), Place()), there)
+    seen = world(lane_of_set(msgspec.convert(body, written.ScaleSet), Place(), Admission()), there)
     found = document.data(audit(seen, (LABEL,), {}, NOW))
     assert found["scaleSets"][0]["requests"]["raw"]["cpu"] == cpu
     assert found["nodes"][0]["allocatable"]["raw"] == {"cpu": "4", "memory": "57336136Ki"}

@@ -30,9 +30,11 @@ from remuda.capacity.world import (
     PODS,
     SCALE_SETS,
     SUMMARIES,
+    Bare,
     Filesystem,
     Lane,
     Node,
+    Quota,
     Summary,
     Unknown,
     Usage,
@@ -158,6 +160,12 @@ POLICY, STING = "CapacityPolicy kvm", "Node sting"
         ("missing-ephemeral-storage", "error", SET, {},
          {"require": {"ephemeralStorage": True}}),
         ("set-outdated", "warning", SET, {"docs": docs(phase="Outdated")}, {}),
+        ("runners-refused", "error", SET, {"docs": docs(refused=("there is no PriorityClass x",))}, {}),
+        ("node-name-set", "error", SET, {"docs": docs(node_name="honey")}, {}),
+        ("placement-uncertain", "warning", SET, {"docs": docs(unsure=("its runners wait",))}, {}),
+        ("missing-requests", "error", SET, {"docs": docs(bare=(Bare("requests", "memory", ("runner",)),))}, {}),
+        ("missing-limits", "error", SET, {"docs": docs(bare=(Bare("limits", "memory", ("dind",)),))}, {}),
+        ("missing-ephemeral-storage", "error", VM, {"vm-test": vm_test(bare=(Bare("limits", EPHEMERAL, ("dind",)),))}, {}),
         ("envelope-fits-nowhere", "error", POLICY, {},
          {"envelopes": [{"name": "small", **SMALL}, {"name": "large", **LARGE}, {"name": "huge", "requests": sized("64")}]}),
         ("selector-admits-other-node", "error", SET, {"docs": docs(node_selector={}), "bumble": node("bumble", labels={})}, {}),
@@ -230,6 +238,38 @@ def test_a_name_of_a_node_that_is_not_primary_is_an_error_beside_the_capability_
     assert ("hostname-in-selector", "error", VM) in seen
 
 
+@pytest.mark.parametrize(
+    ("primary", "selector"),
+    [
+        (CAPABILITY | {HOST: "honey"}, CAPABILITY | {HOST: "honey"}),
+        ({HOST: "honey"}, {HOST: "honey"}),
+        (CAPABILITY | {"role": "primary"}, CAPABILITY | {HOST: "honey"}),
+    ],
+)
+def test_a_set_that_selects_what_the_policy_names_is_not_told_to(
+    primary: dict[str, str], selector: dict[str, str]
+) -> None:
+    seen = world(docs(node_selector=selector), honey())
+    spec = policy(
+        ceiling=1, nodes={"primary": primary}, evidence={"date": "2026-11-10", "fitted": 1}, sets=[{"name": "docs", "max": 1}]
+    )  # fmt: skip
+    expected = [] if HOST in primary else [("hostname-in-selector", "info", SET)]
+    assert found(seen, spec) == expected
+
+
+def test_a_quota_by_a_class_that_a_set_does_not_carry_is_found() -> None:
+    quotas = (Quota(docs().namespace, "q", ("kvm",), "kvm"), Quota("other", "q", ("kvm",), "kvm"))
+    classed = vm_test(priority_class="kvm")
+    assert found(herd(classed, quotas=quotas), rules()) == [("quota-counts-nothing", "warning", SET)]
+    assert found(herd(classed), rules(priorityClass="kvm")) == [("quota-counts-nothing", "warning", SET)]
+    assert found(herd(classed), rules()) == []
+
+
+def test_a_set_that_is_being_deleted_is_named() -> None:
+    seen = found(herd(leaving=("arc/old",)), rules())
+    assert seen == [("set-being-deleted", "info", "arc/old")]
+
+
 def test_nothing_keeps_two_runners_off_an_overflow_node() -> None:
     two = vm_test(max=2)
     spec = rules(
@@ -266,7 +306,7 @@ def test_the_ceiling_of_sums_is_not_that_of_packing() -> None:
     seen = judged(world(three, *nodes), None)
     told = [item for item in seen.findings if item.rule == "aggregate-does-not-fit"]
     assert len(told) == 1
-    assert "of 3 runners of arc/large at most 2 fit at a time, for want of memory" in told[0].is_
+    assert "of 3 runners of arc/large at most 2 fit at a time: not enough memory" in told[0].is_
     assert judged(world(lane("large", max=2, requests=measured("1", "26Gi")), *nodes), None).findings == ()
 
 

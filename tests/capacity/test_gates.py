@@ -150,7 +150,7 @@ WORLDS: dict[str, tuple[World, dict[str, str]]] = {
     "no summary": (seen(summaries={}), {"root-filesystem": "unknown", "image-filesystem": "unknown"}),
     "disk pressure": (
         seen(sting(taints=(TAINT, Taint("node.kubernetes.io/disk-pressure", "", "NoSchedule")))),
-        {"root-filesystem": "fail", "image-filesystem": "fail"},
+        {"root-filesystem": "fail", "image-filesystem": "fail", "room": "fail"},
     ),
     "another image": (seen(sting(images=("ghcr.io/acme/closure:2",))), {"prewarm": "fail"}),
     "a node that tells no images": (seen(sting(images=())), {"prewarm": "unknown"}),

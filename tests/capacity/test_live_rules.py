@@ -60,10 +60,10 @@ def test_a_set_that_was_there_lives_on_until_its_spec_changes(
 
 def test_a_policy_of_thousands_of_sets_is_enforced(guarded: Cluster, version: str, place: str) -> None:
     listed = [{"name": f"a-namespace-of-some-length/a-set-{number}", "max": 2} for number in range(3_000)]
-    many = GUARDED | {"sets": [*listed, {"name": f"{place}/last", "max": 5}]}
+    many = GUARDED | {"sets": [*listed, {"name": f"{place}/last", "max": 4}]}
     with installed(guarded, admission("kvm", policy(**many), "Deny", NOW)):
-        assert try_out(guarded, place, "last", {"maxRunners": 5}).status == 201
-        assert try_out(guarded, place, "last", {"maxRunners": 6}).status == 422
+        assert try_out(guarded, place, "last", {"maxRunners": 4}).status == 201
+        assert try_out(guarded, place, "last", {"maxRunners": 5}).status == 422
         assert try_out(guarded, place, "a-set-1", {"maxRunners": 2}).status == 422
 
 

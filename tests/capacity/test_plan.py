@@ -101,15 +101,20 @@ def test_what_was_broken_before_is_no_new_break() -> None:
     assert any(item.severity == "error" for item in found.after.findings)
 
 
+TWICE = [{"name": "a", "max": 4}, {"name": "b", "max": 4}]
+
+
 def test_what_gets_worse_breaks_even_if_it_was_broken() -> None:
-    found = planned(world(lane("a", max=6), HONEY), {"kvm": policy(evidence=EVIDENCE, sets=[{"name": "a", "max": 9}])}, set=["a.max=7"])  # fmt: skip
+    seen = world(lane("a", max=3), lane("b", max=3), HONEY)
+    found = planned(seen, {"kvm": policy(evidence=EVIDENCE, sets=TWICE)}, set=["a.max=4"])
     assert found.appeared == ()
     assert found.breaks == ("nix-kvm: maxima would be 3 above the ceiling instead of 2",)
     assert [each.after.rule for each in found.altered] == ["ceiling-exceeded"]
 
 
 def test_a_mended_finding_goes() -> None:
-    found = planned(world(lane("a", max=6), HONEY), {"kvm": policy(evidence=EVIDENCE, sets=[{"name": "a", "max": 9}])}, set=["a.max=4"])  # fmt: skip
+    seen = world(lane("a", max=3), lane("b", max=3), HONEY)
+    found = planned(seen, {"kvm": policy(evidence=EVIDENCE, sets=TWICE)}, set=["a.max=1"])
     assert [item.rule for item in found.gone] == ["ceiling-exceeded"]
     assert found.breaks == ()
 
@@ -130,8 +135,9 @@ def test_under_a_ceiling_the_worst_mix_counts_not_the_sum() -> None:
 
 
 def test_a_ceiling_that_no_longer_fits_breaks_even_without_a_new_finding() -> None:
-    many = world(lane("vm", max=9, requests=VM.requests), node("honey", "32", "110Gi"))
-    roomy = policy(ceiling=3, sets=[{"name": "vm", "max": 9}], evidence=EVIDENCE)
+    sets = [lane(name, max=3, requests=VM.requests) for name in ("a", "b", "c")]
+    many = world(*sets, node("honey", "32", "110Gi"))
+    roomy = policy(ceiling=3, sets=[{"name": each.name, "max": 3} for each in sets], evidence=EVIDENCE)
     found = planned(many, {"kvm": roomy}, ceiling=["4"])
     assert found.breaks == ("nix-kvm: the worst that the ceiling of 4 allows would not fit any more",)
 
@@ -261,7 +267,12 @@ def test_a_program_reads_quantities_and_the_proof() -> None:
     after = label["after"]
     assert after["aggregate"]["max"] == 5
     assert after["aggregate"]["requests"].memory_bytes == (8 + 8 + 96) * GIB
-    assert after["safeCeiling"] == {"number": 5, "proven": True, "allMaxima": True}
+    assert after["safeCeiling"] == {
+        "number": 5,
+        "proven": True,
+        "allMaxima": True,
+        "resourcesAlone": False,
+    }
     assert sum(sum(each["runners"].values()) for each in after["worst"]["placement"]) == 5
     assert found["findings"]["appeared"][0].rule == "set-above-its-share"
 

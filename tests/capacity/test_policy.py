@@ -27,7 +27,7 @@ WHOLE: dict[str, Any] = {
         {"name": "arc/vm-test", "max": 2, "envelope": "big"},
         {
             "name": "lint",
-            "max": 9,
+            "max": 4,
             "envelope": "small",
             "warmPool": decision(until="2026-12-31T09:00:00Z"),
         },
@@ -66,8 +66,24 @@ def test_a_small_policy_means_what_is_usual() -> None:
     assert not read.require.ephemeral_storage
 
 
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ({"ceiling": 4, "sets": [{"name": "a", "max": 50}]}, "sets[0].max: 50 is above the ceiling of 4"),
+        ({"ceiling": 4, "newcomerMax": 5}, "newcomerMax: 5 is above the ceiling of 4"),
+    ],
+)
+def test_nobody_alone_may_have_more_than_the_ceiling(spec: dict[str, Any], told: str) -> None:
+    (problem,) = problems(**spec)
+    assert problem.startswith(told)
+
+
+def test_a_label_may_be_closed() -> None:
+    assert problems(ceiling=0) == []
+
+
 def test_shares_may_come_to_more_than_the_ceiling() -> None:
-    assert problems(ceiling=1, sets=[{"name": "a", "max": 9}, {"name": "b", "max": 9}]) == []
+    assert problems(ceiling=9, sets=[{"name": "a", "max": 9}, {"name": "b", "max": 9}]) == []
 
 
 @pytest.mark.parametrize(

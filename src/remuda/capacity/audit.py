@@ -5,6 +5,7 @@ Parts of the world that could not be read lead to no finding but that they were 
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -17,6 +18,14 @@ from remuda.capacity.world import SCALE_SETS, Amounts, Lane, World
 from remuda.model.times import Instant
 from remuda.rules.ceilings import Member, share
 from remuda.rules.packing import Packing
+
+Placement: TypeAlias = Literal["fits", "cannot fit", "no placement found", "cannot tell", "unknown"]
+
+
+def unsure_of(lanes: Iterable[Lane], *, has_pods: bool) -> tuple[str, ...]:
+    """What keeps an audit from telling that sets fit."""
+    found = [f"{lane.id}: {words}" for lane in lanes if lane.max != 0 for words in lane.unsure]
+    return (*found, *([] if has_pods else ["pods were not read"]))
 
 
 class OwnerShare(Struct, frozen=True):
@@ -48,6 +57,20 @@ class LabelAudit(Struct, frozen=True):
     packing: Packing | None
     #: False when scale sets could not be read, so that sums say nothing
     is_known: bool = True
+    #: False when pods could not be read, so that what fits says little
+    has_pods: bool = True
+
+    @property
+    def unsure(self) -> tuple[str, ...]:
+        """Why it cannot be told whether what fits by resources really does."""
+        return unsure_of(self.lanes, has_pods=self.has_pods)
+
+    @property
+    def placement(self) -> Placement:
+        """Whether all sets at their maximum fit the admitted nodes. What is refuted is, whatever else is not known."""
+        if self.packing is None:
+            return "unknown"
+        return "cannot tell" if self.packing.outcome == "fits" and self.unsure else self.packing.outcome
 
 
 class Audit(Struct, frozen=True):
@@ -110,6 +133,7 @@ def audit(
         found += findings_placing.find(case, packing)
         found += findings_overflow.find(case)
     found += _unread(world, cases)
+    found += findings_sets.leaving(world)
     return Audit(world, tuple(made), cases, _sorted(found), now)
 
 
@@ -132,6 +156,7 @@ def _label(case: Case, packing: Packing | None) -> LabelAudit:
         owners=tuple(_shares(case, running)),
         packing=packing if is_known else None,
         is_known=is_known,
+        has_pods=running is not None,
     )
 
 
@@ -181,7 +206,7 @@ def _unread(world: World, cases: tuple[Case, ...]) -> Iterator[Finding]:
     has_overflow = any(case.sites for case in cases)
     for item in world.unknown:
         # What kubelets say is for the gates of overflow nodes alone.
-        if item.part.startswith("summar") and not has_overflow:
+        if item.is_quiet or (item.part.startswith("summar") and not has_overflow):
             continue
         fix = "make it readable, or add a file of it: until then nothing is concluded from it"
         # Who could not look at scale sets must not be told that all is well.

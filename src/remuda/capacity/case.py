@@ -164,7 +164,7 @@ class Case:
         if budget is not None and budget.envelope is not UNSET:
             return self._envelopes.get(budget.envelope)
         for item in self._envelopes.values():
-            if measured(item.requests) == lane.requests and measured(item.limits) == lane.limits:
+            if (measured(item.requests), measured(item.limits)) == lane.carried:
                 return item
         return None
 

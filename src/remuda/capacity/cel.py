@@ -6,12 +6,13 @@ not know (nodes, other scale sets, the time) it must not need.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from msgspec import Struct
 
-from remuda.capacity.fits import HOSTNAME
+from remuda.capacity.neighbours import HOSTNAME
 from remuda.capacity.objects import CapacityPolicySpec
 from remuda.capacity.world import EPHEMERAL
 
@@ -64,10 +65,12 @@ def variables(policy: CapacityPolicySpec, warm: tuple[str, ...]) -> Iterator[Con
     yield Condition("name", "has(object.metadata.name) ? object.metadata.name : ''")
     yield Condition("id", "request.namespace + '/' + variables.name")
     shares = []
-    for number, chunk in enumerate(_chunks({item.name: item.max for item in policy.sets})):
+    for number, chunk in enumerate(
+        _chunks({item.name: min(item.max, policy.ceiling) for item in policy.sets})
+    ):
         shares.append(f"shares{number}")
         yield Condition(shares[-1], chunk)
-    most = str(policy.newcomer_max)
+    most = str(min(policy.newcomer_max, policy.ceiling))
     # with its namespace a set is meant before its name alone
     for key in ("name", "id"):
         for share in shares:
@@ -79,12 +82,18 @@ def variables(policy: CapacityPolicySpec, warm: tuple[str, ...]) -> Iterator[Con
         parts += [f"variables.{key} in variables.warm{number}" for key in ("id", "name")]
     yield Condition("mayBeWarm", " || ".join(parts) or "false")
     yield Condition("containers", "has(variables.pod.containers) ? variables.pod.containers : []")
-    # what is limited without a request is requested as much
-    yield Condition(
-        "sizes",
-        "(variables.containers + [variables.pod]).filter(c, has(c.resources)).map(c, c.resources)",
-    )
+    first = "has(variables.pod.initContainers) ? variables.pod.initContainers : []"
+    lasting = "has(c.restartPolicy) && c.restartPolicy == 'Always'"
+    yield Condition("sidecars", f"({first}).filter(c, {lasting})")
     yield Condition("tolerates", _tolerates(policy))
+    name = "has(object.spec.runnerScaleSetName) && object.spec.runnerScaleSetName != ''"
+    labels = "has(object.spec.runnerScaleSetLabels) && size(object.spec.runnerScaleSetLabels) > 0"
+    # a set that was given labels is not targeted by its name
+    yield Condition(
+        "targets",
+        f"!has(object.spec) ? [variables.name] : {labels} ? object.spec.runnerScaleSetLabels"
+        f" : {name} ? [object.spec.runnerScaleSetName] : [variables.name]",
+    )
 
 
 def _chunks(numbers: dict[str, int]) -> Iterator[str]:
@@ -130,20 +139,27 @@ def rules(name: str, policy: CapacityPolicySpec) -> Iterator[Judged]:
         f"!({least}) || object.spec.minRunners == 0 || variables.mayBeWarm",
         f"spec.minRunners must be 0: {by} has no warm-pool decision for this set that still holds",
     )
+    of_each = "of every container in spec.template.spec"
     if policy.require.requests:
-        yield Judged(
-            f"{_requests('cpu')} && {_requests('memory')}",
-            f"spec.template.spec.containers must request cpu and memory, by {by}",
-        )
-    ephemeral = _requests(EPHEMERAL)
+        rule = f"{_gives('cpu', 'requests')} && {_gives('memory', 'requests')}"
+        yield Judged(rule, f"cpu and memory must be requested {of_each}, by {by}")
+    if policy.require.limits:
+        yield Judged(_gives("memory", "limits"), f"memory must be limited {of_each}, by {by}")
+    ephemeral = f"{_gives(EPHEMERAL, 'requests')} && {_gives(EPHEMERAL, 'limits')}"
     if policy.require.ephemeral_storage:
-        yield Judged(ephemeral, f"spec.template.spec.containers must request {EPHEMERAL}, by {by}")
+        yield Judged(ephemeral, f"{EPHEMERAL} must be requested and limited {of_each}, by {by}")
     elif policy.nodes.overflow:
         yield Judged(
             f"!variables.tolerates || {ephemeral}",
-            "spec.template.spec.tolerations lets runners onto overflow nodes, where containers must request"
-            f" {EPHEMERAL}, by {by}",
+            "spec.template.spec.tolerations lets runners onto overflow nodes, where"
+            f" {EPHEMERAL} must be requested and limited {of_each}, by {by}",
         )
+    for pattern in policy.forbidden_labels:
+        if not unjudged_pattern(pattern):
+            yield Judged(
+                f"!variables.targets.exists(l, l.matches({quoted(pattern)}))",
+                f"a label that workflows target must name a capability, and must not be like {_plain(pattern)}, by {by}",
+            )
     if policy.nodes.overflow:
         yield Judged(
             f"!variables.tolerates || {_prefers(policy)}",
@@ -153,9 +169,34 @@ def rules(name: str, policy: CapacityPolicySpec) -> Iterator[Judged]:
         )
 
 
-def _requests(resource: str) -> str:
-    given = " || ".join(f"has(r.{key}) && {quoted(resource)} in r.{key}" for key in ("requests", "limits"))
-    return f"variables.sizes.exists(r, {given})"
+def _gives(resource: str, kind: str) -> str:
+    """
+    Whether every container gives a resource, or the pod as a whole; what is limited without a request is requested as much.
+
+    One that gives it does not speak for the others.
+    """
+    kinds = ("requests", "limits") if kind == "requests" else ("limits",)
+
+    def has(what: str) -> str:
+        given = " || ".join(
+            f"has({what}.resources.{key}) && {quoted(resource)} in {what}.resources.{key}" for key in kinds
+        )
+        return f"has({what}.resources) && ({given})"
+
+    each = f"c, {has('c')}"
+    every = f"size(variables.containers) > 0 && variables.containers.all({each}) && variables.sidecars.all({each})"
+    return f"({has('variables.pod')} || {every})"
+
+
+#: what Python's regular expressions know and those of the API server do not
+_NOT_RE2 = re.compile(
+    r"\(\?(?:[=!>#(]|<[=!]|P=|[aLimsux]*[aLux][imsuxaL]*[-:)])|\\[1-9ABZ]|(?<!\\)[*+?}]\+|\{\d{4,}|\{\d*,\d{4,}"
+)
+
+
+def unjudged_pattern(pattern: str) -> bool:
+    """Whether the API server's regular expressions (RE2) may not know all of a pattern."""
+    return bool(_NOT_RE2.search(pattern))
 
 
 def _prefers(policy: CapacityPolicySpec) -> str:

@@ -12,7 +12,20 @@ from msgspec import Struct
 
 from remuda.capacity import written
 from remuda.capacity.gather import Gathering
-from remuda.capacity.world import NODES, PODS, POOLS, SCALE_SETS, SUMMARIES, Unknown, World, summary_of
+from remuda.capacity.world import (
+    LIMIT_RANGES,
+    NODES,
+    PODS,
+    POOLS,
+    PRIORITY_CLASSES,
+    QUOTAS,
+    RUNTIME_CLASSES,
+    SCALE_SETS,
+    SUMMARIES,
+    Unknown,
+    World,
+    summary_of,
+)
 from remuda.kube import resources
 from remuda.kube.client import Client, decoded
 from remuda.kube.discovery import server_version
@@ -58,16 +71,26 @@ class _Collecting:
         self._may_ask = True
 
     async def collect(self, now: Instant, asks: Callable[[str], bool]) -> World:
-        sets, pools, nodes, pods = await asyncio.gather(
-            self._list(SCALE_SETS, resources.SCALE_SETS, written.ScaleSet),
-            self._list(POOLS, resources.RUNNER_POOLS, written.Pool),
-            self._list(NODES, resources.NODES, written.Node),
-            self._list(PODS, resources.PODS, written.Pod, fields=_LIVING),
+        take = self._gathering
+        parts: tuple[tuple[str, Resource, type[Struct], Callable[[Any, Place], bool]], ...] = (
+            (SCALE_SETS, resources.SCALE_SETS, written.ScaleSet, take.add_scale_set),
+            (POOLS, resources.RUNNER_POOLS, written.Pool, take.add_pool),
+            (NODES, resources.NODES, written.Node, take.add_node),
+            (PODS, resources.PODS, written.Pod, take.add_pod),
+            (LIMIT_RANGES, resources.LIMIT_RANGES, written.LimitRange, take.add_limit_range),
+            (RUNTIME_CLASSES, resources.RUNTIME_CLASSES, written.RuntimeClass, take.add_runtime_class),
+            (PRIORITY_CLASSES, resources.PRIORITY_CLASSES, written.PriorityClass, take.add_priority_class),
+            (QUOTAS, resources.QUOTAS, written.Quota, take.add_quota),
         )
-        self._take(sets, self._gathering.add_scale_set, "AutoscalingRunnerSet")
-        self._take(pools, self._gathering.add_pool, "RunnerPool")
-        self._take(nodes, self._gathering.add_node, "Node")
-        self._take(pods, self._gathering.add_pod, "Pod")
+        found = await asyncio.gather(
+            *(
+                self._list(part, resource, kind, _LIVING if part == PODS else None)
+                for part, resource, kind, _ in parts
+            )
+        )
+        for (_, resource, _, add), items in zip(parts, found, strict=True):
+            self._take(items, add, resource.kind)
+        nodes: list[Any] = found[2]
         await self._ask_kubelets([name for item in nodes if asks(name := item.metadata.name)], now)
         return self._gathering.world(self._client.access.server, now, self._unknown)
 

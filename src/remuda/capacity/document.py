@@ -15,6 +15,7 @@ from msgspec import Raw
 from remuda.capacity.audit import Audit, LabelAudit
 from remuda.capacity.case import Alike, Case, Role
 from remuda.capacity.findings import Finding
+from remuda.capacity.neighbours import is_claim
 from remuda.capacity.schema import (
     MOST_FITS,
     SCHEMA,
@@ -86,6 +87,7 @@ def _raw(amounts: Mapping[str, int], written: Mapping[str, object]) -> dict[str,
     return {
         name: str(written[name]) if name in written else _quantity(name, value)
         for name, value in amounts.items()
+        if not is_claim(name)
     }
 
 
@@ -117,6 +119,7 @@ def _sets(audit: Audit) -> Iterator[ScaleSet]:
             pending=audit.world.pending.get(lane.id, 0) if is_known else None,
             phase=lane.phase,
             priority_class=lane.priority_class,
+            unsure=list(lane.unsure),
             file=lane.place.file,
             line=lane.place.line,
         )
@@ -134,7 +137,8 @@ def _label(label: LabelAudit) -> Label:
         aggregate=Aggregate(label.max, _summed(label.requests), _summed(label.limits)),
         running=label.running,
         pending=label.pending,
-        placement=label.packing.outcome if label.packing else "unknown",
+        placement=label.placement,
+        unsure=list(label.unsure),
         owners=shares,
     )
 

@@ -12,7 +12,17 @@ from typing import BinaryIO
 from remuda.capacity.forms import FORMS, POD, SUMMARY
 from remuda.capacity.gather import Gathering
 from remuda.capacity.pods import pods_of
-from remuda.capacity.world import NODES, PODS, SCALE_SETS, SUMMARIES, Unknown, World
+from remuda.capacity.world import (
+    LIMIT_RANGES,
+    NODES,
+    PODS,
+    PRIORITY_CLASSES,
+    RUNTIME_CLASSES,
+    SCALE_SETS,
+    SUMMARIES,
+    Unknown,
+    World,
+)
 from remuda.model.times import Instant
 from remuda.objects.dumps import BAD, Dumps
 from remuda.objects.problems import Problem
@@ -38,13 +48,19 @@ def read_files(paths: Iterable[str | Path], now: Instant, stdin: BinaryIO | None
 
 def _unknown(met: set[str]) -> Iterator[Unknown]:
     lanes = {"AutoscalingRunnerSet", "RunnerPool"}
+    # Of several kinds kubectl makes one list, which does not tell what there is none of.
+    quiet = {LIMIT_RANGES, RUNTIME_CLASSES, PRIORITY_CLASSES}
     for part, kinds, what in (
         (SCALE_SETS, lanes, "autoscalingrunnersets -A"),
         (NODES, {"Node"}, "nodes"),
         (PODS, {"Pod"}, "pods -A"),
+        (LIMIT_RANGES, {"LimitRange"}, "limitranges -A"),
+        (RUNTIME_CLASSES, {"RuntimeClass"}, "runtimeclasses"),
+        (PRIORITY_CLASSES, {"PriorityClass"}, "priorityclasses"),
     ):
         if not kinds & met:
-            yield Unknown(part, f"no file holds any: add what `kubectl get {what} -o json` prints")
+            words = f"no file holds any: add what `kubectl get {what} -o json` prints"
+            yield Unknown(part, words, is_quiet=part in quiet)
     if SUMMARY.kind not in met:
         words = "add what `kubectl get --raw /api/v1/nodes/NODE/proxy/stats/summary` prints"
         yield Unknown(SUMMARIES, f"no file holds any: {words}")

@@ -143,7 +143,7 @@ def _unbounded(case: Case, site: Site, lanes: list[Lane]) -> Iterator[Finding]:
     room = dict(case.rooms.free(site.index, case.own))
     possible = 0
     for lane in sorted(lanes, key=lambda lane: (lane.requests.get("memory", 0), lane.id)):
-        size = lane.requests | {"pods": 1}
+        size = lane.requests | lane.claims | {"pods": 1}
         left = site.overflow.most_runners + 1 if lane.max is None else lane.max
         while (
             left

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from remuda.capacity.case import Alike, Case, some
 from remuda.capacity.findings import Finding, Severity
 from remuda.capacity.findings_sets import about, field_of
-from remuda.capacity.fits import HOSTNAME, Nodes, bits, measured, obstacles, short
+from remuda.capacity.fits import Nodes, bits, measured, obstacles, short
+from remuda.capacity.neighbours import HOSTNAME, WHOLE, is_claim
 from remuda.capacity.words import told, told_all
 from remuda.capacity.world import EPHEMERAL, NODES, RESOURCES, Amounts, Lane
 from remuda.model.pods import Term
@@ -163,9 +164,13 @@ def _hostnames(case: Case, lane: Lane) -> Iterator[Finding]:
     names = {*_named(lane.required), *([] if by_label is None else [by_label])}
     if not names:
         return
-    wanted = set(case.policy.nodes.primary.items()) if case.policy else set()
+    primary = dict(case.policy.nodes.primary) if case.policy else {}
+    wanted = {(key, value) for key, value in primary.items() if key != HOSTNAME}
     selected = {*lane.node_selector.items(), *_required(lane.required)} - {(HOSTNAME, name) for name in names}
-    beside = wanted <= selected if case.policy else bool(selected)
+    # Of what primary nodes have in common one label may be the capability and another tell them apart from overflow.
+    beside = not wanted or not wanted.isdisjoint(selected) if case.policy else bool(selected)
+    if beside and HOSTNAME in primary and names == {primary[HOSTNAME]}:
+        return  # the policy itself says so
     is_primary = case.policy is None or all(
         case.ground.having([(HOSTNAME, name)]) & case.primary or case.ground.named([name]) & case.primary
         for name in names
@@ -294,11 +299,13 @@ def told_bound(bound: Bound) -> str:
     who = some(bound.groups)
     name = bound.resource.removeprefix(_LIMITED)
     limited = "limits that come to " if bound.resource.startswith(_LIMITED) else ""
+    if bound.kind == "sum" and is_claim(name):
+        return f"{who} need {bound.wanted // WHOLE} nodes with {name}, and {bound.room // WHOLE} have it"
     if bound.kind == "sum":
         return f"{who} ask for {limited}{told(name, bound.wanted)}, and {told(name, bound.room)} can be used"
     if bound.kind == "count" and not name:
         return f"no node is admitted for {who}"
     if bound.kind == "count":
-        short_of = f", for want of {limited and 'room under the limits of '}{name}" if name else ""
-        return f"of {bound.wanted} runners of {who} at most {bound.room} fit at a time{short_of}"
+        what = f"room under the limits of {name}" if limited else name
+        return f"of {bound.wanted} runners of {who} at most {bound.room} fit at a time: not enough {what}"
     return f"every placement of {who} was tried"

@@ -1,15 +1,17 @@
 """What is wrong with one set: its bounds, its labels, and what its runners carry."""
 
 from collections.abc import Iterator
+from typing import Literal
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
-from remuda.capacity.case import Case
+from remuda.capacity.case import Case, some
 from remuda.capacity.findings import Finding, Severity
 from remuda.capacity.fits import measured
 from remuda.capacity.policy import read_end
+from remuda.capacity.rollback import is_lane
 from remuda.capacity.words import UNBOUNDED, count, quantity, told
-from remuda.capacity.world import EPHEMERAL, POOLS, SCALE_SETS, Lane
+from remuda.capacity.world import EPHEMERAL, POOLS, SCALE_SETS, Lane, World
 
 _FIELDS = {
     "AutoscalingRunnerSet": {
@@ -52,6 +54,8 @@ def find(case: Case) -> Iterator[Finding]:
         yield from _labels(case, lane)
         yield from _resources(case, lane)
         yield from _carried(case, lane)
+        yield from _admission(case, lane)
+        yield from _counted(case, lane)
         if lane.phase.lower() == "outdated":
             fix = "look at the controller's log: a set that was edited may have to be deleted and made again"
             where = field_of(lane, "phase")
@@ -107,41 +111,48 @@ def _labels(case: Case, lane: Lane) -> Iterator[Finding]:
 def _resources(case: Case, lane: Lane) -> Iterator[Finding]:
     policy = case.policy
     severity: Severity = "error" if policy else "warning"
-    where = field_of(lane, "resources")
     if policy is None or policy.require.requests:
-        missing = [name for name in ("cpu", "memory") if not lane.requests.get(name)]
-        if missing:
-            yield _missing(case, lane, "missing-requests", severity, f"{where}.requests", missing)
-    if (policy is None or policy.require.limits) and not lane.limits.get("memory"):
-        yield _missing(case, lane, "missing-limits", severity, f"{where}.limits", ["memory"])
+        yield from _missing(case, lane, "missing-requests", severity, "requests", ("cpu", "memory"))
+    if policy is None or policy.require.limits:
+        yield from _missing(case, lane, "missing-limits", severity, "limits", ("memory",))
     reaches = bool(case.overflow & case.reach(lane))
     if policy is not None and (policy.require.ephemeral_storage or reaches):
-        missing = [
-            kind
-            for kind, given in (("requests", lane.requests), ("limits", lane.limits))
-            if not given.get(EPHEMERAL)
-        ]
+        kinds: tuple[Literal["requests", "limits"], ...] = ("requests", "limits")
+        lacking = [(kind, lane.lacks(kind, EPHEMERAL)) for kind in kinds]
+        missing = [f"{kind}{_of(names)}" for kind, names in lacking if names is not None]
         if missing:
             why = "since the set may be on an overflow node" if reaches else "since the policy requires it"
             is_ = f"no {' and no '.join(missing)} for {EPHEMERAL}"
             fix = f"give runners {EPHEMERAL} in {' and '.join(missing)}"
             wanted = f"both given, {why}"
+            where = field_of(lane, "resources")
             yield about(case, lane, "missing-ephemeral-storage", "error", where, is_, wanted, fix)
 
 
+def _of(containers: tuple[str, ...]) -> str:
+    """Which containers, where that is known."""
+    if not any(containers):
+        return ""
+    return f" of container {containers[0]}" if len(containers) == 1 else f" of containers {some(containers)}"
+
+
 def _missing(
-    case: Case, lane: Lane, rule: str, severity: Severity, where: str, missing: list[str]
-) -> Finding:
-    names = " and ".join(missing)
+    case: Case, lane: Lane, rule: str, severity: Severity, kind: Literal["requests", "limits"], names: tuple[str, ...]
+) -> Iterator[Finding]:  # fmt: skip
+    """What containers do not give: one that does cannot speak for another."""
+    lacking = {name: found for name in names if (found := lane.lacks(kind, name)) is not None}
+    by_containers: dict[tuple[str, ...], list[str]] = {}
+    for name, containers in lacking.items():
+        by_containers.setdefault(containers, []).append(name)
     envelope = case.envelope(lane)
-    given = (
-        {}
-        if envelope is None
-        else measured(envelope.requests if rule == "missing-requests" else envelope.limits)
-    )
-    example = ", ".join(f"{name}: {quantity(name, given[name])}" for name in missing if name in given)
-    fix = f"set {where}: {example}" if example else f"set {names} there"
-    return about(case, lane, rule, severity, where, f"no {names}", f"{names} given", fix)
+    given = {} if envelope is None else measured(getattr(envelope, kind))
+    where = f"{field_of(lane, 'resources')}.{kind}"
+    for containers, missing in by_containers.items():
+        together = " and ".join(missing)
+        example = ", ".join(f"{name}: {quantity(name, given[name])}" for name in missing if name in given)
+        who = _of(containers)
+        fix = f"set {where}{who}: {example}" if example and not who else f"set {together}{who} there"
+        yield about(case, lane, rule, severity, where, f"no {together}{who}", f"{together} given", fix)
 
 
 def _carried(case: Case, lane: Lane) -> Iterator[Finding]:
@@ -151,8 +162,8 @@ def _carried(case: Case, lane: Lane) -> Iterator[Finding]:
     if budget is None or budget.envelope is UNSET or envelope is None:
         return
     for kind, wanted, given in (
-        ("requests", measured(envelope.requests), lane.requests),
-        ("limits", measured(envelope.limits), lane.limits),
+        ("requests", measured(envelope.requests), lane.carried[0]),
+        ("limits", measured(envelope.limits), lane.carried[1]),
     ):
         for name, value in wanted.items():
             # What is missing altogether is told by the rules for that.
@@ -167,12 +178,65 @@ def _carried(case: Case, lane: Lane) -> Iterator[Finding]:
             )
 
 
+def _admission(case: Case, lane: Lane) -> Iterator[Finding]:
+    """What becomes of runners before and beside what the scheduler counts."""
+    for words in lane.refused:
+        fix = "change the set, or what refuses it: a runner whose pod is refused is lost, but for a quota"
+        should = "pods that the API server takes"
+        yield about(case, lane, "runners-refused", "error", field_of(lane, "pod"), words, should, fix)
+    if lane.node_name:
+        where = field_of(lane, "pod", ".nodeName")
+        fix = "select nodes by labels: without the scheduler, the kubelet rejects what is too much, and the runner is lost"
+        yield about(case, lane, "node-name-set", "error", where, lane.node_name, "not given", fix)
+    if lane.unsure and lane.max != 0:
+        fix = "try it: only the cluster can tell; resources alone are counted here"
+        should = "placed by what an audit can count"
+        yield about(
+            case,
+            lane,
+            "placement-uncertain",
+            "warning",
+            field_of(lane, "pod"),
+            "; ".join(lane.unsure),
+            should,
+            fix,
+        )
+
+
+def _counted(case: Case, lane: Lane) -> Iterator[Finding]:
+    """Whether quotas that are meant for the label's runners count those of a set."""
+    if case.policy is None or lane.kind != "AutoscalingRunnerSet":
+        return
+    wanted: dict[str, str] = {}
+    if not isinstance(case.policy.priority_class, UnsetType):
+        wanted[str(case.policy.priority_class)] = f"{case.policy_object} names for its runners"
+    for quota in case.world.quotas:
+        if quota.policy == case.policy_name and quota.namespace == lane.namespace:
+            wanted |= dict.fromkeys(quota.classes, f"ResourceQuota {quota.namespace}/{quota.name} counts")
+    for name, who in wanted.items():
+        if lane.priority_class != name:
+            where = field_of(lane, "pod", ".priorityClassName")
+            fix = f"set {where} to {name}: without it no quota counts these runners"
+            should = f"{name}, which {who}"
+            is_ = lane.priority_class or "none"
+            yield about(case, lane, "quota-counts-nothing", "warning", where, is_, should, fix)
+
+
+def leaving(world: World) -> Iterator[Finding]:
+    """Sets that are being deleted."""
+    for name in world.leaving:
+        fix = "wait until it is gone; one that stays has a finalizer that nobody takes off"
+        yield Finding(
+            "set-being-deleted", "info", "", name, "metadata.deletionTimestamp", "being deleted", "gone", fix
+        )
+
+
 def _absent(case: Case) -> Iterator[Finding]:
     if case.policy is None or case.world.is_unknown(SCALE_SETS) or case.world.is_unknown(POOLS):
         return
     there = {name for lane in case.lanes for name in (lane.name, lane.id)}
     for index, item in enumerate(case.policy.sets):
-        if item.name not in there:
+        if item.name not in there and not any(is_lane(item.name, name) for name in case.world.leaving):
             fix = "take it out, or mend its name; what it was given is free for others"
             yield Finding(
                 "set-not-found",

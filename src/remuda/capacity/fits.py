@@ -15,15 +15,15 @@ from typing import TypeAlias, TypeVar
 from msgspec import UNSET, Struct
 
 from remuda.capacity import objects
+from remuda.capacity.neighbours import WHOLE, is_claim
 from remuda.capacity.words import told
 from remuda.capacity.world import EPHEMERAL, RESOURCES, Amounts, Lane, Node, Usage, World
 from remuda.model.pods import Match, Taint, Term, Toleration
-from remuda.rules.placing import holds, untolerated
+from remuda.rules.placing import holds, pressing, untolerated
 
 _K = TypeVar("_K")
 #: nodes as bits, by their place in `World.nodes`
 Nodes: TypeAlias = int
-HOSTNAME = "kubernetes.io/hostname"
 #: what a kubelet takes where a node does not say how many
 MOST_PODS = 110
 #: sets of nodes that are remembered as places, too: labels share a few
@@ -36,10 +36,12 @@ class Placement(Struct, frozen=True):
     selector: frozenset[tuple[str, str]] = frozenset()
     tolerations: tuple[Toleration, ...] = ()
     required: tuple[Term, ...] = ()
+    #: the node that they are put on without asking the scheduler, which alone looks at taints
+    node_name: str = ""
 
 
 class Shape(Struct, frozen=True):
-    """All that decides where and how often a lane fits: its placement, what a runner asks for and its limits."""
+    """All that decides where and how often a lane fits: its placement, what a runner takes and its limits."""
 
     placement: Placement
     requests: tuple[tuple[str, int], ...]
@@ -58,8 +60,10 @@ def folded(label: str) -> str:
 
 def shape_of(lane: Lane) -> Shape:
     """What lanes that fit alike have in common."""
-    placement = Placement(frozenset(lane.node_selector.items()), lane.tolerations, lane.required)
-    asked = tuple(sorted(item for item in lane.requests.items() if item[1] > 0))
+    placement = Placement(
+        frozenset(lane.node_selector.items()), lane.tolerations, lane.required, lane.node_name
+    )
+    asked = tuple(sorted(item for item in (lane.requests | lane.claims).items() if item[1] > 0))
     return Shape(placement, asked, tuple(sorted(lane.limits.items())))
 
 
@@ -96,7 +100,7 @@ class Ground:
     @cached_property
     def up(self) -> Nodes:
         """Nodes that take new pods."""
-        return bits(index for index, node in enumerate(self.nodes) if node.ready and not node.cordoned)
+        return bits(index for index, node in enumerate(self.nodes) if not any(_down(node)))
 
     @cached_property
     def index(self) -> dict[str, int]:
@@ -122,7 +126,11 @@ class Ground:
         """Nodes whose labels and taints let such runners in, up or not, however full."""
         found = self._placements.get(placement)
         if found is None:
-            found = self.having(placement.selector) & self._tolerating(placement.tolerations)
+            found = self.having(placement.selector)
+            if placement.node_name:
+                found &= self.named([placement.node_name])
+            else:
+                found &= self._tolerating(placement.tolerations)
             if placement.required:
                 found &= self.meeting(placement.required)
             self._placements[placement] = found
@@ -248,6 +256,8 @@ class Rooms:
         for used in world.usage.values():
             for lane, number in used.runners.items():
                 self.running[lane] = self.running.get(lane, 0) + number
+        #: what every node has once
+        self._claims = dict.fromkeys((name for lane in world.lanes for name in lane.claims), WHOLE)
 
     def free(self, index: int, own: frozenset[str] = frozenset()) -> Amounts:
         """What is free of a node once the runners of these lanes are gone; below 0 where it is over-committed."""
@@ -258,7 +268,7 @@ class Rooms:
         used = self._usage.get(node.name, _NOTHING)
         plain = self._free[index]
         if plain is None:
-            whole = {"pods": MOST_PODS} | node.allocatable
+            whole = {"pods": MOST_PODS} | node.allocatable | self._claims
             taken = used.requested
             plain = {name: value - taken.get(name, 0) for name, value in whole.items()}
             self._free[index] = plain
@@ -338,16 +348,15 @@ def obstacles(lane: Lane, node: Node, free: Amounts | None = None) -> tuple[str,
 
     `free` is what is left of the node; without it only what the node could hold when empty counts.
     """
-    return (*closed(lane, node), *short(lane.requests | {"pods": 1}, node, free))
+    return (*closed(lane, node), *short(lane.requests | lane.claims | {"pods": 1}, node, free))
 
 
 def closed(lane: Lane, node: Node) -> Iterator[str]:
     """What is in the way whatever the room."""
-    if node.cordoned:
-        yield "is cordoned"
-    if not node.ready:
-        yield "is not ready"
-    for taint in untolerated(node.taints, lane.tolerations):
+    yield from _down(node)
+    if lane.node_name and lane.node_name != node.name:
+        yield f"is not {lane.node_name}, where nodeName puts the runners"
+    for taint in () if lane.node_name else untolerated(node.taints, lane.tolerations):
         yield f"has the taint {taint}, which is not tolerated"
     for key, value in sorted(lane.node_selector.items()):
         if node.labels.get(key) != value:
@@ -356,11 +365,24 @@ def closed(lane: Lane, node: Node) -> Iterator[str]:
         yield "does not meet the required node affinity"
 
 
+def _down(node: Node) -> Iterator[str]:
+    """Why a node takes no new pods at all."""
+    if node.cordoned:
+        yield "is cordoned"
+    if not node.ready:
+        yield "is not ready"
+    for taint in pressing(node.taints):
+        yield f"has the taint {taint}"
+
+
 def short(size: Mapping[str, int], node: Node, free: Amounts | None = None) -> Iterator[str]:
     """By which resources a node is too small for one runner, or too full."""
     whole = {"pods": MOST_PODS} | node.allocatable
     for name, value in sorted(size.items()):
-        if value > whole.get(name, 0):
+        if is_claim(name):
+            if free is not None and value > free.get(name, WHOLE):
+                yield f"has no {name} left"
+        elif value > whole.get(name, 0):
             has = told(name, whole[name]) if whole.get(name) else f"no {name}"
             yield f"is too small: has {has}, and a runner asks for {told(name, value)}"
         elif free is not None and value > free.get(name, 0):

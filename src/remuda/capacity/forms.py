@@ -41,6 +41,10 @@ FORMS: Final = {
         _form("RunnerPool", _REMUDA, written.Pool, Gathering.add_pool, has_line=True),
         _form("Node", "v1", written.Node, Gathering.add_node),
         POD,
+        _form("LimitRange", "v1", written.LimitRange, Gathering.add_limit_range),
+        _form("RuntimeClass", "node.k8s.io/v1", written.RuntimeClass, Gathering.add_runtime_class),
+        _form("PriorityClass", "scheduling.k8s.io/v1", written.PriorityClass, Gathering.add_priority_class),
+        _form("ResourceQuota", "v1", written.Quota, Gathering.add_quota),
     )
 }  # fmt: skip
 SUMMARY: Final[Form[Gathering]] = Form(

@@ -6,13 +6,14 @@ one more runner has room there is asked last, since a node that is full has not 
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-from remuda.capacity.fits import HOSTNAME, MOST_PODS, folded, measured
+from remuda.capacity.fits import MOST_PODS, folded, measured
+from remuda.capacity.neighbours import HOSTNAME, WHOLE, is_claim
 from remuda.capacity.objects import CapacityPolicySpec, Decision, Envelope, Overflow
 from remuda.capacity.policy import read_day, read_end
 from remuda.capacity.rollback import is_lane, keeps_off, patch_for, pod_from, problems_of
@@ -32,7 +33,7 @@ from remuda.capacity.world import (
     summary_of,
 )
 from remuda.model.times import DAY, Instant
-from remuda.rules.placing import holds, untolerated
+from remuda.rules.placing import holds, pressing, untolerated
 
 GateName: TypeAlias = Literal[
     "admission", "capability", "budget", "root-filesystem", "image-filesystem", "prewarm",
@@ -69,7 +70,7 @@ def gates(
     return (
         *node_gates(world, policy, overflow, envelope, now),
         *lane_gates(world, policy, overflow, lane, now),
-        room_gate(world, policy, overflow, envelope, now),
+        room_gate(world, policy, overflow, envelope, now, (lane,)),
     )
 
 
@@ -119,7 +120,7 @@ def carriers(
     found = []
     for lane in lanes_of(world, policy):
         named = given.get(lane.id, given.get(lane.name, UNSET))
-        is_sized = lane.requests == measured(envelope.requests) and lane.limits == measured(envelope.limits)
+        is_sized = lane.carried == (measured(envelope.requests), measured(envelope.limits))
         if named == envelope.name or (named is UNSET and is_sized):
             found.append(lane)
     node = _node(world, overflow)
@@ -237,13 +238,28 @@ def _above(verb: str, asked: Amounts, field: str, guardrail: Amounts) -> Iterato
 
 
 def room_gate(
-    world: World, policy: CapacityPolicySpec, overflow: Overflow, envelope: Envelope, now: Instant
+    world: World, policy: CapacityPolicySpec, overflow: Overflow, envelope: Envelope, now: Instant,
+    lanes: Iterable[Lane] = (),
+) -> Gate:  # fmt: skip
+    """
+    Whether one more runner fits beside what runs there now: within the guardrails, the number and the node.
+
+    `lanes` are those it may be of: what a runner of any of them takes beside the envelope counts.
+    """
+    found = tuple(lanes)
+    gate = _dated(_room(world, policy, overflow, envelope, found), world, policy, now)
+    unsure = [words for lane in found for words in lane.unsure]
+    if gate.holds and unsure:
+        return replace(gate, state="unknown", evidence=f"resources fit, but {unsure[0]}", fix=_UNSURE)
+    return gate
+
+
+_UNSURE = "try it with one runner: more than resources decides whether it fits"
+
+
+def _room(
+    world: World, policy: CapacityPolicySpec, overflow: Overflow, envelope: Envelope, lanes: tuple[Lane, ...]
 ) -> Gate:
-    """Whether one more runner fits beside what runs there now: within the guardrails, the number and the node."""
-    return _dated(_room(world, policy, overflow, envelope), world, policy, now)
-
-
-def _room(world: World, policy: CapacityPolicySpec, overflow: Overflow, envelope: Envelope) -> Gate:
     node = _node(world, overflow)
     if node is None:
         return _absent(world, "room", overflow)
@@ -251,8 +267,8 @@ def _room(world: World, policy: CapacityPolicySpec, overflow: Overflow, envelope
         if item.part == PODS:
             return Gate("room", "unknown", f"what runs on {node.name} could not be read: {item.why}")
     usage = world.usage.get(node.name, Usage())
-    lanes = {lane.id for lane in lanes_of(world, policy)}
-    there = {name: count for name, count in usage.runners.items() if name in lanes}
+    own = {lane.id for lane in lanes_of(world, policy)}
+    there = {name: count for name, count in usage.runners.items() if name in own}
     taken: Amounts = {}
     limited: Amounts = {}
     for name in there:
@@ -268,12 +284,22 @@ def _room(world: World, policy: CapacityPolicySpec, overflow: Overflow, envelope
     over += _above("runners would request", taken, "requested", measured(overflow.requested))
     over += _above("runners would be limited to", limited, "limited", measured(overflow.limited))
     whole = {"pods": MOST_PODS} | node.allocatable
-    for name, value in (measured(envelope.requests) | {"pods": 1}).items():
-        left = whole.get(name, 0) - usage.requested.get(name, 0)
-        if value > left:
+    asked = measured(envelope.requests) | {"pods": 1}
+    beside: Amounts = {}
+    for lane in lanes:
+        beside |= {
+            name: max(value, beside.get(name, 0)) for name, value in (lane.overhead | lane.claims).items()
+        }
+    _add(asked, beside)
+    for name, value in asked.items():
+        left = whole.get(name, WHOLE if is_claim(name) else 0) - usage.requested.get(name, 0)
+        if value > left and is_claim(name):
+            over.append(f"no {name} left")
+        elif value > left:
             over.append(f"{told_amount(name, max(0, left))} left of {told_amount(name, whole.get(name, 0))}")
     if node.cordoned or not node.ready:
         over.append("it is cordoned" if node.cordoned else "it is not ready")
+    over += [f"it has the taint {taint}" for taint in pressing(node.taints)]
     if over:
         return Gate("room", "fail", f"{node.name} takes no more: {'; '.join(over)}", "wait", world.read_at)
     told = f"{sum(there.values())} of at most {overflow.most_runners} there now"

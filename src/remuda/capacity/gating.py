@@ -71,7 +71,7 @@ def gate(
         found += [(lane.id, item) for item in lane_gates(world, spec, overflow, lane, now)]
     if not lanes:
         found += [("", item) for item in _no_lane(world, spec, envelope)]
-    found.append(("", room_gate(world, spec, overflow, envelope, now)))
+    found.append(("", room_gate(world, spec, overflow, envelope, now, lanes)))
     session.show(_told_gates(by, spec.label, node, name, found, now))
     raise click.exceptions.Exit(int(not all(item.holds for _, item in found)))
 

@@ -5,11 +5,13 @@ from remuda.kube.resources import (
     ADMISSION_BINDINGS,
     ADMISSION_POLICIES,
     CAPACITY_POLICIES,
+    LIMIT_RANGES,
     NODES,
     PODS,
     PRIORITY_CLASSES,
     QUOTAS,
     RUNNER_POOLS,
+    RUNTIME_CLASSES,
     SCALE_SETS,
 )
 
@@ -29,7 +31,15 @@ PERMISSIONS: dict[str, tuple[Rule, ...]] = {
             ("list",),
             is_cluster_wide=True,
         ),
-        Rule(NODES.group, (NODES.plural, PODS.plural), ("list",), is_cluster_wide=True),
+        Rule(
+            NODES.group,
+            (NODES.plural, PODS.plural, LIMIT_RANGES.plural, QUOTAS.plural),
+            ("list",),
+            is_cluster_wide=True,
+        ),
+        # what admission does to runners
+        Rule(RUNTIME_CLASSES.group, (RUNTIME_CLASSES.plural,), ("list",), is_cluster_wide=True),
+        Rule(PRIORITY_CLASSES.group, (PRIORITY_CLASSES.plural,), ("list",), is_cluster_wide=True),
         # asks kubelets how full their filesystems are; it also lets its bearer run commands in any pod
         Rule(NODES.group, (f"{NODES.plural}/proxy",), ("get",), is_cluster_wide=True, is_optional=True),
     ),

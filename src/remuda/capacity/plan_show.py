@@ -87,7 +87,7 @@ def _told_worst(side: Side) -> str:
     number = sum(found.mix.values())
     who = f"{number} {'runner' if number == 1 else 'runners'}"
     if found.outcome == "fits":
-        return f"{who}: fits"
+        return f"{who}: cannot tell, resources fit" if side.label.unsure else f"{who}: fits"
     if found.outcome == "cannot fit":
         return f"{who}: cannot fit"
     left = sum(found.packing.left.values())
@@ -100,11 +100,11 @@ def _told_safe(side: Side) -> str:
     found = side.safe
     if found is None:
         return "unknown: nodes were not read"
+    alone = ", by resources alone" if side.label.unsure else ""
     if found.is_all:
-        return f"{found.number}, proven: all maxima together fit"
-    return (
-        f"{found.number}, proven" if found.is_proven else f"{found.number}, found: a higher one may be safe"
-    )
+        return f"{found.number}, proven: all maxima together fit{alone}"
+    how = "proven" if found.is_proven else "found: a higher one may be safe"
+    return f"{found.number}, {how}{alone}"
 
 
 def _told_first(side: Side) -> str:
@@ -217,7 +217,7 @@ def _side(side: Side) -> dict[str, Any]:
         "worst": None
         if found is None
         else {
-            "outcome": found.outcome,
+            "outcome": "cannot tell" if found.outcome == "fits" and label.unsure else found.outcome,
             "runners": sum(found.mix.values()),
             "mix": {name: number for name, number in sorted(found.mix.items()) if number},
             "placement": [_place(place) for place in side.placed],
@@ -228,7 +228,12 @@ def _side(side: Side) -> dict[str, Any]:
         "runsOutFirst": side.runs_out or None,
         "safeCeiling": None
         if side.safe is None
-        else {"number": side.safe.number, "proven": side.safe.is_proven, "allMaxima": side.safe.is_all},
+        else {
+            "number": side.safe.number,
+            "proven": side.safe.is_proven,
+            "allMaxima": side.safe.is_all,
+            "resourcesAlone": bool(label.unsure),
+        },
     }
 
 

@@ -10,10 +10,10 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from remuda.capacity import written
+from remuda.capacity.neighbours import port_claims
 from remuda.model.amounts import Amounts, pod_sizes
 
 _NOTHING = Raw(b"{}")
-_NONE = (UNSET, UNSET, UNSET)
 #: more templates than this are none, and not remembered
 _MOST = 50_000
 #: the first kind of a list stands within so many bytes
@@ -22,6 +22,7 @@ _AHEAD = 4_096
 
 class _Container(Struct, frozen=True, gc=False):
     resources: Raw = _NOTHING
+    ports: Raw | UnsetType = UNSET
 
 
 class _Spec(Struct, frozen=True, gc=False, rename="camel"):
@@ -30,6 +31,8 @@ class _Spec(Struct, frozen=True, gc=False, rename="camel"):
     init_containers: Raw | UnsetType = UNSET
     overhead: Raw | UnsetType = UNSET
     resources: Raw | UnsetType = UNSET
+    host_network: Raw | UnsetType = UNSET
+    affinity: Raw | UnsetType = UNSET
 
 
 class QuickPod(written.Whole, frozen=True, kw_only=True, gc=False):
@@ -65,40 +68,46 @@ def pods_of(text: memoryview) -> tuple[QuickPod, ...]:
     return read.items if is_right else ()
 
 
-class SizesByText:
-    """What pods come to, by the text of what their containers ask for."""
+class PodNeeds(Struct, frozen=True, gc=False):
+    """What a pod takes of its node, host ports among its requests, its limits, and which pods it must be apart from."""
+
+    requests: Amounts
+    limits: Amounts
+    apart: tuple[written.PodTerm, ...] = ()
+
+
+def needs_of(spec: written.PodSpec) -> PodNeeds:
+    """What a pod needs; `ValueError` for a bad amount."""
+    requests, limits = pod_sizes(spec)
+    return PodNeeds(requests | port_claims(spec), limits, spec.affinity.pod_anti_affinity.required)
+
+
+class NeedsByText:
+    """What pods need, by the text of what decides it. Affinity to nodes may be in the text and decides nothing here."""
 
     def __init__(self) -> None:
-        self._known: dict[bytes, tuple[Amounts, Amounts]] = {}
+        self._known: dict[bytes, PodNeeds] = {}
 
-    def of(self, pod: QuickPod) -> tuple[Amounts, Amounts]:
-        """Requests and limits, not to be changed; `ValueError` when one is bad."""
+    def of(self, pod: QuickPod) -> PodNeeds:
+        """What a pod needs, not to be changed; `ValueError` when an amount is bad."""
         spec = pod.spec
-        others = (spec.init_containers, spec.overhead, spec.resources)
-        if len(spec.containers) == 1 and others == _NONE:
-            key = bytes(spec.containers[0].resources)
-        else:
-            parts = [bytes(each.resources) for each in spec.containers]
-            key = b"\0".join([*parts, *(b"" if each is UNSET else bytes(each) for each in others)])
-        sizes = self._known.get(key)
-        if sizes is None:
-            sizes = pod_sizes(_read(spec))
+        parts: list[Raw | UnsetType] = [
+            *(part for each in spec.containers for part in (each.resources, each.ports)),
+            spec.init_containers,
+            spec.overhead,
+            spec.resources,
+            spec.host_network,
+            spec.affinity if isinstance(spec.affinity, Raw) and b"podAnti" in bytes(spec.affinity) else UNSET,
+        ]
+        key = b"\0".join([b"" if part is UNSET else bytes(part) for part in parts])
+        found = self._known.get(key)
+        if found is None:
+            found = needs_of(_read(spec))
             if len(self._known) < _MOST:
-                self._known[key] = sizes
-        return sizes
+                self._known[key] = found
+        return found
 
 
 def _read(spec: _Spec) -> written.PodSpec:
-    containers = (msgspec.json.decode(each.resources, type=written.Resources) for each in spec.containers)
-    first: tuple[written.Container, ...] = ()
-    if isinstance(spec.init_containers, Raw):
-        first = msgspec.json.decode(spec.init_containers, type=tuple[written.Container, ...])
-    return written.PodSpec(
-        spec.node_name,
-        tuple(map(written.Container, containers)),
-        first,
-        msgspec.json.decode(spec.overhead, type=written.Written) if isinstance(spec.overhead, Raw) else {},
-        msgspec.json.decode(spec.resources, type=written.Resources)
-        if isinstance(spec.resources, Raw)
-        else None,
-    )
+    """The whole of it: what was left as text is written again around it, so that it is read in one way."""
+    return msgspec.json.decode(msgspec.json.encode(spec), type=written.PodSpec)

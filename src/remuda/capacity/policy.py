@@ -12,7 +12,11 @@ from remuda.objects.problems import did_you_mean, quoted
 
 
 def check_policy(policy: Object[CapacityPolicySpec]) -> Iterator[Complaint]:
-    """Everything in a policy that contradicts itself. That shares come to more than the ceiling is an audit's to tell."""
+    """
+    Everything in a policy that contradicts itself.
+
+    That shares come to more than the ceiling together is an audit's to tell; one that is above it alone is never meant.
+    """
     spec = policy.spec
     if not spec.nodes.primary:
         yield "spec.nodes.primary", "selects every node: give the labels that primary nodes have"
@@ -21,6 +25,7 @@ def check_policy(policy: Object[CapacityPolicySpec]) -> Iterator[Complaint]:
     yield from _twice("spec.owners", "name", (each.name for each in spec.owners))
     yield from _twice("spec.nodes.overflow", "node", (each.node for each in spec.nodes.overflow))
     yield from _check_references(spec)
+    yield from _check_shares(spec)
     yield from _check_owners(spec)
     yield from _check_envelopes(spec)
     yield from _check_labels(spec)
@@ -61,6 +66,17 @@ def _check_references(spec: CapacityPolicySpec) -> Iterator[Complaint]:
         if name not in known:
             near = did_you_mean(name, known) or f"; there is: {', '.join(known) or 'none'}"
             yield path, f"there is no envelope {name}{near}", *known.values()
+
+
+def _check_shares(spec: CapacityPolicySpec) -> Iterator[Complaint]:
+    for index, each in enumerate(spec.sets):
+        if each.max > spec.ceiling:
+            words = f"{each.max} is above the ceiling of {spec.ceiling}: lower it, or raise the ceiling"
+            yield f"spec.sets[{index}].max", words, "spec.ceiling"
+    # a policy that does not say how many newcomers may have means 1, even where the ceiling is 0
+    if spec.newcomer_max > max(spec.ceiling, 1):
+        words = f"{spec.newcomer_max} is above the ceiling of {spec.ceiling}: lower it, or raise the ceiling"
+        yield "spec.newcomerMax", words, "spec.ceiling"
 
 
 def _check_owners(spec: CapacityPolicySpec) -> Iterator[Complaint]:
@@ -187,6 +203,16 @@ CAPACITY_POLICY = Kind(
             "",
             "!has(self.owners) || self.owners.map(o, has(o.guaranteed) ? o.guaranteed : 0).sum() <= self.ceiling",
             "owners are guaranteed more than the ceiling",
+        ),
+        Rule(
+            "",
+            "!has(self.sets) || self.sets.all(s, s.max <= self.ceiling)",
+            "a set may have more than the ceiling",
+        ),
+        Rule(
+            "",
+            "!has(self.newcomerMax) || self.newcomerMax <= 1 || self.newcomerMax <= self.ceiling",
+            "newcomerMax is above the ceiling",
         ),
     ),
     columns=(Column("Label", "string", ".spec.label"), Column("Ceiling", "integer", ".spec.ceiling")),

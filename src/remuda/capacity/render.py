@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from msgspec import Struct, UnsetType
 
-from remuda.capacity.cel import Condition, conditions, rules, variables
+from remuda.capacity.cel import Condition, conditions, rules, unjudged_pattern, variables
 from remuda.capacity.objects import CapacityPolicySpec
 from remuda.capacity.policy import read_end
 from remuda.model.times import Instant
@@ -203,6 +203,9 @@ def _unjudged(policy: CapacityPolicySpec) -> Iterator[str]:
     yield "Scale sets that are there already, until their spec changes."
     yield "Runner pods: a runner whose pod is refused is lost for good, so no rule is about pods."
     yield "RunnerPools, which have a maximum of their own and a Ceiling."
+    yield "What a LimitRange would give containers: it must stand in the scale set."
+    if unjudged := [pattern for pattern in policy.forbidden_labels if unjudged_pattern(pattern)]:
+        yield f"Labels like {', '.join(unjudged)}: the API server's regular expressions do not know such patterns."
     if policy.nodes.overflow:
         yield "Whether a preference really tells primary from overflow nodes: a rule sees no nodes."
 

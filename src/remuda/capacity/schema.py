@@ -53,6 +53,7 @@ class ScaleSet(Struct, frozen=True, rename="camel"):
     pending: Annotated[int | None, Meta(description="Runners without a node; null when pods were not read.")]
     phase: str
     priority_class: str
+    unsure: Annotated[list[str], Meta(description="Why it cannot be told whether a runner fits.")]
     file: str
     line: int
 
@@ -89,8 +90,14 @@ class Label(Struct, frozen=True, rename="camel"):
     running: int | None
     pending: int | None
     placement: Annotated[
-        Literal["fits", "cannot fit", "no placement found", "unknown"],
-        Meta(description="Whether all sets at their maximum fit the admitted nodes."),
+        Literal["fits", "cannot fit", "no placement found", "cannot tell", "unknown"],
+        Meta(
+            description="Whether all sets at their maximum fit the admitted nodes. cannot tell: by their resources they do,"
+            " and something else decides it, too, which unsure names."
+        ),
+    ]
+    unsure: Annotated[
+        list[str], Meta(description="Why it cannot be told whether what fits by resources does.")
     ]
     owners: list[Share]
 

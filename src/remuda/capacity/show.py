@@ -111,7 +111,7 @@ def _labels(audit: Audit) -> Table:
                 _pair(name, label.requests, label.limits) if label.is_known else "?"
                 for name in ("cpu", "memory", EPHEMERAL)
             ),
-            label.packing.outcome if label.packing else "unknown",
+            label.placement,
         )
         for label in audit.labels
     ]
@@ -154,9 +154,10 @@ def _nodes(audit: Audit, case: Case) -> Table:
             rows.append((told, role.role, "no", *["-"] * 7, role.reason))
     headings = ("NODE", "ROLE", "ADMITTED", "CAPABILITY", "TAINTS", *_AMOUNTS, "PODS", "FITS", "WHY")
     beside = "allocatable" if audit.world.is_unknown(PODS) else "requested of allocatable"
-    return _table(
-        headings, rows, f"Nodes for {case.label} ({beside}; ! where limits over-commit the node)", ""
-    )
+    marks = "! where limits over-commit the node"
+    if any(lane.unsure for lane in case.lanes):
+        marks += ", ? where more than resources decides"
+    return _table(headings, rows, f"Nodes for {case.label} ({beside}; {marks})", "")
 
 
 def _node_row(audit: Audit, case: Case, index: int, names: dict[tuple[str, str], str]) -> tuple[str, ...]:
@@ -192,7 +193,8 @@ def _fits(case: Case, index: int, names: dict[tuple[str, str], str]) -> str:
         first, *more = alike.lanes
         beyond = case.overcommitted(alike, index)
         who = names[first.kind, first.id] + (f" and {len(more)} like it" if more else "")
-        told.append(f"{who} {alike.fits[index]}{'!' if beyond else ''}")
+        marks = ("!" if beyond else "") + ("?" if any(lane.unsure for lane in alike.lanes) else "")
+        told.append(f"{who} {alike.fits[index]}{marks}")
     rest = len(here) - len(told)
     return ", ".join(told) + (f" and {rest} more" if rest else "") or "-"
 

@@ -21,11 +21,21 @@ EPHEMERAL = "ephemeral-storage"
 RESOURCES = ("cpu", "memory", EPHEMERAL)
 #: The parts that may be unknown; of one node `summary_of` names what its kubelet says.
 SCALE_SETS, POOLS, NODES, PODS, SUMMARIES = "scale sets", "pools", "nodes", "pods", "summaries"
+LIMIT_RANGES, RUNTIME_CLASSES, PRIORITY_CLASSES = "limit ranges", "runtime classes", "priority classes"
+QUOTAS = "quotas"
 
 
 def summary_of(node: str) -> str:
     """The part that is one node's summary, where the others could be read."""
     return f"summary of {node}"
+
+
+class Bare(Struct, frozen=True):
+    """Containers of a runner that give no request, or no limit, for a resource."""
+
+    kind: Literal["requests", "limits"]
+    resource: str
+    containers: tuple[str, ...]
 
 
 class Lane(Struct, frozen=True):
@@ -43,8 +53,20 @@ class Lane(Struct, frozen=True):
     min: int = 0
     #: None is unbounded
     max: int | None = None
+    #: as the API server would store its runners: with what LimitRanges and a RuntimeClass add
     requests: Amounts = {}
     limits: Amounts = {}
+    #: of both that which the runtime takes beside the containers
+    overhead: Amounts = {}
+    #: what a runner takes of things that a node has once: see `remuda.capacity.neighbours`
+    claims: Amounts = {}
+    bare: tuple[Bare, ...] = ()
+    #: the node that its runners are put on without asking the scheduler
+    node_name: str = ""
+    #: why the API server would refuse its runners
+    refused: tuple[str, ...] = ()
+    #: why it cannot be told whether its runners fit where their resources do
+    unsure: tuple[str, ...] = ()
     #: requests and limits as they are written, where each is written once
     written: tuple[Mapping[str, object], Mapping[str, object]] = ({}, {})
     node_selector: dict[str, str] = {}
@@ -61,6 +83,22 @@ class Lane(Struct, frozen=True):
     def id(self) -> str:
         """How it is named everywhere: `namespace/name`."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+    @property
+    def carried(self) -> tuple[Amounts, Amounts]:
+        """Requests and limits of its containers alone, which an envelope is about."""
+        extra = self.overhead
+        return (
+            {name: value - extra.get(name, 0) for name, value in self.requests.items()},
+            {name: value - extra.get(name, 0) for name, value in self.limits.items()},
+        )
+
+    def lacks(self, kind: Literal["requests", "limits"], resource: str) -> tuple[str, ...] | None:
+        """Containers that give none of a resource, by name; none by name is the runner as a whole; None when all do."""
+        for item in self.bare:
+            if (item.kind, item.resource) == (kind, resource):
+                return item.containers
+        return None if (self.requests if kind == "requests" else self.limits).get(resource) else ()
 
 
 class Node(Struct, frozen=True):
@@ -80,10 +118,20 @@ class Node(Struct, frozen=True):
     place: Place = Place()
 
 
+class Quota(Struct, frozen=True):
+    """A ResourceQuota that counts pods of some PriorityClasses alone."""
+
+    namespace: str
+    name: str
+    classes: tuple[str, ...]
+    #: the CapacityPolicy it was made from, if it was
+    policy: str = ""
+
+
 class Usage(Struct, frozen=True):
     """What is taken of a node: by all pods that are not over, and by the runners of each lane among them."""
 
-    #: `pods` is among them, here and in what runners request
+    #: `pods` is among them, here and in what runners request; so is what a node has once
     requested: Amounts = {}
     limits: Amounts = {}
     #: lane id → pods
@@ -112,11 +160,16 @@ class Summary(Struct, frozen=True):
 
 
 class Unknown(Struct, frozen=True):
-    """A part that could not be read: what, and why. It is absent where the cluster has no such kind at all."""
+    """
+    A part that could not be read: what, and why. It is absent where the cluster has no such kind at all.
+
+    Where it may well be that there is nothing to read it is told only with what depends on it.
+    """
 
     part: str
     why: str
     is_absent: bool = False
+    is_quiet: bool = False
 
 
 class World(Struct, frozen=True):
@@ -130,6 +183,9 @@ class World(Struct, frozen=True):
     pending: dict[str, int] = {}
     #: by node
     summaries: dict[str, Summary] = {}
+    quotas: tuple[Quota, ...] = ()
+    #: ids of scale sets and pools that are being deleted: their runners count as other pods
+    leaving: tuple[str, ...] = ()
     unknown: tuple[Unknown, ...] = ()
     #: where it came from: the context, or the files
     source: str = ""

@@ -120,6 +120,7 @@ CAPACITY_POLICIES = Resource("remuda.dev", "v1alpha1", "capacitypolicies", "Capa
 SCALE_SETS = Resource("actions.github.com", "v1alpha1", "autoscalingrunnersets", "AutoscalingRunnerSet")
 LIMIT_RANGES = Resource("", "v1", "limitranges", "LimitRange")
 QUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
+RUNTIME_CLASSES = Resource("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", namespaced=False)
 PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
 ADMISSION_POLICIES = Resource(
     "admissionregistration.k8s.io",

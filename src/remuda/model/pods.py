@@ -60,7 +60,7 @@ class Toleration(Struct, frozen=True):
             return False
         if self.operator == "Exists":
             return not self.key or self.key == taint.key
-        return (self.key, self.value) == (taint.key, taint.value)
+        return self.operator in {"", "Equal"} and (self.key, self.value) == (taint.key, taint.value)
 
 
 class Match(Struct, frozen=True):

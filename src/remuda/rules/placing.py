@@ -7,6 +7,8 @@ from remuda.model.pods import Match, Taint, Term, Toleration
 
 #: taints that keep new pods away; a soft one does not
 _HARD = ("NoSchedule", "NoExecute")
+#: taints that stand for what a node says otherwise: that it is cordoned or not ready
+_TOLD = tuple(f"node.kubernetes.io/{state}" for state in ("unschedulable", "not-ready", "unreachable"))
 
 
 def untolerated(taints: Iterable[Taint], tolerations: tuple[Toleration, ...]) -> Iterator[Taint]:
@@ -14,6 +16,14 @@ def untolerated(taints: Iterable[Taint], tolerations: tuple[Toleration, ...]) ->
     for taint in taints:
         is_state = taint.key.startswith("node.kubernetes.io/")
         if taint.effect in _HARD and not is_state and not any(item.covers(taint) for item in tolerations):
+            yield taint
+
+
+def pressing(taints: Iterable[Taint]) -> Iterator[Taint]:
+    """What a node in trouble is tainted with and nothing else tells of it: pressure on its disk, no network."""
+    for taint in taints:
+        is_state = taint.key.startswith("node.kubernetes.io/") and taint.key not in _TOLD
+        if taint.effect in _HARD and is_state:
             yield taint
 
 
