@@ -67,13 +67,13 @@ def admit(namespace: str, spec: written.PlacedSpec, rules: Admission) -> Admitte
     return Admitted(spec, tuple(refused), tuple(unsure))
 
 
-def _with_requests(container: written.Container) -> written.Container:
+def _with_requests(container: written.RunnerContainer) -> written.RunnerContainer:
     """What is limited without a request is requested as much."""
     given = container.resources
     return replace(container, resources=written.Resources({**given.limits, **given.requests}, given.limits))
 
 
-def _is_bare(container: written.Container) -> bool:
+def _is_bare(container: written.RunnerContainer) -> bool:
     return not {"cpu", "memory"} <= container.resources.requests.keys()
 
 
@@ -81,7 +81,7 @@ def _defaulted(spec: written.PlacedSpec, item: written.LimitRangeItem) -> writte
     limits = {**item.max, **item.default}
     requests = {**item.min, **limits, **item.default_request}
 
-    def fill(container: written.Container) -> written.Container:
+    def fill(container: written.RunnerContainer) -> written.RunnerContainer:
         given = container.resources
         made = written.Resources({**requests, **given.requests}, {**limits, **given.limits})
         return replace(container, resources=made)

@@ -164,7 +164,8 @@ def _hostnames(case: Case, lane: Lane) -> Iterator[Finding]:
     names = {*_named(lane.required), *([] if by_label is None else [by_label])}
     if not names:
         return
-    primary = dict(case.policy.nodes.primary) if case.policy else {}
+    labels = case.policy.nodes.primary.items() if case.policy else ()
+    primary = {str(key): str(value) for key, value in labels}
     wanted = {(key, value) for key, value in primary.items() if key != HOSTNAME}
     selected = {*lane.node_selector.items(), *_required(lane.required)} - {(HOSTNAME, name) for name in names}
     # Of what primary nodes have in common one label may be the capability and another tell them apart from overflow.

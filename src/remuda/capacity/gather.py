@@ -204,8 +204,8 @@ class Gathering:
 
     def _made_lanes(self, unknown: set[str], pods: list[Taken]) -> tuple[list[Lane], tuple[str, ...]]:
         ranges: dict[str, list[written.LimitRange]] = {}
-        for (namespace, _), item in sorted(self._ranges.items()):
-            ranges.setdefault(namespace, []).append(item)
+        for (namespace, _), range_ in sorted(self._ranges.items()):
+            ranges.setdefault(namespace, []).append(range_)
         rules = Admission(
             None if LIMIT_RANGES in unknown else {key: tuple(items) for key, items in ranges.items()},
             None if RUNTIME_CLASSES in unknown else self._runtimes,

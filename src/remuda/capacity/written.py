@@ -61,8 +61,13 @@ class Container(Struct, frozen=True, gc=False, rename="camel"):
 
     resources: Resources = Resources()
     restart_policy: str = ""
-    name: str = ""
     ports: tuple[Port, ...] = ()
+
+
+class RunnerContainer(Container, frozen=True, gc=False, rename="camel"):
+    """A container of a runner, of which more is told than what it takes."""
+
+    name: str = ""
     env: tuple[EnvVar, ...] = ()
 
 
@@ -177,6 +182,8 @@ class Volume(Struct, frozen=True, rename="camel"):
 class PlacedSpec(PodSpec, frozen=True, rename="camel"):
     """What runners are made from: also which nodes they may be on."""
 
+    containers: tuple[RunnerContainer, ...] = ()
+    init_containers: tuple[RunnerContainer, ...] = ()
     node_selector: dict[str, str] = {}
     tolerations: tuple[Toleration, ...] = ()
     affinity: _Affinity = _Affinity()
