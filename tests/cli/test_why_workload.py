@@ -106,10 +106,8 @@ def test_a_review_is_read_from_standard_input(run: Run, monkeypatch: pytest.Monk
         ),
         pytest.param(["shop/chekout"], "did you mean shop/checkout?", id="a mistake"),
         pytest.param(["shop/cart", "--at", "1h"], "--from has the whole review: leave --at out", id="a time"),
-        pytest.param(
-            ["shop/cart", "--history"], "of a workload --at TIME shows an earlier review", id="history"
-        ),
-        pytest.param(["shop/cart", "--demand", "x"], "are for remuda why need", id="files of needs"),
+        pytest.param(["shop/cart", "--history"], "No such option '--history'", id="history"),
+        pytest.param(["shop/cart", "--demand", "x"], "No such option '--demand'", id="files of needs"),
     ],
 )
 def test_what_makes_no_sense_is_refused(run: Run, file: Path, words: list[str], told: str) -> None:
@@ -123,7 +121,7 @@ def test_what_makes_no_sense_is_refused(run: Run, file: Path, words: list[str], 
 def test_from_is_for_what_is_judged_on_files(run: Run, file: Path, kind: str) -> None:
     ran = run("why", kind, "1", "--from", file)
     assert ran.code == 2
-    assert "--from is for remuda why need and remuda why workload" in ran.err
+    assert "No such option '--from'" in ran.err
 
 
 @pytest.mark.parametrize(
