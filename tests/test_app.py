@@ -10,13 +10,16 @@ from typing import Any
 import pytest
 from tests.processes import pool
 
-from remuda.app import App, Options, read_setup
+from remuda.app import App, Options
+from remuda.assembly import read_objects
 from remuda.datadir import DataDir
+from remuda.dryrun import dry_run
 from remuda.errors import BadInput
+from remuda.jobs import JOBS
 from remuda.ledger.store import FILE
 from remuda.loop.clock import SystemClock
 from remuda.loop.logs import Log
-from remuda.rehearsal import rehearse
+from remuda.pools.policy import EXACT_SOURCES, compile_objects
 
 
 class Rig:
@@ -95,16 +98,16 @@ async def test_a_port_in_use_is_refused_before_anything_is_served(tmp_path: Path
 async def test_a_reload_is_all_or_nothing(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     app = rig.app()
-    before = app.loop.policy
+    before = app.loops[0].policy
     rig.file.write_text(json.dumps(pool(min=0, max=5)) + "\n---\n" + json.dumps(pool("other", mni=1)))
     assert await app.reload() is False
-    assert app.loop.policy == before
+    assert app.loops[0].policy == before
     assert "did you mean min?" in app.readiness().details["refused_reload"]
     assert rig.told("reload refused; the old configuration stays")[0]["problems"]
 
     rig.file.write_text(json.dumps(pool(min=0, max=5)))
     assert await app.reload() is True
-    assert app.loop.policy.pools["shell"].bounds.max == 5
+    assert app.loops[0].policy.pools["shell"].bounds.max == 5
     assert "refused_reload" not in app.readiness().details
     app.close()
 
@@ -113,25 +116,29 @@ async def test_a_dry_run_makes_a_plan_and_nothing_else(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     rig.file.write_text(json.dumps(pool(min=2, max=2)))
     clock = SystemClock()
-    plan, problems = await rehearse(rig.options, clock, random.Random(1), Log(clock, rig.lines.append))
+    plan, problems = await dry_run(rig.options, JOBS, clock, random.Random(1), Log(clock, rig.lines.append))
     assert problems == ()
     assert [action.reason.code for action in plan.actions] == ["machine.wanted"] * 2
     assert not rig.data.exists()
 
 
-def test_pools_of_vms_are_not_run_from_files() -> None:
+def test_pools_of_vms_are_not_run_from_files(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    rig.file.write_text((Path(__file__).parents[1] / "examples" / "circleci.yaml").read_text())
     with pytest.raises(BadInput, match="linux, nix; kubectl apply them and start `remuda up --cluster`"):
-        read_setup((str(Path(__file__).parents[1] / "examples" / "circleci.yaml"),))
+        rig.app()
+    DataDir(rig.data).release()
 
 
 def test_all_problems_of_all_files_come_as_lines_of_one_error(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(json.dumps(pool(mni=1, max="x")))
     with pytest.raises(BadInput) as refused:
-        read_setup((str(tmp_path), str(tmp_path / "nope.yaml")))
+        read_objects(JOBS, (str(tmp_path), str(tmp_path / "nope.yaml")))
     assert len(str(refused.value).splitlines()) == 3
 
 
 def test_the_example_is_right() -> None:
-    setup = read_setup((str(Path(__file__).parents[1] / "examples" / "laptop.yaml"),))
+    objects = read_objects(JOBS, (str(Path(__file__).parents[1] / "examples" / "laptop.yaml"),))
+    setup = compile_objects(objects, EXACT_SOURCES)
     assert setup.policy.ceilings == {"laptop": 8}
     assert sorted(setup.pools) == ["quick", "shell"]

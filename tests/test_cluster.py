@@ -18,14 +18,14 @@ import yaml
 from tests.servers.cluster import Cluster
 
 from remuda.catalog import KINDS, load
-from remuda.cluster import ReplicaConfig
+from remuda.cluster.preflight import read_cluster
+from remuda.cluster.replica import ReplicaConfig
+from remuda.jobs import JOBS
 from remuda.kube.client import Client
 from remuda.kube.config import from_kubeconfig
 from remuda.loop.clock import SystemClock
-from remuda.loop.logs import Log
 from remuda.objects.crds import crd_of
 from remuda.pools.policy import EXACT_SOURCES, compile_objects
-from remuda.rehearsal import read_cluster
 
 DEADLINE_S = 60.0
 #: those with pools, which `up` runs
@@ -220,11 +220,10 @@ async def test_an_example_means_the_same_in_a_file_and_in_a_cluster(
     defined.kubectl("apply", "-n", namespace, "-f", str(example))
     clock = SystemClock()
     access = from_kubeconfig([defined.kubeconfig(namespace=namespace)], clock)
-    log = Log(clock, lambda _: None)
     rng = random.Random(1)
     async with Client(access, clock, rng) as client:
         loaded, problems = await read_cluster(
-            client, ReplicaConfig(access, namespace, "one"), clock, rng, log
+            client, ReplicaConfig(access, namespace, "one"), JOBS, clock, rng
         )
     assert problems == ()
     setup = compile_objects(loaded.objects, EXACT_SOURCES)
@@ -356,7 +355,7 @@ def test_with_nothing_valid_to_run_it_says_what_is_wrong_and_exits(
     one = replica("one")
     assert one.process.wait(DEADLINE_S) == 2
     told = one.log.read_text()
-    assert f"remuda: no pool in namespace {namespace} can be run: RunnerPool lost: spec.ceiling: " in told
+    assert f"remuda: no object in namespace {namespace} can be run: RunnerPool lost: spec.ceiling: " in told
     assert "there is no Ceiling nowhere" in told
     assert "problems" not in told
     assert defined.request("POST", path, pool("good")).status == 201

@@ -1,9 +1,8 @@
 """
-The composition root: objects → adapters → loops, and everything one process is.
+One process of `remuda up`: the store, the clock, the log, health, the control API, loops and who leads.
 
-`remuda.runners` builds the adapters that only a cluster can feed, `remuda.rehearsal` the same for one cycle that changes
-nothing; nobody else knows more than one job. `App.run` lives until it is told to stop, reloads its files
-when they change, and leaves machines running for the next start.
+What runs in it are jobs, assembled from their descriptions; nothing here knows one by name. `App.run` lives until it is
+stopped, reloads its files when they change, and leaves what jobs started running for the next start.
 """
 
 import asyncio
@@ -13,50 +12,42 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from msgspec import Struct
 from prometheus_client import CollectorRegistry
 
+from remuda.assembly import assemble, compile_all, configured, read_objects
 from remuda.control.loops import LoopRoutes, paused_loops
 from remuda.control.routes import Route
 from remuda.control.server import SOCKET, ControlServer
 from remuda.datadir import DataDir
 from remuda.errors import BadInput, RemudaError
-from remuda.job import Place
+from remuda.job import Job, Jobs
 from remuda.jobs import JOBS
-from remuda.ledger.record import Ledger
+from remuda.ledger.record import Kinds, Ledger
 from remuda.ledger.retention import Retention, forget, make_room
 from remuda.ledger.store import FILE, SqliteStore
 from remuda.loop.clock import Clock
+from remuda.loop.controller import Controller
 from remuda.loop.faults import FaultPoint, no_fault
 from remuda.loop.health import Health, HealthServer, Pulse, health_page, liveness, metrics_page, readiness
 from remuda.loop.logs import Log
 from remuda.loop.loop import Loop, Pace, Tools
 from remuda.loop.metrics import ConfigMeters, LoopMetrics
 from remuda.loop.supervise import run_loops
-from remuda.machines.process.driver import ProcessMachines
-from remuda.model.plans import Reason
-from remuda.objects.load import Loaded, Objects
-from remuda.output.words import UNKNOWN, number
-from remuda.pools.controller import PoolsController
-from remuda.pools.decide.world import Memory, Policy, PoolAction, Snapshot
-from remuda.pools.kinds import POOL_KINDS
-from remuda.pools.meters import PoolMeters
-from remuda.pools.overrides import overrides
-from remuda.pools.policy import EXACT_SOURCES, PARTNERS, Setup, compile_objects
-from remuda.pools.ports import Provider, Source
-from remuda.pools.routes import PoolRoutes
-from remuda.providers.process import ProcessProvider
-from remuda.sources.queue.output import JobFiles
-from remuda.sources.queue.queue import Queue, Terms
-from remuda.sources.queue.retention import forget_jobs
-from remuda.sources.queue.routes import QueueRoutes
+from remuda.model.plans import Action
+from remuda.objects.load import Objects
+from remuda.runtime import Services, Status
 
 if TYPE_CHECKING:
-    from remuda.cluster import Cluster, ReplicaConfig
-    from remuda.runners import Runners
+    from remuda.cluster.replica import Replica, ReplicaConfig
+
+S = TypeVar("S")
+M = TypeVar("M")
+P = TypeVar("P")
+A = TypeVar("A", bound=Action)
 
 PORTS = "ports.json"
 _LOOK_AT_FILES_S = 1.0
@@ -89,146 +80,134 @@ class Ports(Struct, frozen=True):
     live: int
 
 
-def read_setup(files: tuple[str, ...]) -> Setup:
-    """Load and compile the files; `BadInput` with every problem, a line each."""
-    if not files:
-        raise BadInput("there is no file to read objects from")
-    loaded = JOBS.load(files, Place.RUN, Place.KEPT)
-    if loaded.problems:
-        raise BadInput("\n".join(str(problem) for problem in loaded.problems))
-    setup = compile_objects(loaded.objects, EXACT_SOURCES)
-    elsewhere = [pool.name for pool in setup.pools.values() if pool.provider == "kubevirt"]
-    if elsewhere:
-        raise BadInput(
-            f"pools of VMs are run from within a cluster: {', '.join(elsewhere)}; kubectl apply them and start"
-            " `remuda up --cluster`"
-        )
-    return setup
-
-
-def terms_of(setup: Setup) -> dict[str, Terms]:
-    """What the machines of each pool may take from the queue."""
-    return {
-        name: Terms(pool.job_class, pool.max_uses, pool.job_timeout)
-        for name, pool in setup.pools.items()
-        if pool.source == "queue"
-    }
-
-
 class App:
-    """Everything in one process: store, queue, machines, the pools loop, control and health."""
+    """Everything in one process."""
 
     def __init__(
-        self, options: Options, clock: Clock, rng: random.Random, log: Log, fault_point: FaultPoint = no_fault
+        self,
+        options: Options,
+        clock: Clock,
+        rng: random.Random,
+        log: Log,
+        fault_point: FaultPoint = no_fault,
+        jobs: Jobs = JOBS,
     ) -> None:
         """Hold the data directory and build everything. Nothing is started and nothing outside it is changed yet."""
         self.options = options
-        self._clock = clock
-        self._log = log
-        self._setup = read_setup(options.files) if options.cluster is None else Setup(Policy(), {})
+        self._clock, self._rng, self._log = clock, rng, log
+        self._fault_point = fault_point
+        self._jobs = jobs
+        objects = Objects() if options.cluster else read_objects(jobs, options.files)
+        chosen = configured(jobs, objects)
         self._stamps = _stamps(options.files)
-        self._cluster = self._join(options.cluster, rng) if options.cluster else None
+        self._replica = self._join(options.cluster) if options.cluster else None
+        self._registry = CollectorRegistry()
+        self._metrics = LoopMetrics(self._registry)
+        self._config = ConfigMeters(self._registry)
+        self.loops: list[Loop[Any, Any, Any, Any]] = []
+        self._ledgers: list[Ledger[Any, Any, Any, Any]] = []
+        self._leads = False
+        self._reloading = asyncio.Lock()
+        self._refused: str | None = None
         self.home = DataDir(options.data_dir)
-        path = self.home.path
-        self.files = JobFiles(path / "jobs")
         try:
-            self.files.prepare()
-            self.store = SqliteStore(path / FILE, most_bytes=options.most_bytes, make_room=make_room)
+            self.store = SqliteStore(
+                self.home.path / FILE, most_bytes=options.most_bytes, make_room=make_room
+            )
         except BaseException:
             self.home.release()
             raise
-        self.queue = Queue(self.store, self.files, clock, self._wake, fault_point)
-        self._machines = ProcessMachines(path / "machines", path / SOCKET, clock, self._wake)
-        sources: dict[str, Source] = {"queue": self.queue}
-        providers: dict[str, Provider] = {"process": ProcessProvider(self._machines)}
-        registry = CollectorRegistry()
-        self._objects: Objects | None = None
-        self._runners = self._hire(self._cluster, rng, registry, fault_point) if self._cluster else None
-        if self._runners is not None:
-            sources["circleci"], providers["kubevirt"] = self._runners.tasks, self._runners.vms
-        self.job = PoolsController(
-            sources, providers, lambda: self.store.read(overrides), clock, PoolMeters(registry), PARTNERS
-        )
-        self._ledger: Ledger[Snapshot, Memory, Policy, PoolAction] = Ledger(
-            self.store, self.job.name, POOL_KINDS
-        )
-        self._leads = False
-        tools = Tools(clock, rng, log, LoopMetrics(registry), fault_point, self._may_act)
-        self.loop = Loop(self.job, self._ledger, self._setup.policy, tools, options.pace)
-        self.loops: list[Loop[Any, Any, Any, Any]] = [self.loop]
+        try:
+            self._runtimes = assemble(jobs, chosen, self._services)
+            self._compiled = compile_all(self._runtimes, objects)
+        except BaseException:
+            self.close()
+            raise
         self._pulse = Pulse(clock)
         self._pages: tuple[dict[str, Callable[[], tuple[int, str, bytes]]], ...] = (
-            {"/ready": health_page(self.readiness), "/metrics": metrics_page(registry)},
+            {"/ready": health_page(self.readiness), "/metrics": metrics_page(self._registry)},
             {"/live": health_page(lambda: liveness(list(self.loops), self._pulse, clock))},
         )
-        self._control = ControlServer(path / SOCKET, self._routes(providers), self.store, log)
-        self._reloading = asyncio.Lock()
-        self._recompiling: asyncio.Handle | None = None
-        self._refused: str | None = None
-        self._config = ConfigMeters(registry)
-        #: by class, the last poll that was logged
-        self._polls: dict[str, tuple[int, int, int]] = {}
+        self._control = ControlServer(self.home.path / SOCKET, self._routes(), self.store, log)
 
-    def _join(self, replica: "ReplicaConfig", rng: random.Random) -> "Cluster":
-        from remuda.cluster import Cluster  # noqa: PLC0415 - a laptop does not pay for it
+    def _join(self, config: "ReplicaConfig") -> "Replica":
+        from remuda.cluster.replica import Replica  # noqa: PLC0415 - a laptop does not pay for it
 
-        return Cluster(replica, self._clock, rng, self._log, self._wake)
+        return Replica(config, self._jobs, self._clock, self._rng, self._log, self._wake, self._status)
+
+    def _services(self, job: Job) -> Services:
+        own: list[Loop[Any, Any, Any, Any]] = []
+
+        def make_loop(
+            controller: Controller[S, M, P, A], records: Kinds[S, M, P, A], policy: P
+        ) -> Loop[S, M, P, A]:
+            ledger = Ledger(self.store, controller.name, records)
+            tools = Tools(self._clock, self._rng, self._log, self._metrics, self._fault_point, self._may_act)
+            loop = Loop(controller, ledger, policy, tools, self.options.pace)
+            own.append(loop)
+            self.loops.append(loop)
+            self._ledgers.append(ledger)
+            return loop
+
+        def wake() -> None:
+            for loop in own:
+                loop.wake()
+
+        del job
+        return Services(
+            clock=self._clock,
+            rng=self._rng,
+            log=self._log,
+            store=self.store,
+            data_dir=self.home.path,
+            socket=self.home.path / SOCKET,
+            registry=self._registry,
+            make_loop=make_loop,
+            wake=wake,
+            status_changed=self._replica.status_changed if self._replica else lambda: None,
+            cluster=self._replica.access if self._replica else None,
+            fault_point=self._fault_point,
+        )
 
     def _may_act(self) -> bool:
         """Always on a host; in a cluster only while we lead."""
-        if self._cluster is None:
+        if self._replica is None:
             return True
-        may_act = self._cluster.may_act()
+        may_act = self._replica.may_act()
         if may_act and not self._leads:
-            # Machines are named after operations, and the leaders before us had ledgers of their own.
-            self._ledger.number_from(self._clock.now() - _FIRST_MOMENT)
+            # What operations make is named after them, and the leaders before us had ledgers of their own.
+            for ledger in self._ledgers:
+                ledger.number_from(self._clock.now() - _FIRST_MOMENT)
         self._leads = may_act
         return may_act
 
-    def _hire(
-        self, cluster: "Cluster", rng: random.Random, registry: CollectorRegistry, fault_point: FaultPoint
-    ) -> "Runners":
-        from remuda.runners import Runners  # noqa: PLC0415 - a laptop does not pay for it
+    def _status(self, kind: str, name: str) -> Status:
+        """What the job whose kind it is says about an object."""
+        for job in self._jobs:
+            if job.name in self._runtimes and any(each.name == kind for each in job.kinds):
+                return self._runtimes[job.name].status(kind, name)
+        return Status()
 
-        return Runners(
-            cluster.reader,
-            cluster.writer,
-            cluster.namespace,
-            self._clock,
-            rng,
-            self._log,
-            self._wake,
-            self._recompile_soon,
-            registry,
-            fault_point,
-        )
-
-    def _routes(self, providers: dict[str, Provider]) -> tuple[Route, ...]:
-        clock = self._clock
-        told = {"kubevirt": self._runners.user_data} if self._runners else {}
-        return (
-            *QueueRoutes(self.queue, self.files, self._classes).routes(),
-            *PoolRoutes(self.job, providers, self.store, clock, self._wake, told).routes(),
-            *LoopRoutes(self.loops, self.store, clock, self.readiness).routes(),
-        )
-
-    def _classes(self) -> set[str]:
-        return {setup.job_class for setup in self._setup.pools.values()}
+    def _routes(self) -> tuple[Route, ...]:
+        jobs = (route for runtime in self._runtimes.values() for route in runtime.routes())
+        return (*jobs, *LoopRoutes(self.loops, self.store, self._clock, self.readiness).routes())
 
     def _wake(self) -> None:
-        self.loop.wake()
+        for loop in self.loops:
+            loop.wake()
 
     def readiness(self) -> Health:
         """What `/ready` answers."""
-        details: dict[str, Any] = {"pools": len(self._setup.pools), "data_dir": str(self.home.path)}
+        details: dict[str, Any] = {}
+        for runtime in self._runtimes.values():
+            details |= runtime.details()
+        details["data_dir"] = str(self.home.path)
         if self._refused is not None:
             details["refused_reload"] = self._refused
-        if self._cluster is not None:
-            details["leader"] = self._cluster.leadership.leader
-            trouble = self._cluster.objects.trouble()
-            if not self._cluster.objects.is_known:
-                trouble = trouble or ["the objects are not read yet"]
-            trouble += self._runners.trouble() if self._runners else []
+        if self._replica is not None:
+            details["leader"] = self._replica.leadership.leader
+            trouble = self._replica.trouble()
+            trouble += [text for runtime in self._runtimes.values() for text in runtime.trouble()]
             if trouble:
                 details["trouble"] = trouble
         return readiness(list(self.loops), details)
@@ -250,14 +229,15 @@ class App:
                 except BadInput as error:
                     raise BadInput(f"{error} ({name}, --address {self.options.address})") from error
                 ends.callback(servers[-1].close)
-            ends.callback(self._machines.close)
-            self._apply(self._setup)
+            for runtime in self._runtimes.values():
+                ends.callback(runtime.close)
+            self._apply(self._compiled)
             paused = self.store.read(paused_loops)
             for loop in self.loops:
                 if loop.name in paused:
                     loop.pause()
-            for problem in await self._machines.adopt():
-                self._log.warning("not a machine of ours", detail=problem)
+            for runtime in self._runtimes.values():
+                await runtime.start()
             await self._control.start()
             ends.push_async_callback(self._control.stop)
             ports = Ports(servers[0].port, servers[1].port)
@@ -275,12 +255,13 @@ class App:
                     group.create_task(self._pulse.run(), name="pulse"),
                     group.create_task(self._keep_house(), name="housekeeping"),
                     group.create_task(self._look_at_files(), name="files"),
+                    *(
+                        group.create_task(runtime.run(), name=name)
+                        for name, runtime in self._runtimes.items()
+                    ),
                 ]
-                if self._cluster is not None:
-                    self.job.tell = self._tell
-                    chores.append(group.create_task(self._cluster.run(self._follow), name="cluster"))
-                if self._runners is not None:
-                    chores.append(group.create_task(self._runners.run(), name="runners"))
+                if self._replica is not None:
+                    chores.append(group.create_task(self._replica.run(self._follow), name="cluster"))
                 await run_loops(self.loops, stop, self._log)
                 for chore in chores:
                     chore.cancel()
@@ -293,84 +274,44 @@ class App:
 
     async def reload(self) -> bool:
         """Read the files again and follow them, all or nothing. False when they were refused, or there are none."""
-        if self._cluster is not None:
+        if self._replica is not None:
             return False  # objects are followed as they change
         async with self._reloading:
             self._stamps = _stamps(self.options.files)
             try:
-                setup = await asyncio.to_thread(read_setup, self.options.files)
+                objects = await asyncio.to_thread(read_objects, self._jobs, self.options.files)
+                compiled = compile_all(self._runtimes, objects)
+                self._check_jobs(objects)
             except Exception as error:  # noqa: BLE001 - no file, however strange, may stop what runs
-                told = str(error) if isinstance(error, RemudaError) else f"{type(error).__name__}: {error}"
-                self._refused = told
+                message = str(error) if isinstance(error, RemudaError) else f"{type(error).__name__}: {error}"
+                self._refused = message
                 self._config.reloaded(is_refused=True)
-                self._log.error("reload refused; the old configuration stays", problems=told.splitlines())
+                self._log.error("reload refused; the old configuration stays", problems=message.splitlines())
                 return False
             self._refused = None
-            self._apply(setup)
+            self._apply(compiled)
             self._config.reloaded(is_refused=False)
-            self._log.info("reloaded", pools=len(setup.pools))
+            self._log.info("reloaded", objects=len(objects))
             return True
 
-    def _apply(self, setup: Setup) -> None:
-        """Between two cycles, because nothing awaits here: the loop sees all of it or nothing."""
-        self._setup = setup
-        self.job.setups = setup.pools
-        self.queue.serve(terms_of(setup))
-        self.loop.follow(setup.policy)
-
-    def _follow(self, loaded: Loaded) -> None:
-        """Go by the objects of a cluster that are whole."""
-        self._objects = loaded.objects
-        self._recompile()
-
-    def _tell(self, reasons: tuple[Reason, ...]) -> None:
-        """Statuses of objects; and for pools that took over from Runner Provisioner, its log line for each poll."""
-        assert self._cluster is not None
-        assert self._runners is not None
-        refusals = self._runners.tasks.refusals()
-        silent = {
-            name: refusals[pool.job_class]
-            for name, pool in self._setup.policy.pools.items()
-            if pool.job_class in refusals
-        }
-        self._cluster.objects.heard(reasons, silent)
-        heard_at = self._runners.tasks.heard_at()
-        for reason in reasons:
-            pool = self._setup.policy.pools.get(reason.subject.removeprefix("pool/"))
-            if pool is None or not pool.natural or pool.job_class not in heard_at:
-                continue
-            if reason.code in UNKNOWN and pool.job_class not in self._polls:
-                continue  # how many it wants is not known yet
-            unclaimed, running = number(reason.terms, "unclaimed"), number(reason.terms, "running")
-            poll = (heard_at[pool.job_class], unclaimed, running)
-            if self._polls.get(pool.job_class) != poll:
-                self._polls[pool.job_class] = poll
-                self._log.info(
-                    "scaled",
-                    loop_name="scaler",
-                    resource_class=pool.job_class,
-                    unclaimed_tasks=unclaimed,
-                    running_tasks=running,
-                    desired_vms=number(reason.terms, "target"),
+    def _check_jobs(self, objects: Objects) -> None:
+        """Refuse objects of a job that does not run here: its loops begin with the process."""
+        kinds = {item.kind for item in objects}
+        for job in configured(self._jobs, objects):
+            found = sorted(kind.name for kind in job.kinds if kind.name in kinds)
+            if found and job.name not in self._runtimes:
+                raise BadInput(
+                    f"{', '.join(found)} is of {job.name}, which does not run: start Remuda again to run it"
                 )
 
-    def _recompile_soon(self) -> None:
-        """Several changes of one moment are followed once."""
-        if self._recompiling is None:
-            self._recompiling = asyncio.get_running_loop().call_soon(self._recompile)
+    def _apply(self, compiled: dict[str, Any]) -> None:
+        """Between two cycles, because nothing awaits here: loops see all of it or nothing."""
+        for name, runtime in self._runtimes.items():
+            runtime.apply(compiled[name])
 
-    def _recompile(self) -> None:
-        """What machines are made of may have changed, though no object has."""
-        assert self._cluster is not None
-        assert self._runners is not None
-        self._recompiling = None
-        if self._objects is None:
-            return  # what is wanted is not known yet
-        setup = compile_objects(self._objects, EXACT_SOURCES, self._runners.fingerprint)
-        policy = msgspec.structs.replace(setup.policy, broken=self._cluster.objects.broken_pools())
-        self._runners.serve(setup.pools.values())
-        self._cluster.objects.complain(self._runners.problems())
-        self._apply(Setup(policy, setup.pools))
+    def _follow(self, objects: Objects, broken: frozenset[tuple[str, str]]) -> None:
+        """Go by the objects of a cluster that are whole."""
+        self._apply(compile_all(self._runtimes, objects, broken))
 
     async def _look_at_files(self) -> None:
         while True:
@@ -392,7 +333,8 @@ class App:
         gone = 1
         while gone:
             gone = await self.store.write(lambda db: forget(db, keep, now), durable=False)
-        await forget_jobs(self.store, self.files, keep, now)
+        for runtime in self._runtimes.values():
+            await runtime.keep_house(keep, now)
 
 
 def _stamps(files: tuple[str, ...]) -> tuple[tuple[str, int, int], ...]:

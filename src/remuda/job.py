@@ -94,10 +94,12 @@ class Job:
     replay: Reference | None = None
     #: what runs in `remuda up`: a `remuda.runtime.Runtime`, made of services and backends
     runtime: Reference | None = None
+    #: a live view for the terminal that `up` was started on
+    live_view: Reference | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Backend:
+class BackendReference:
     """Adapters that the composition root hands to a job, and what they ask of the Kubernetes API while it runs."""
 
     make: Reference
@@ -111,7 +113,7 @@ class Jobs:
     """Some jobs, and by a job's name the backends that feed it."""
 
     jobs: tuple[Job, ...]
-    backends: Mapping[str, tuple[Backend, ...]] = field(default_factory=dict)
+    backends: Mapping[str, tuple[BackendReference, ...]] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Job]:
         return iter(self.jobs)

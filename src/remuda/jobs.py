@@ -8,7 +8,7 @@ here hands to its job.
 from remuda.capacity.job import JOB as CAPACITY
 from remuda.diagnose.job import JOB as DIAGNOSE
 from remuda.fleet.job import JOB as FLEET
-from remuda.job import Backend, Jobs
+from remuda.job import BackendReference, Jobs
 from remuda.pools.job import JOB as POOLS
 from remuda.rightsize.job import JOB as RIGHTSIZE
 from remuda.sources.queue.job import JOB as QUEUE
@@ -17,8 +17,8 @@ JOBS = Jobs(
     jobs=(QUEUE, POOLS, DIAGNOSE, FLEET, CAPACITY, RIGHTSIZE),
     backends={
         POOLS.name: (
-            Backend("remuda.backends.queue_processes:QueueOnProcesses"),
-            Backend(
+            BackendReference("remuda.backends.queue_processes:QueueOnProcesses"),
+            BackendReference(
                 "remuda.backends.circleci_kubevirt:CircleciOnKubevirt",
                 permissions="remuda.providers.kubevirt.permissions:PERMISSIONS",
                 needs_cluster=True,

@@ -14,7 +14,7 @@ from tests.cli.conftest import Run
 from tests.cli.golden import check_golden
 from tests.processes import ceiling, pool
 
-from remuda.app import read_setup
+from remuda.catalog import load
 from remuda.ledger.record import Ledger
 from remuda.ledger.store import FILE, SqliteStore
 from remuda.model.jobs import Finished, JobSpec
@@ -26,6 +26,7 @@ from remuda.pools.controller import LOOP
 from remuda.pools.decide import decide
 from remuda.pools.decide.world import Memory, Override, Policy, PoolAction, PoolSeen, Snapshot
 from remuda.pools.kinds import POOL_KINDS
+from remuda.pools.policy import EXACT_SOURCES, compile_objects
 from remuda.sources.queue import rows
 
 pytestmark = pytest.mark.slow
@@ -51,7 +52,7 @@ def machine(name: str, template: str, job: str | None = None, made: int = NOON) 
 
 async def write_history(store: SqliteStore, file: Path) -> None:
     """A pool that grows into its ceiling and stays there, beside one that a person steers."""
-    setup = read_setup((str(file),))
+    setup = compile_objects(load([file]).objects, EXACT_SOURCES)
     ledger: Ledger[Snapshot, Memory, Policy, PoolAction] = Ledger(store, LOOP, POOL_KINDS)
     templates = {name: item.template for name, item in setup.pools.items()}
     nix = (machine("nix-1", templates["nix"], "7"), machine("nix-2", templates["nix"], "8"))

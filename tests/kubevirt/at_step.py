@@ -12,7 +12,7 @@ import signal
 from pathlib import Path
 
 from remuda.app import App, Options
-from remuda.cluster import ReplicaConfig
+from remuda.cluster.replica import ReplicaConfig
 from remuda.kube.config import find_access
 from remuda.kube.lease import Term
 from remuda.loop.clock import SystemClock

@@ -16,7 +16,8 @@ from remuda.errors import BadInput
 
 if TYPE_CHECKING:
     from remuda.app import Options
-    from remuda.cluster import ReplicaConfig
+    from remuda.cluster.replica import ReplicaConfig
+    from remuda.job import Jobs
     from remuda.loop.clock import SystemClock
     from remuda.loop.logs import Log
 
@@ -131,15 +132,16 @@ def up(
         _show_plan(session, options, clock)
         return
 
-    watches = sys.stdout.isatty() and not session.quiet and session.form == "table"
+    live_view = next((job.live_view for job in session.jobs if job.live_view), None)
+    watches = live_view is not None and sys.stdout.isatty() and not session.quiet and session.form == "table"
     write = _to_file(session.data_dir) if watches else to_stream()
     log = Log(clock, write)
     take_over_logging(log)
 
     async def main(stop: asyncio.Event) -> None:
-        if options.cluster is not None and not await _is_fit(options.cluster, clock, stop):
+        if options.cluster is not None and not await _is_fit(options.cluster, session.jobs, clock, stop):
             return
-        app = App(options, clock, random.Random(), log)
+        app = App(options, clock, random.Random(), log, jobs=session.jobs)
         reloads = set[asyncio.Task[bool]]()
 
         def hang_up() -> None:
@@ -151,10 +153,10 @@ def up(
                 reload.add_done_callback(reloads.discard)
 
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hang_up)
-        if not watches:
+        if not watches or live_view is None:
             await app.run(stop)
             return
-        view = asyncio.create_task(_watch(session, clock, stop, log))
+        view = asyncio.create_task(_watch(session, live_view, clock, stop, log))
         try:
             await app.run(stop)
         finally:
@@ -171,7 +173,7 @@ def _replica(clock: "SystemClock", namespace: str | None, context: str | None) -
     import os
     import socket
 
-    from remuda.cluster import ReplicaConfig
+    from remuda.cluster.replica import ReplicaConfig
     from remuda.kube.config import choose_namespace, find_access
 
     access = find_access(os.environ, clock, context=context)
@@ -179,11 +181,11 @@ def _replica(clock: "SystemClock", namespace: str | None, context: str | None) -
     return ReplicaConfig(access, choose_namespace(os.environ, access, namespace), identity)
 
 
-async def _is_fit(replica: "ReplicaConfig", clock: "SystemClock", stop: asyncio.Event) -> bool:
+async def _is_fit(replica: "ReplicaConfig", jobs: "Jobs", clock: "SystemClock", stop: asyncio.Event) -> bool:
     """True when `up` will work in the cluster, `BadInput` when it will not; False when we are to stop meanwhile."""
-    from remuda.rehearsal import check_cluster
+    from remuda.cluster.preflight import check_cluster
 
-    checking = asyncio.create_task(check_cluster(replica, clock, random.Random()))
+    checking = asyncio.create_task(check_cluster(replica, jobs, clock, random.Random()))
     stopping = asyncio.create_task(stop.wait())
     await asyncio.wait((checking, stopping), return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
@@ -196,12 +198,14 @@ async def _is_fit(replica: "ReplicaConfig", clock: "SystemClock", stop: asyncio.
 
 def _show_plan(session: Session, options: "Options", clock: "SystemClock") -> None:
     """What one cycle would do."""
+    from remuda.dryrun import dry_run
     from remuda.loop.logs import Log
     from remuda.output.show import Report, Table
     from remuda.output.words import sentence
-    from remuda.rehearsal import rehearse
 
-    plan, problems = asyncio.run(rehearse(options, clock, random.Random(), Log(clock, lambda _: None)))
+    plan, problems = asyncio.run(
+        dry_run(options, session.jobs, clock, random.Random(), Log(clock, lambda _: None))
+    )
     for problem in problems:
         click.echo(f"not accepted: {problem}", err=True)
     acts = tuple((type(item).__name__.lower(), item.target, sentence(item.reason)) for item in plan.actions)
@@ -210,12 +214,12 @@ def _show_plan(session: Session, options: "Options", clock: "SystemClock") -> No
     session.show(Report(plan, (table,), lines))
 
 
-async def _watch(session: Session, clock: "SystemClock", stop: asyncio.Event, log: "Log") -> None:
+async def _watch(session: Session, view: str, clock: "SystemClock", stop: asyncio.Event, log: "Log") -> None:
     """Draw the view; nothing that goes wrong with it harms what runs."""
-    from remuda.pools.live import watch
+    from remuda.job import load
 
     try:
-        await watch(session.remuda, clock, stop)
+        await load(view)(session.remuda, clock, stop)
     except Exception as error:  # noqa: BLE001 - see above
         told = f"the live view failed ({type(error).__name__}: {error})"
         log.error(told)

@@ -52,4 +52,5 @@ CEILING = Kind(
     check_ceiling,
     columns=(Column("Machines", "integer", ".spec.machines"),),
     keyed=(("members", "name"),),
+    limits_others=True,
 )

@@ -111,6 +111,8 @@ class Kind(Generic[S]):
     #: lists below `spec` whose items are told apart by a key, as path and key
     keyed: tuple[tuple[str, str], ...] = ()
     status: type[Struct] | None = None
+    #: one that does not fit the others holds as far as it can, since to drop a limit would be worse
+    limits_others: bool = False
 
     def load(self) -> "Kind[S]":
         """Itself: it is no reference."""

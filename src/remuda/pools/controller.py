@@ -299,6 +299,7 @@ class PoolsController:
     def stand_by(self) -> None:
         """Show no pools: the replica that acts does."""
         self._meters.clear()
+        self.tell(())
 
     def _done(self, detail: str = "") -> Outcome:
         return Outcome("done", self._clock.now(), detail)

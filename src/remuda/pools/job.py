@@ -30,4 +30,6 @@ JOB = Job(
     },
     views="remuda.pools.routes:VIEWS",
     permissions="remuda.pools.permissions:PERMISSIONS",
+    runtime="remuda.pools.runtime:PoolsRuntime",
+    live_view="remuda.pools.live:watch",
 )

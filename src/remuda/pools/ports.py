@@ -1,9 +1,16 @@
 """What pools need of the world: a source of needs and a provider of machines. Adapters satisfy these by shape."""
 
+from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
+from remuda.control.routes import Route
+from remuda.ledger.retention import Retention
 from remuda.model.machines import Order, Supplied
 from remuda.model.needs import Reading
+from remuda.model.plans import Reason
+from remuda.model.times import Instant
+from remuda.pools.decide.world import Policy
+from remuda.pools.policy import PoolSetup
 
 
 class Source(Protocol):
@@ -62,3 +69,64 @@ class Provider(Protocol):
     async def console(self, name: str) -> bytes:
         """The last of what the machine said."""
         ...
+
+
+class Backend:
+    """
+    Sources and providers that belong together, and what they need to live; what is not written otherwise does nothing.
+
+    It is made with `(services,)`;
+    making it starts nothing and changes nothing.
+    """
+
+    sources: Mapping[str, Source]
+    providers: Mapping[str, Provider]
+    #: by provider, the source that its machines take their work from
+    partners: Mapping[str, str]
+    #: to be called when what machines are made of may be another than before
+    changed: Callable[[], None] = staticmethod(lambda: None)
+
+    def routes(self) -> tuple[Route, ...]:
+        """Its part of the control API."""
+        return ()
+
+    def fingerprint(self, setup: PoolSetup, /) -> str:  # noqa: ARG002 - a default
+        """What its machines are made of beside the pool's own words, as a short text; nothing for other pools."""
+        return ""
+
+    def user_data(self, setup: PoolSetup, /) -> str | None:  # noqa: ARG002 - a default
+        """What new machines of a pool are given at boot, without secrets; None where there is no such thing."""
+        return None
+
+    def serve(self, setups: Collection[PoolSetup]) -> None:
+        """All pools there are now, also those of other backends."""
+
+    def problems(self) -> Mapping[str, str]:
+        """By pool, what a person must supply before it gets machines or its tasks are known."""
+        return {}
+
+    def silent(self) -> Mapping[str, str]:
+        """By class, why its source gives no good answer."""
+        return {}
+
+    def decided(self, reasons: tuple[Reason, ...], policy: Policy) -> None:
+        """A cycle is over: the reasons of all pools."""
+
+    def trouble(self) -> list[str]:
+        """What does not answer, while pools need it."""
+        return []
+
+    async def start(self) -> None:
+        """Find what an earlier process left."""
+
+    async def run(self) -> None:
+        """Follow the world until cancelled."""
+
+    async def settle(self) -> None:
+        """Wait until the world is known, for a dry run."""
+
+    async def keep_house(self, keep: Retention, now: Instant) -> None:
+        """Forget what is older or more than is kept."""
+
+    def close(self) -> None:
+        """Let go of what was opened."""

@@ -1,7 +1,6 @@
 """The pools' part of the control API."""
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 
 from msgspec import UNSET, Struct, UnsetType, structs
 
@@ -108,9 +107,9 @@ class PoolRoutes:
         store: Store,
         clock: Clock,
         wake: Callable[[], None],
-        user_data: Mapping[str, Callable[[PoolSetup], str]] = MappingProxyType({}),
+        user_data: Callable[[PoolSetup], str | None] = lambda _: None,
     ) -> None:
-        """`user_data` tells, by provider, what a pool's machines are told at boot, without secrets."""
+        """`user_data` is what a pool's machines are given at boot, without secrets, where there is such a thing."""
         self._user_data = user_data
         self._job = job
         self._providers = providers
@@ -222,9 +221,10 @@ class PoolRoutes:
     async def userdata(self, call: Call) -> UserData:
         """What new machines are told."""
         setup = self._setup(call.names["pool"])
-        if setup.provider not in self._user_data:
+        text = self._user_data(setup)
+        if text is None:
             raise BadInput(f"machines of pool {setup.name} are not VMs: they have no user data")
-        return UserData(setup.name, self._user_data[setup.provider](setup))
+        return UserData(setup.name, text)
 
     def _setup(self, pool: str) -> PoolSetup:
         if pool not in self._job.setups:

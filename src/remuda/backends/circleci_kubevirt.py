@@ -1,24 +1,23 @@
-"""CircleCI's tasks and KubeVirt's VMs for the pools of a cluster: the adapters that only a cluster can feed."""
+"""CircleCI's tasks and KubeVirt's VMs for the pools of a cluster, and the Secrets that both need."""
 
 import asyncio
+import contextlib
 import os
-import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from prometheus_client import CollectorRegistry
-
-from remuda.errors import BadInput, Unavailable
-from remuda.kube.client import Client
+from remuda.errors import BadInput, RemudaError, Unavailable
 from remuda.kube.proxies import proxy_around
 from remuda.kube.secrets import NoSecret, Secrets
-from remuda.loop.clock import Clock
-from remuda.loop.faults import FaultPoint, no_fault
-from remuda.loop.logs import Log
+from remuda.model.plans import Reason
+from remuda.output.words import UNKNOWN, number
+from remuda.pools.decide.world import Policy
 from remuda.pools.policy import PoolSetup
+from remuda.pools.ports import Backend
 from remuda.providers.kubevirt.guest.masking import masked
 from remuda.providers.kubevirt.guest.userdata import user_data
 from remuda.providers.kubevirt.provider import KubevirtProvider
 from remuda.providers.kubevirt.settings import read_settings, resolve
+from remuda.runtime import Services
 from remuda.sources.circleci.accounts import Account, Accounts
 from remuda.sources.circleci.client import Client as CircleClient
 from remuda.sources.circleci.meters import CircleMeters
@@ -28,55 +27,52 @@ from remuda.sources.circleci.source import CircleCI
 TOKEN = "CIRCLE_TOKEN"  # noqa: S105 - the name of a variable
 
 
-class Runners:
-    """
-    One source and one provider over all accounts and VMs that pools name, and the Secrets both need.
+class CircleciOnKubevirt(Backend):
+    """One source and one provider over all accounts and VMs that pools name, and the Secrets both need."""
 
-    `changed` is called when what VMs are made of may be another than before.
-    """
-
-    def __init__(
-        self,
-        reader: Client,
-        writer: Client,
-        namespace: str,
-        clock: Clock,
-        rng: random.Random,
-        log: Log,
-        wake: Callable[[], None],
-        changed: Callable[[], None],
-        registry: CollectorRegistry,
-        fault_point: FaultPoint = no_fault,
-    ) -> None:
-        self._clock = clock
-        self._rng = rng
-        self._log = log
-        self._wake = wake
-        self._meters = CircleMeters(registry)
+    def __init__(self, services: Services) -> None:
+        assert services.cluster is not None
+        cluster = services.cluster
+        self._clock = services.clock
+        self._rng = services.rng
+        self._log = services.log
+        self._wake = services.wake
+        self._is_dry_run = services.is_dry_run
+        self._meters = CircleMeters(services.registry)
         self._setups: tuple[PoolSetup, ...] = ()
         #: pools that are gone while some of their VMs are not: who of those works must still be known
         self._past: dict[str, PoolSetup] = {}
-        self.secrets = Secrets(reader, namespace, clock, rng, changed)
+        #: by class, the last poll that was logged
+        self._polls: dict[str, tuple[int, int, int]] = {}
+        self.secrets = Secrets(
+            cluster.reader, cluster.namespace, services.clock, services.rng, self._made_otherwise
+        )
         self.tasks = Accounts(self._open)
         self.vms = KubevirtProvider(
-            reader,
-            writer,
-            namespace,
+            cluster.reader,
+            cluster.writer,
+            cluster.namespace,
             self.secrets,
-            clock,
-            rng,
-            log,
+            services.clock,
+            services.rng,
+            services.log,
             self._vms_changed,
-            fault_point=fault_point,
+            fault_point=services.fault_point,
         )
-        self.vms.refingerprint = changed
+        self.vms.refingerprint = self._made_otherwise
+        self.sources = {"circleci": self.tasks}
+        self.providers = {"kubevirt": self.vms}
+        self.partners = {"kubevirt": "circleci"}
+
+    def _made_otherwise(self) -> None:
+        self.changed()
 
     def fingerprint(self, setup: PoolSetup) -> str:
         """What Secrets add to a pool's template, as a short text."""
         return self.vms.fingerprint(setup) if setup.provider == "kubevirt" else ""
 
-    def serve(self, setups: Iterable[PoolSetup]) -> None:
-        """The pools there are now."""
+    def serve(self, setups: Collection[PoolSetup]) -> None:
+        """The pools there are now; those of others are of no concern."""
         known = {**self._past, **{setup.name: setup for setup in self._setups}}
         self._setups = tuple(setups)
         names = {setup.name for setup in self._setups}
@@ -107,8 +103,10 @@ class Runners:
             self.serve(self._setups)
         self._wake()
 
-    def user_data(self, setup: PoolSetup) -> str:
-        """What new VMs of a pool are told at boot, without secrets."""
+    def user_data(self, setup: PoolSetup) -> str | None:
+        """What new VMs of a pool are given at boot, without secrets."""
+        if setup.provider != "kubevirt":
+            return None
         make = resolve(setup.settings, setup.idle_timeout, self.secrets)
         return masked(user_data(make.guest), [make.guest.token])
 
@@ -135,6 +133,32 @@ class Runners:
                 found[setup.name] = "; ".join(dict.fromkeys(map(str, _joined(errors))))
         return found
 
+    def silent(self) -> Mapping[str, str]:
+        """By class, why CircleCI gives no good answer."""
+        return self.tasks.refusals()
+
+    def decided(self, reasons: tuple[Reason, ...], policy: Policy) -> None:
+        """For pools that took over from Runner Provisioner, log each poll the way it does."""
+        heard_at = self.tasks.heard_at()
+        for reason in reasons:
+            pool = policy.pools.get(reason.subject.removeprefix("pool/"))
+            if pool is None or not pool.natural or pool.job_class not in heard_at:
+                continue
+            if reason.code in UNKNOWN and pool.job_class not in self._polls:
+                continue  # how many it wants is not known yet
+            unclaimed, running = number(reason.terms, "unclaimed"), number(reason.terms, "running")
+            poll = (heard_at[pool.job_class], unclaimed, running)
+            if self._polls.get(pool.job_class) != poll:
+                self._polls[pool.job_class] = poll
+                self._log.info(
+                    "scaled",
+                    loop_name="scaler",
+                    resource_class=pool.job_class,
+                    unclaimed_tasks=unclaimed,
+                    running_tasks=running,
+                    desired_vms=number(reason.terms, "target"),
+                )
+
     def trouble(self) -> list[str]:
         """What does not answer, while pools need it."""
         if not self._setups:
@@ -143,11 +167,30 @@ class Runners:
         return [*(f"{name}: {told}" for name, told in sorted(self.tasks.trouble().items())), *vms]
 
     async def run(self) -> None:
-        """Follow Secrets, VMs and tasks until cancelled."""
+        """Follow Secrets, VMs and tasks until cancelled; a dry run follows them only where a pool needs them."""
+        if self._is_dry_run and not self._is_needed():
+            return
         async with asyncio.TaskGroup() as group:
             group.create_task(self.secrets.run(), name="secrets")
             group.create_task(self.vms.run(), name="vms")
             group.create_task(self.tasks.run(), name="circleci")
+
+    async def settle(self) -> None:
+        """Wait until VMs and tasks are known, or cannot be."""
+        if not self._is_needed():
+            return
+        while True:
+            try:
+                await self.vms.list()
+            except Unavailable:
+                await asyncio.sleep(0.05)
+            else:
+                break
+        with contextlib.suppress(RemudaError):
+            await self.tasks.refresh()
+
+    def _is_needed(self) -> bool:
+        return any(setup.source == "circleci" for setup in self._setups)
 
     def _open(self, account: Account, host: Host) -> CircleCI:
         proxy = proxy_around(os.environ, account.url)

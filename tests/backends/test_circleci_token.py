@@ -2,6 +2,8 @@
 
 import asyncio
 import random
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
@@ -10,13 +12,19 @@ from tests.builders import settings
 from tests.kube.conftest import PLAIN
 from tests.sources.circleci.loopback import TOKEN, Circle
 
+from remuda.backends.circleci_kubevirt import CircleciOnKubevirt
 from remuda.kube.client import Client
 from remuda.kube.config import Access
+from remuda.ledger.store import InlineStore
 from remuda.loop.clock import SystemClock
 from remuda.loop.logs import Log
 from remuda.model.needs import Need
-from remuda.runners import Runners
+from remuda.runtime import ClusterAccess, MakeLoop, Services
 from remuda.sim.scenario import pool_setup
+
+
+def no_loop(*_: Any) -> Any:
+    raise AssertionError("a backend makes no loop")
 
 
 @pytest.mark.parametrize(
@@ -29,16 +37,27 @@ from remuda.sim.scenario import pool_setup
     ],
 )
 async def test_a_pool_that_names_no_secret_is_asked_about_with_the_environments_token(
-    monkeypatch: pytest.MonkeyPatch, token: str, needs: dict[str, Need], trouble: str | None
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, token: str, needs: dict[str, Need], trouble: str | None
 ) -> None:
     monkeypatch.setenv("CIRCLE_TOKEN", token)
     clock, rng = SystemClock(), random.Random(1)
     async with Circle() as circle, Client(Access("http://127.0.0.1:9", PLAIN), clock, rng) as nobody:
         tasks = circle.tasks("class-a")
         tasks.unclaimed, tasks.running = 3, 1
-        runners = Runners(
-            nobody, nobody, "ci", clock, rng, Log(clock, lambda _: None), lambda: None, lambda: None, CollectorRegistry()
-        )  # fmt: skip
+        services = Services(
+            clock=clock,
+            rng=rng,
+            log=Log(clock, lambda _: None),
+            store=InlineStore(),
+            data_dir=tmp_path,
+            socket=tmp_path / "control.sock",
+            registry=CollectorRegistry(),
+            make_loop=cast("MakeLoop", no_loop),
+            wake=lambda: None,
+            status_changed=lambda: None,
+            cluster=ClusterAccess(nobody, nobody, "ci"),
+        )
+        runners = CircleciOnKubevirt(services)
         setup = replace(
             pool_setup(settings("a"), max_uses=1), source="circleci", source_settings={"url": circle.url}
         )
