@@ -32,10 +32,11 @@ from remuda.ledger.store import FILE, SqliteStore
 from remuda.loop.clock import Clock
 from remuda.loop.controller import Controller
 from remuda.loop.faults import FaultPoint, no_fault
-from remuda.loop.health import Health, HealthServer, Pulse, health_page, liveness, metrics_page, readiness
+from remuda.loop.health import Health, Pulse, liveness, readiness
 from remuda.loop.logs import Log
 from remuda.loop.loop import Loop, Pace, Tools
 from remuda.loop.metrics import ConfigMeters, LoopMetrics
+from remuda.loop.probes import HealthServer, health_page, metrics_page
 from remuda.loop.supervise import run_loops
 from remuda.model.plans import Action
 from remuda.objects.load import Objects

@@ -1,21 +1,15 @@
 """
-Readiness, liveness and metrics over HTTP.
+Readiness and liveness of a process and its loops; `probes` answers with them over HTTP.
 
 `/live` is answered by a thread of its own, so that it can still say that everything else is stuck. `/ready` and
 `/metrics` share the other port.
 """
 
 import asyncio
-import threading
-from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Protocol
 
-import msgspec
 from msgspec import Struct
-from prometheus_client import CollectorRegistry, generate_latest
 
-from remuda.errors import BadInput
 from remuda.loop.clock import Clock
 from remuda.loop.loop import Phase, Standing
 
@@ -124,78 +118,3 @@ def _told(loops: list[Watched]) -> list[LoopHealth]:
         )
         for loop in loops
     ]
-
-
-class HealthServer:
-    """A small HTTP server in a thread: a path gives a function that returns status, content type and body."""
-
-    def __init__(
-        self, address: str, port: int, pages: dict[str, Callable[[], tuple[int, str, bytes]]]
-    ) -> None:
-        try:
-            self._server = ThreadingHTTPServer((address, port), _handler(pages))
-        except OSError as error:
-            raise BadInput(
-                f"health port {port} cannot be used: {error.strerror}; choose another one, or 0 for any"
-            ) from error
-        self._server.daemon_threads = True
-        self.port: int = self._server.server_address[1]
-        self._thread = threading.Thread(
-            target=lambda: self._server.serve_forever(poll_interval=0.1),
-            name=f"health-{self.port}",
-            daemon=True,
-        )
-        self._thread.start()
-
-    def close(self) -> None:
-        """Stop answering."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-
-def health_page(question: Callable[[], Health]) -> Callable[[], tuple[int, str, bytes]]:
-    """A page that answers 200 or 503 with the details as JSON."""
-
-    def page() -> tuple[int, str, bytes]:
-        health = question()
-        return (200 if health.ok else 503), "application/json", msgspec.json.encode(health)
-
-    return page
-
-
-def metrics_page(registry: CollectorRegistry) -> Callable[[], tuple[int, str, bytes]]:
-    """The Prometheus exposition."""
-    return lambda: (200, "text/plain; version=0.0.4; charset=utf-8", generate_latest(registry))
-
-
-def _answer(page: Callable[[], tuple[int, str, bytes]]) -> tuple[int, str, bytes]:
-    try:
-        return page()
-    except Exception as error:  # noqa: BLE001 - a probe that gets no answer learns nothing
-        return 500, "text/plain; charset=utf-8", f"{type(error).__name__}: {error}\n".encode()
-
-
-def _handler(pages: dict[str, Callable[[], tuple[int, str, bytes]]]) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        timeout = 10
-
-        def do_GET(self) -> None:
-            page = pages.get(self.path.split("?", 1)[0])
-            if page is None:
-                known = " ".join(sorted(pages))
-                answer = (404, "text/plain; charset=utf-8", f"not found; there is {known}\n".encode())
-            else:
-                answer = _answer(page)
-            status, kind, body = answer
-            self.send_response(status)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it so
-            """Say nothing: probes come every few seconds."""
-
-    return Handler
