@@ -337,6 +337,108 @@ def test_a_server_that_stays_away_is_asked_less_and_less_often_and_with_jitter(l
     assert len({round(gap, 6) for gap in gaps}) == len(gaps)
 
 
+class Moody(Client):
+    """A client whose watches last as long as a list of seconds says, and which notes when each began and ended."""
+
+    def __init__(self, clock: SimClock, lasting: list[float]) -> None:
+        super().__init__(Access("http://nowhere", PLAIN), clock, random.Random(1))
+        self.began: list[float] = []
+        self.ended: list[float] = []
+        self._lasting, self._sim = lasting, clock
+
+    async def request(self, *_: Any, **__: Any) -> bytes:
+        return b'{"items": [], "metadata": {"resourceVersion": "1"}}'
+
+    @asynccontextmanager
+    async def watch(self, *_: Any, **__: Any) -> AsyncIterator[AsyncIterator[bytes]]:
+        if len(self.began) == len(self._lasting):
+            await asyncio.Event().wait()
+        seconds = self._lasting[len(self.began)]
+        self.began.append(self._sim.monotonic())
+
+        async def lines() -> AsyncIterator[bytes]:
+            await asyncio.sleep(seconds)
+            self.ended.append(self._sim.monotonic())
+            for line in list[bytes]():
+                yield line
+
+        yield lines()
+
+
+@pytest.mark.parametrize(
+    ("lasted", "waits_short"),
+    [
+        pytest.param(600.0, True, id="long"),
+        pytest.param(5.001, True, id="just long enough"),
+        pytest.param(5.0, False, id="not quite"),
+        pytest.param(0.0, False, id="not at all"),
+    ],
+)
+def test_a_watch_that_lasted_ends_the_growth_of_the_waits(lasted: float, waits_short: bool) -> None:
+    """Ten short watches make waits long; after a good one the next waits are short and grow again."""
+
+    async def world() -> tuple[list[float], list[float]]:
+        clock = SimClock(asyncio.get_running_loop())
+        client = Moody(clock, [*[0.0] * 10, lasted, *[0.0] * 3])
+        cache: Cache[Thing] = Cache(client, NODES, Thing, clock, random.Random(1))
+        running = asyncio.create_task(cache.run())
+        await asyncio.sleep(2_000)
+        running.cancel()
+        return client.began, client.ended
+
+    began, ended = run(world())
+    waits = [later - sooner for sooner, later in zip(ended, began[1:], strict=False)]
+    assert len(waits) == 13
+    assert all(5 <= wait <= 10 for wait in waits[7:10])
+    if waits_short:
+        assert [0.1 * 2**n <= wait <= 0.2 * 2**n for n, wait in enumerate(waits[10:])] == [True] * 3
+    else:
+        assert all(5 <= wait <= 10 for wait in waits[10:])
+
+
+def quiet_cache(lists: Callable[[], bytes]) -> Cache[Thing]:
+    """A cache that is fed by hand."""
+
+    class Listed(Client):
+        async def request(self, *_: Any, **__: Any) -> bytes:
+            return lists()
+
+    client = Listed(Access("http://nowhere", PLAIN), SystemClock(), random.Random(1))
+    return Cache(client, NODES, Thing, SystemClock(), random.Random(1))
+
+
+async def test_what_matches_again_after_its_end_may_be_brought_by_an_answer() -> None:
+    """It ended for the selectors, came back, and was then listed no more: its next answer is news."""
+    cache = quiet_cache(lambda: b'{"items": [], "metadata": {"resourceVersion": "9"}}')
+    for kind, version in (("ADDED", 1), ("DELETED", 2), ("ADDED", 3)):
+        cache._take(msgspec.json.encode(event(kind, node("n", "u", version))))
+    await cache.load()
+    assert cache.get("n") is None
+    cache.put(msgspec.convert(node("n", "u", 10), Thing))
+    assert cache.get("n") is not None
+
+
+@pytest.mark.parametrize(
+    ("later", "is_back"),
+    [pytest.param(999, False, id="still remembered"), pytest.param(1_000, True, id="forgotten")],
+)
+def test_the_last_thousand_ends_are_remembered(later: int, is_back: bool) -> None:
+    cache = quiet_cache(bytes)
+    for number in range(later + 1):
+        cache._take(msgspec.json.encode(event("DELETED", node(f"n{number}", f"u{number}", number + 1))))
+    cache.put(msgspec.convert(node("n0", "u0", 1), Thing))
+    assert (cache.get("n0") is not None) == is_back
+
+
+def test_an_answer_that_is_older_than_what_is_known_changes_nothing() -> None:
+    cache = quiet_cache(bytes)
+    cache._take(msgspec.json.encode(event("ADDED", node("n", "u", 7))))
+    cache.take_changes()
+    for version, is_news in ((6, False), (7, True), (8, True)):
+        cache.put(msgspec.convert(node("n", "u", version), Thing))
+        assert bool(cache.take_changes()) == is_news
+
+
 # Against a real server
 
 Connect = Callable[..., Access]

@@ -44,6 +44,7 @@ def test_a_pool_waits_longer_after_each_failure(before: int, new: int, wait: int
         pytest.param(machine("a-1", ready_at=NOW - 9_999), 3, id="not before it stayed a while"),
         pytest.param(machine("a-1", job="7", ready_at=NOW - 1), 0, id="one that took a job does at once"),
         pytest.param(machine("a-1", ready_at=NOW - 60_001), 3, id="not one from before the failure"),
+        pytest.param(machine("a-1", ready_at=NOW - 60_000), 0, id="one of the very moment counts as later"),
         pytest.param(machine("a-1", State.CREATING), 3, id="nor one that still boots"),
         pytest.param(machine("a-1", job="7", ready_at=None), 3, id="nor one of which it is not known"),
     ],

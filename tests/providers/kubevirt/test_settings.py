@@ -3,6 +3,7 @@
 import random
 from base64 import b64encode
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -113,6 +114,19 @@ def test_every_problem_of_a_provisioners_secret_is_told_at_once() -> None:
     ("text", "problem"),
     [
         pytest.param("a: ]", "is not YAML at line 1", id="no YAML"),
+        pytest.param("x: &a [*a]", 'x: "x" is not known', id="an alias inside its own anchor"),
+        pytest.param(
+            'resourceClass: {"my-org/my-runner": {token: t, spec: &a {domain: {}, more: [*a]}}}',
+            "holds an alias inside its own anchor",
+            id="in the spec",
+        ),
+        pytest.param(
+            "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
+            + "".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 10)}]\n" for a, b in pairwise("abcdefghi")),
+            "is too large or too deep at line 5",
+            id="aliases of aliases",
+        ),
+        pytest.param("[" * 100 + "]" * 100, "is too large or too deep at line 1", id="deep"),
         pytest.param("a: t0p-s3cret: x", "is not YAML at line 1", id="a secret where the YAML breaks"),
         pytest.param(
             "*t0p-s3cret", "is not YAML at line 1, column 1", id="a secret that looks like an alias"

@@ -17,11 +17,14 @@ from remuda.errors import BadInput, RemudaError
 from remuda.kube.secrets import Secrets, digest
 from remuda.model.times import HOUR, SECOND, Duration, is_go_duration
 from remuda.objects.problems import child_path, did_you_mean, quoted
+from remuda.objects.tree import Refused, parse
 from remuda.providers.kubevirt.guest.userdata import GuestConfig
 from remuda.rules.instances import BUNDLE_VOLUME, check_spec
 
 _TOP = ("resourceClass",)
 _OF_A_CLASS = ("token", "idleTimeout", "spec")
+#: a Secret has at most a mebibyte; what aliases repeat counts each time
+_MOST_VALUES = 50_000
 
 
 class Setup(Protocol):
@@ -142,7 +145,21 @@ def _beside(words: Settings, found: _Found) -> str:
 def read_provisioner(text: str, job_class: str) -> _Found:
     """One class of a `config.yaml` of Runner Provisioner 0.1.0; `BadInput` with every problem of it."""
     try:
+        return _read_provisioner(text, job_class)
+    except RecursionError:
+        raise BadInput("holds an alias inside its own anchor, or is nested too deep") from None
+
+
+def _read_provisioner(text: str, job_class: str) -> _Found:
+    try:
+        # Its limits alone are asked for: what is odd in our own files was right for Runner Provisioner.
+        for _ in parse(text, "", lambda _: None, most_nodes=_MOST_VALUES):
+            pass
         read = yaml.load(text, yaml.CSafeLoader)
+    except Refused as error:
+        place = f" at line {error.line}, column {error.column}" if error.line else ""
+        is_yaml = not str(error).startswith("is not YAML")
+        raise BadInput(f"{'is too large or too deep' if is_yaml else 'is not YAML'}{place}") from None
     except yaml.MarkedYAMLError as error:
         # Its own words may hold a part of the text, which is secret.
         mark = error.problem_mark or error.context_mark
