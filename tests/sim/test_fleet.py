@@ -13,14 +13,15 @@ from remuda.fleet.columns import Fleet
 from remuda.fleet.decide import decide
 from remuda.fleet.decide.engine import choose
 from remuda.fleet.demand import Demand
+from remuda.fleet.history import replay
 from remuda.fleet.memory import Memory
 from remuda.fleet.plan import Op, Plan
 from remuda.fleet.policy import Policy
+from remuda.fleet.shard import CYCLE
 from remuda.model.times import HOUR, MINUTE
 from remuda.sim.fleet_faults import Fault
 from remuda.sim.fleet_history import FleetHistory, simulate
 from remuda.sim.fleet_scenario import Request
-from remuda.sim.fleet_shard import CYCLE
 
 SEEDS = range(500)
 #: those that together must show every kind of fault
@@ -108,12 +109,26 @@ def test_a_world_in_which_nothing_goes_wrong_serves_everyone_for_no_less_than_th
 @pytest.mark.slow
 def test_at_rest_nothing_is_said_for_days() -> None:
     """Constant demand and supply: the engine has nothing more to say, not even after its holds and windows are over."""
-    history = FleetHistory(Request(5))
-    history.live()
-    busy, cycles = history.watch.busy_at, history.shard.cycles
-    history.queue.run(history.queue.now + 30 * HOUR)
-    assert history.watch.busy_at == busy
-    assert history.shard.cycles - cycles >= 30 * HOUR // CYCLE
+    with FleetHistory(Request(5)) as history:
+        history.live()
+        busy, cycles = history.watch.busy_at, history.process.cycles
+        history.queue.run(history.queue.now + 30 * HOUR)
+        assert history.watch.busy_at == busy
+        assert history.process.cycles - cycles >= 30 * HOUR // CYCLE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_every_recorded_cycle_of_a_hostile_history_replays_to_the_same_plan(seed: int) -> None:
+    """What a checkpoint and the changes after it restore is what was decided on, to the byte."""
+    damaged: list[str] = []
+    with FleetHistory(hostile(seed)) as history:
+        history.live()
+        steps = history.process.store.read(lambda db: list(replay(db, 0, 1 << 60, None, damaged.append)))
+    assert len(steps) > 100
+    assert any(step.actions_then for step in steps)
+    assert [step for step in steps if not step.is_same] == []
+    assert damaged == []
 
 
 Wrong = tuple[Plan, Memory]

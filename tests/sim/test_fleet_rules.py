@@ -22,9 +22,9 @@ from remuda.model.shapes import ZONE, CapacityType, FleetMachine, Shape
 from remuda.model.times import MINUTE, SECOND
 from remuda.model.units import Need, Separation, Spread
 from remuda.sim.fleet_fits import is_met, units_on, usable
+from remuda.sim.fleet_process import WatchedShard
 from remuda.sim.fleet_queue import Queue
 from remuda.sim.fleet_rules import RULES, Seen
-from remuda.sim.fleet_shard import Shard
 from remuda.sim.fleet_watch import FleetWatch
 
 RACK = "rack"
@@ -234,11 +234,12 @@ class Hall:
         self.watch = FleetWatch(self.queue, 7)
         self.scene = Scene(need(count=1))
         policy = Policy(rails=Rails(**rails))
-        rows = [self.scene.machine(f"m{number}", State.CONFIGURED, "c/gone") for number in range(count)]
+        for number in range(count):
+            self.scene.machine(f"m{number}", State.CONFIGURED, "c/gone")
         self.shard = cast(
-            Shard,
+            WatchedShard,
             SimpleNamespace(
-                fleet=self.scene.fleet, policy=policy, life=1, machine=np.arange(len(rows)), is_up=True
+                fleet=self.scene.fleet, policy=policy, epoch=1, machine=lambda rows: rows.tolist()
             ),
         )
         self.watch.started(self.shard)
@@ -268,7 +269,9 @@ def test_reclaims_are_counted_by_the_minute_and_the_cluster() -> None:
 
 def test_what_drained_before_a_shard_started_counts_for_its_rails() -> None:
     hall = Hall()
-    hall.scene.fleet.change(np.array([5, 6]), 6, NOW - 10 * SECOND)
+    hall.reclaims(5, 6)
+    hall.queue.now += 10 * SECOND
+    hall.scene.fleet.change(np.array([5, 6]), 6, NOW + SECOND)
     hall.watch.started(hall.shard)
     hall.watch.heard("c", (need(count=1),), believed=True)
     with pytest.raises(InvariantError, match="reclaims a minute"):

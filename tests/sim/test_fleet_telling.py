@@ -211,8 +211,8 @@ class Reader(HTMLParser):
 
 @pytest.mark.slow
 def test_the_page_draws_four_charts_and_loads_nothing() -> None:
-    history = FleetHistory(Request(3, hours=0.1, faults="none"))
-    summary = history.live()
+    with FleetHistory(Request(3, hours=0.1, faults="none")) as history:
+        summary = history.live()
     drawn = page(summary, history.meter.points)
     reader = Reader()
     reader.feed(drawn)

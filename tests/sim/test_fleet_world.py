@@ -1,7 +1,7 @@
 """The truth of a simulated fleet: providers that take their time, traces that demand follows, and a shard that believes."""
 
 import random
-from itertools import islice
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,8 @@ from msgspec.structs import replace
 from remuda.fleet import states
 from remuda.fleet.decide import decide
 from remuda.fleet.plan import Op
+from remuda.fleet.ports import Report
+from remuda.fleet.shard import CYCLE
 from remuda.model.times import HOUR, MINUTE, SECOND
 from remuda.model.units import Need
 from remuda.sim.fleet_clusters import Cluster
@@ -18,7 +20,6 @@ from remuda.sim.fleet_faults import MILLION, Fault, Faults, Rates
 from remuda.sim.fleet_history import FleetHistory
 from remuda.sim.fleet_queue import START, Queue
 from remuda.sim.fleet_scenario import Request, scenario
-from remuda.sim.fleet_shard import CYCLE
 from remuda.sim.fleet_traces import burst, gangs, steady, storm, wave
 from remuda.sim.fleet_world import Call, World
 
@@ -155,8 +156,9 @@ def test_a_forgotten_machine_comes_back_under_another_id() -> None:
     place = Place()
     [machine] = place.world.forget(1)
     assert place.state(machine) == states.ABSENT
-    listing = place.world.read(int(place.world.provider[machine]))
-    assert np.count_nonzero(listing.state == states.ABSENT) == 1
+    provider = int(place.world.provider[machine])
+    assert place.world.id(machine, 0) not in place.world.changes(provider, "").ids
+    assert place.world.changes(provider, "0").gone == [place.world.id(machine, 0)]
     assert place.call(Op.CREATE, machine) == "unknown"
     place.wait(11 * MINUTE)
     assert place.state(machine) == states.SPECULATIVE
@@ -182,26 +184,25 @@ def test_spot_machines_are_taken_away_and_come_back_as_speculative() -> None:
 
 def test_a_price_change_makes_another_shape_and_a_new_version_of_the_list() -> None:
     place = Place()
-    before = [place.world.read(provider) for provider in range(3)]
+    before = [place.world.changes(provider, "") for provider in range(3)]
     place.world.change_price()
-    changed = [
-        provider
-        for provider in range(3)
-        if (before[provider].shape != place.world.read(provider).shape).any()
-    ]
-    assert len(changed) == 1
-    assert before[changed[0]].version != place.world.read(changed[0]).version
+    after = [place.world.changes(provider, before[provider].cursor) for provider in range(3)]
+    [changed] = [provider for provider in range(3) if len(after[provider])]
+    assert before[changed].cursor != after[changed].cursor
+    assert len({int(shape) for shape in after[changed].shape}) == 1
+    assert all(name in before[changed].ids for name in after[changed].ids)
 
 
 def test_a_list_that_was_read_stays_as_it_was_read() -> None:
     place = Place()
     machine = place.first(states.IDLE)
     provider = int(place.world.provider[machine])
-    listing = place.world.read(provider)
+    listing = place.world.changes(provider, "")
     place.call(Op.ASSIGN, machine, cluster=1)
-    spot = int(np.flatnonzero(place.world.of[provider] == machine)[0])
+    spot = listing.ids.index(place.world.id(machine, 0))
     assert listing.state[spot] == states.IDLE
-    assert place.world.read(provider).state[spot] == states.CONFIGURING
+    changed = place.world.changes(provider, listing.cursor)
+    assert (list(changed.ids), changed.state.tolist()) == ([listing.ids[spot]], [states.CONFIGURING])
 
 
 UNIT = Need("c", "n", {"cpu": 1_000}, 48)
@@ -299,60 +300,45 @@ def test_dice_of_one_fault_do_not_move_those_of_another() -> None:
     assert not any(both.strikes(Fault.CALL_LOST) for _ in range(50))
 
 
-def history() -> FleetHistory:
+@pytest.fixture
+def lived() -> Iterator[FleetHistory]:
     """A quiet world some minutes on."""
-    lived = FleetHistory(Request(2, faults="none"), decide)
-    lived.queue.run(START + 5 * MINUTE)
-    return lived
+    with FleetHistory(Request(2, faults="none"), decide) as history:
+        history.queue.run(START + 5 * MINUTE)
+        yield history
 
 
-def test_a_shard_that_dies_begins_anew_with_what_providers_list() -> None:
-    lived = history()
-    shard = lived.shard
-    before, serving = shard.fleet, int(np.count_nonzero(lived.world.state == states.CONFIGURED))
+def test_a_shard_that_dies_begins_anew_with_what_providers_list(lived: FleetHistory) -> None:
+    process = lived.process
+    before, serving = process.shard, int(np.count_nonzero(lived.world.state == states.CONFIGURED))
     assert serving > 5
-    shard.die()
-    assert not shard.is_up
+    process.die()
+    assert not process.is_up
     lived.queue.run(lived.queue.now + MINUTE)
-    assert shard.is_up
-    assert shard.fleet is not before
-    assert shard.fleet.incarnation != before.incarnation
+    assert process.is_up
+    assert process.shard is not before
+    assert process.shard.fleet.incarnation > before.fleet.incarnation
     assert np.count_nonzero(lived.world.state == states.CONFIGURED) >= serving // 2
 
 
-def test_a_forgotten_machine_is_forgotten_by_the_shard_within_one_cycle() -> None:
-    lived = history()
-    gone = lived.world.forget(3)
+def test_a_forgotten_machine_is_forgotten_by_the_shard_within_one_cycle(lived: FleetHistory) -> None:
+    gone = [lived.world.id(machine, 0) for machine in lived.world.forget(3)]
+    assert all(lived.process.shard.fleet.row(name) >= 0 for name in gone)
     lived.queue.run(lived.queue.now + CYCLE)
-    assert [lived.shard.row[machine] for machine in gone] == [-1, -1, -1]
+    assert [lived.process.shard.fleet.row(name) for name in gone] == [-1, -1, -1]
 
 
-def test_what_is_adopted_stays_adopted_whatever_lists_say() -> None:
-    lived = history()
-    shard = lived.shard
+def test_what_is_adopted_stays_adopted_whatever_lists_say(lived: FleetHistory) -> None:
+    shard = lived.process.shard
     row = int(np.flatnonzero(shard.fleet.state == states.CONFIGURED)[0])
+    cluster = shard.fleet.names.clusters[int(shard.fleet.cluster[row])]
+    adopted = replace(UNIT, cluster=cluster, name="adopter", count=1)
+    shard._offer(Report(cluster, (*lived.clusters[int(cluster[1:])].needs, adopted)))
     shard.fleet.need[row] = code = shard.fleet.names.need(int(shard.fleet.cluster[row]), "adopter")
-    machine = int(shard.machine[row])
+    [machine] = shard.machine(np.array([row]))
     lived.world.since[machine] += 1
-    lived.world.version[lived.world.provider[machine]] += 1
-    shard._list(int(lived.world.provider[machine]))
+    lived.world.touch(np.array([machine]))
+    provider = lived.process.providers[int(lived.world.provider[machine])]
+    shard._take(provider, lived.world.changes(provider.number, shard.cursors[provider.name]))
     assert shard.fleet.since[row] == lived.world.since[machine]
     assert shard.fleet.need[row] == code
-
-
-def test_answers_to_calls_nobody_waits_for_are_passed_over() -> None:
-    lived = history()
-    shard = lived.shard
-    machine = int(np.flatnonzero(lived.world.state == states.CONFIGURED)[0])
-    stray = Call(Op.RECLAIM, machine, 77, 0)
-    shard._answered(shard.life, stray, "error")
-    shard.flying[machine] = 78
-    shard._answered(shard.life, stray, "error")
-    assert not shard.back_off
-    shard._answered(shard.life, replace_token(stray, 78), "error")
-    assert list(islice(shard.back_off, 2)) == [machine]
-    assert shard.back_off[machine] > lived.queue.now
-
-
-def replace_token(call: Call, token: int) -> Call:
-    return Call(call.op, call.machine, token, call.generation)

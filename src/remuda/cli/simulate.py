@@ -12,8 +12,8 @@ from remuda.errors import InvariantError
 from remuda.output.show import Report, Table
 
 if TYPE_CHECKING:
+    from remuda.fleet.shard import Decide
     from remuda.sim.fleet_scenario import Level, Request
-    from remuda.sim.fleet_shard import Decide
     from remuda.sim.fleet_summary import FleetSummary
     from remuda.sim.history import Summary
 
@@ -156,8 +156,8 @@ def live_through_fleets(
                 click.echo(f"\r\x1b[Kseed {seed}: {how_far}", err=True, nl=False)
 
         try:
-            history = FleetHistory(request, decide)
-            summary = history.live(tell)
+            with FleetHistory(request, decide) as history:
+                summary = history.live(tell)
         except InvariantError as error:
             tell("a rule is broken\n")
             click.echo(f"{error}\nto see it again: remuda simulate fleet {request.words()}", err=True)

@@ -7,7 +7,7 @@ machine is gone is used again.
 
 from collections.abc import Iterable, Sequence
 from itertools import repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,13 @@ from remuda.fleet.names import Names
 from remuda.model.shapes import FleetMachine
 from remuda.model.times import Instant
 
+if TYPE_CHECKING:
+    from remuda.fleet.journal import Journal
+
 Rows = NDArray[np.int64]
 
 #: The columns, and what a row without a machine holds.
-_COLUMNS = {
+COLUMNS = {
     "state": states.ABSENT, "kind": 0, "cluster": -1, "need": -1, "priority": 0, "claim": -1, "since": 0, "not_before": 0,
 }  # fmt: skip
 
@@ -57,6 +60,8 @@ class Fleet:
         self.since = np.zeros(0, np.int64)
         #: nothing is tried on it before, after something failed
         self.not_before = np.zeros(0, np.int64)
+        #: who is told of every change, if anyone records them
+        self.journal: Journal | None = None
         self._rows: dict[str, int] = {}
         self._vacant: list[int] = []
         #: what the columns are the beginnings of: a few more rows do not copy all there are
@@ -120,14 +125,35 @@ class Fleet:
         since: NDArray[np.int64],
     ) -> Rows:
         """The same from columns. An id that comes twice ends as it came last."""
-        rows, distinct = self._rows_for(ids)
-        told = rows
+        told, distinct = self._rows_for(ids)
+        rows = told
         if not distinct:
             _, last = np.unique(rows[::-1], return_index=True)
             keep = len(rows) - 1 - last
             rows, kind, state, cluster, need, priority, since = (
                 rows[keep], kind[keep], state[keep], cluster[keep], need[keep], priority[keep], since[keep],
             )  # fmt: skip
+        self.put(rows, kind=kind, state=state, cluster=cluster, need=need, priority=priority, since=since)
+        return told
+
+    def place(self, ids: Sequence[str]) -> Rows:
+        """The rows of machines, made for those that have none; `put` says what is in them."""
+        return self._rows_for(ids)[0]
+
+    def put(
+        self,
+        rows: Rows,
+        *,
+        kind: NDArray[np.int32],
+        state: NDArray[np.int8],
+        cluster: NDArray[np.int32],
+        need: NDArray[np.int32],
+        priority: NDArray[np.int32],
+        since: NDArray[np.int64],
+    ) -> None:
+        """Change distinct rows as `load` does."""
+        if not len(rows):
+            return
         self._count(rows, -1)
         before = self.state[rows]
         changed = before != state
@@ -137,8 +163,7 @@ class Fleet:
         self.kind[rows], self.state[rows], self.cluster[rows] = kind, state, cluster
         self.need[rows], self.priority[rows], self.since[rows] = need, priority, since
         self._count(rows, 1)
-        self.revision += 1
-        return told
+        self._changed(rows)
 
     def replace(
         self,
@@ -159,7 +184,7 @@ class Fleet:
         self.claim.fill(-1)
         self.not_before.fill(0)
         self.recount()
-        self.revision += 1
+        self._changed(np.arange(self.rows))
 
     def change(
         self,
@@ -186,18 +211,18 @@ class Fleet:
         if claim is not None:
             self.claim[rows] = claim
         self._count(rows, 1)
-        self.revision += 1
+        self._changed(rows)
 
     def restamp(self, rows: Rows, need: NDArray[np.int32], priority: NDArray[np.int32]) -> None:
         """Note another need of the same cluster on machines that stay as they are."""
         self.need[rows] = need
         self.priority[rows] = priority
-        self.revision += 1
+        self._changed(rows)
 
     def delay(self, rows: Rows, until: NDArray[np.int64] | int) -> None:
         """Try nothing on these before `until`, because something failed."""
         self.not_before[rows] = until
-        self.revision += 1
+        self._changed(rows)
 
     def remove(self, machines: Iterable[str]) -> int:
         """Forget machines; ids nobody knows are passed over. How many went."""
@@ -213,9 +238,18 @@ class Fleet:
         for row in gone:
             self.ids[row] = ""
         self._vacant.extend(sorted(gone, reverse=True))
-        self.revision += 1
+        self._changed(rows)
+        self._renamed(rows)
         self._retire_kinds()
         return len(gone)
+
+    def restore(self, rows: Rows, ids: Sequence[str], count: int) -> None:
+        """Make `count` rows of which these have those machines; their columns are the caller's to fill in."""
+        if count > self.rows:
+            self._grow([""] * (count - self.rows))
+        for row, machine in zip(rows.tolist(), ids, strict=True):
+            self.ids[row] = machine
+        self._rows = {machine: row for row, machine in enumerate(self.ids) if machine}
 
     def recount(self) -> None:
         """Count all rows anew."""
@@ -229,6 +263,7 @@ class Fleet:
             if len(numbered) == len(ids):
                 self._rows = numbered
                 self._grow(ids)
+                self._renamed(np.arange(len(ids)))
                 return np.arange(len(ids)), True
         known = self._rows
         fresh = [machine for machine in dict.fromkeys(ids) if machine not in known]
@@ -248,7 +283,18 @@ class Fleet:
             self.ids[row] = machine
         self._rows.update(zip(fresh, rows, strict=True))
         self._grow(fresh[again:])
-        return np.array(rows, np.int64)
+        made = np.array(rows, np.int64)
+        self._renamed(made)
+        return made
+
+    def _changed(self, rows: Rows) -> None:
+        self.revision += 1
+        if self.journal is not None:
+            self.journal.rows(rows)
+
+    def _renamed(self, rows: Rows) -> None:
+        if self.journal is not None and len(rows):
+            self.journal.renamed(rows)
 
     def _grow(self, ids: Sequence[str]) -> None:
         """Add rows that hold no machine yet."""
@@ -257,7 +303,7 @@ class Fleet:
         first = len(self.ids)
         self.ids.extend(ids)
         rows = len(self.ids)
-        for name, empty in _COLUMNS.items():
+        for name, empty in COLUMNS.items():
             column: NDArray[Any] = getattr(self, name)
             if rows > len(self._room.get(name, ())):
                 self._room[name] = np.full(rows + rows // 8, empty, column.dtype)

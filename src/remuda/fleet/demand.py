@@ -6,6 +6,7 @@ changed by one writer between decisions.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
@@ -14,6 +15,9 @@ from numpy.typing import NDArray
 from remuda.fleet.columns import Fleet
 from remuda.fleet.profiles import Profiles
 from remuda.model.units import Need
+
+if TYPE_CHECKING:
+    from remuda.fleet.journal import Journal
 
 Ints = NDArray[np.int64]
 
@@ -72,6 +76,8 @@ class Demand:
         self.heard: dict[int, Size] = {}
         #: what is not believed yet, by cluster
         self.held: dict[int, Held] = {}
+        #: who is told of every change, if anyone records them
+        self.journal: Journal | None = None
         self._row_of = np.zeros(0, np.int32)
         self._row_at = (-1, -1)
 
@@ -84,6 +90,7 @@ class Demand:
         self._splice(np.array([number], np.int32), needs)
         self.heard[number] = size_of(needs)
         self.held.pop(number, None)
+        self._heard([number])
 
     def tell_all(self, needs: Mapping[str, Sequence[Need]]) -> None:
         """Replace the demand of several clusters at once."""
@@ -92,10 +99,13 @@ class Demand:
         for number, told in zip(numbers.tolist(), needs.values(), strict=True):
             self.heard[number] = size_of(told)
             self.held.pop(number, None)
+        self._heard(numbers.tolist())
 
     def hold(self, cluster: str, held: Held) -> None:
         """Keep a roll-up aside; the last one that was believed goes on."""
-        self.held[self.names.cluster(cluster)] = held
+        number = self.names.cluster(cluster)
+        self.held[number] = held
+        self._heard([number])
         self.revision += 1
 
     def forget(self, cluster: str) -> None:
@@ -106,11 +116,14 @@ class Demand:
         self._splice(np.array([number], np.int32), ())
         self.heard.pop(number, None)
         self.held.pop(number, None)
+        self._heard([number])
 
     def recount(self, rows: Ints, counts: Ints) -> None:
         """Change how many units some needs ask for."""
         self.count[rows] = counts
         self.revision += 1
+        if self.journal is not None:
+            self.journal.recounted(rows, counts)
 
     def row(self, cluster: str, need: str) -> int:
         """The row of a need; −1 when nobody asks for it."""
@@ -150,6 +163,12 @@ class Demand:
         self.heard = {number: sizes[count] for number, count in enumerate(rows.tolist()) if count}
         self.held = {}
         self.revision += 1
+        if self.journal is not None:
+            self.journal.replaced()
+
+    def _heard(self, clusters: Sequence[int]) -> None:
+        if self.journal is not None:
+            self.journal.heard(clusters)
 
     def _splice(self, clusters: NDArray[np.int32], needs: Sequence[Need]) -> None:
         stay = np.flatnonzero(~np.isin(self.cluster, clusters))
@@ -158,9 +177,8 @@ class Demand:
         gone = self.code[np.isin(self.cluster, clusters)]
         for code in gone.tolist():
             self.totals.pop(code, None)
-        self.totals.update(
-            (code, need.total) for code, need in zip(codes, needs, strict=True) if need.count is None
-        )
+        totals = {code: need.total for code, need in zip(codes, needs, strict=True) if need.count is None}
+        self.totals.update(totals)
 
         def joined(column: NDArray[np.int32], values: Sequence[int]) -> NDArray[np.int32]:
             return np.concatenate([column[stay], np.array(values, np.int32)])
@@ -181,6 +199,8 @@ class Demand:
             self.reclamation_penalty, [need.reclamation_penalty for need in needs]
         )
         self.revision += 1
+        if self.journal is not None:
+            self.journal.spliced(clusters, len(needs), totals)
 
 
 def size_of(needs: Sequence[Need]) -> Size:

@@ -1,6 +1,6 @@
 """Kinds: the shapes of a fleet's machines, each once, as columns that needs are matched against."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +65,22 @@ class Kinds:
             self.providers.append(shape.provider)
         self.revision += 1
         return number
+
+    def restore(
+        self, shapes: Mapping[int, Shape], resources: Sequence[str], providers: Sequence[str]
+    ) -> None:
+        """Give numbers the shapes they had elsewhere; new ones go on where those there are end."""
+        if not shapes and resources == self.resources:
+            return
+        for number, shape in sorted(shapes.items()):
+            if number == len(self.shapes):
+                self.shapes.append(shape)
+                self._labels.append(shape.all_labels())
+            else:
+                self.shapes[number], self._labels[number] = shape, shape.all_labels()
+        self._numbers = {shape.key(): number for number, shape in enumerate(self.shapes)}
+        self.resources, self.providers = list(resources), list(providers)
+        self.revision += 1
 
     def retire(self, numbers: Sequence[int]) -> None:
         """Give back the numbers of shapes no machine has; the caller has looked."""

@@ -1,5 +1,7 @@
 """Names at the edge, numbers inside: clusters and their needs, numbered in the order they were first heard of."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -47,6 +49,13 @@ class Names:
             self.needs.append(name)
             self.need_cluster.append(cluster)
         return number
+
+    def extend(self, clusters: Sequence[str], needs: Sequence[str], need_cluster: Sequence[int]) -> None:
+        """Go on with names that were numbered elsewhere, in the order of their numbers."""
+        for name in clusters:
+            self.cluster(name)
+        for cluster, name in zip(need_cluster, needs, strict=True):
+            self.need(cluster, name)
 
     def subject(self, need: int) -> str:
         """How reasons name a need: `need/CLUSTER/NAME`."""

@@ -73,6 +73,12 @@ class Profiles:
                 self.kinds.resource(resource)
         return number
 
+    def extend(self, profiles: Sequence[Profile]) -> None:
+        """Go on with profiles that were numbered elsewhere."""
+        for profile in profiles:
+            self._numbers[profile] = len(self.all)
+            self.all.append(profile)
+
     def tables(self) -> None:
         """Bring `fit`, `unit` and `plain` up to date."""
         at = (self.kinds.revision, len(self.all))

@@ -6,6 +6,7 @@ must be served, and the engine must have nothing more to say.
 """
 
 from collections.abc import Callable
+from typing import Self
 
 import numpy as np
 from msgspec.structs import replace
@@ -15,15 +16,16 @@ from remuda.fleet import states
 from remuda.fleet.decide import decide
 from remuda.fleet.memory import Memory
 from remuda.fleet.plan import Op, Plan
+from remuda.fleet.shard import CYCLE, Decide
 from remuda.model.times import DAY, HOUR, MINUTE, SECOND
 from remuda.model.units import Need
 from remuda.sim.fleet_clusters import Cluster
 from remuda.sim.fleet_faults import Fault, Faults
 from remuda.sim.fleet_meter import Meter
+from remuda.sim.fleet_process import Process, WatchedShard
 from remuda.sim.fleet_queue import START, Queue
 from remuda.sim.fleet_rest import Rest
 from remuda.sim.fleet_scenario import Request, scenario
-from remuda.sim.fleet_shard import CYCLE, Decide, Shard
 from remuda.sim.fleet_summary import FleetSummary
 from remuda.sim.fleet_watch import FleetWatch
 from remuda.sim.fleet_world import World
@@ -41,14 +43,14 @@ class FleetHistory:
         self.request = request
         self._decide = decide
         self._made = made = scenario(request)
-        self.queue = Queue()
+        self.queue = Queue(request.seed)
         self.faults = Faults(request.seed, made.rates)
         self.watch = _Watch(self.queue, request.seed)
         self.world = World(made, self.queue, self.faults, self.watch)
         self.meter = self.watch.meter = Meter(self.queue, self.world, request.length)
-        self.shard = Shard(made, self.queue, self.world, self.faults, self.watch, decide)
+        self.process = Process(made, self.queue, self.world, self.faults, self.watch, decide)
         self.clusters = [
-            Cluster(number, made, self.queue, self.faults, self.shard.hear, self.meter.asks)
+            Cluster(number, made, self.queue, self.faults, self.process.hear, self.meter.asks)
             for number in range(request.clusters)
         ]
         self._paused_by = 0
@@ -81,6 +83,13 @@ class FleetHistory:
             tell("coming to rest")
         self._check_rest()
         return self._summary(stopped)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the shard's process, however far it is."""
+        self.process.close()
 
     def _measure(self) -> None:
         self.meter.measure(sum(self.watch.actions.values()))
@@ -123,13 +132,13 @@ class FleetHistory:
 
     def _crash(self) -> None:
         """The shard dies at once, or in the middle of the next plan that calls anyone."""
-        if not self.shard.is_up:
+        if not self.process.is_up:
             return
         if self.faults.between(Fault.CRASH, 0, 2):
-            self.shard.is_doomed = True
+            self.process.doom()
             return
         self.faults.count(Fault.CRASH)
-        self.shard.die()
+        self.process.die()
 
     def _pause(self, length: int) -> None:
         self.faults.count(Fault.PAUSED)
@@ -142,7 +151,7 @@ class FleetHistory:
             self._set_rails(paused=False)
 
     def _change_limits(self) -> None:
-        rails = self.shard.policy.rails
+        rails = self.process.policy.rails
         if not rails.quotas and not rails.spending:
             return
         self.faults.count(Fault.LIMITS_CHANGED)
@@ -153,21 +162,21 @@ class FleetHistory:
         )
 
     def _set_rails(self, **changes: object) -> None:
-        policy = self.shard.policy
-        self.shard.set_policy(replace(policy, rails=replace(policy.rails, **changes)))
+        policy = self.process.policy
+        self.process.set_policy(replace(policy, rails=replace(policy.rails, **changes)))
 
     def _calm(self) -> None:
         self.watch.note("calm")
         self.faults.stop()
         self.world.calm()
-        self.shard.is_doomed = False
+        self.process.spare()
         self._set_rails(paused=False)
         for cluster in self.clusters:
             cluster.stop()
 
     def _is_at_rest(self, stopped: int) -> bool:
         """Nothing moves, nothing is waited for, and nothing falls due any more."""
-        settled = self.shard.memory.settled
+        settled = self.process.shard.memory.settled
         now = self.queue.now
         if (
             settled is None
@@ -180,10 +189,10 @@ class FleetHistory:
 
     def _check_idle_plans(self) -> None:
         """Where nothing can come of a plan but another, there is an end of it."""
-        moves = self._unrest() or self.shard.plan.rails or not self.shard.plan.blocks
+        moves = self._unrest() or self.process.shard.plan.rails or not self.process.shard.plan.blocks
         self._idle_plans = 0 if moves else self._idle_plans + 1
         if self._idle_plans > _MOST_IDLE_PLANS:
-            raise self.watch.broken("nothing is said at rest", f"{self.shard.plan.blocks[0]}")
+            raise self.watch.broken("nothing is said at rest", f"{self.process.shard.plan.blocks[0]}")
 
     def _unrest(self) -> str:
         """What still moves or is waited for; nothing when all is still."""
@@ -192,16 +201,13 @@ class FleetHistory:
         if len(moving):
             state = states.STATES[int(self.world.state[moving[0]])] or "absent"
             return f"{len(moving)} machines are on their way, machine {moving[0]} is {state}"
-        if not self.shard.is_up or self.shard.flying.any():
-            return "the shard waits for answers"
-        read = [listing.version for _, listing in sorted(self.shard.lists.items())]
-        if read != self.world.version:
-            return "the shard has not read the last lists"
-        waits = [until for until in self.shard.back_off.values() if until > self.queue.now]
+        if not self.process.is_up or self.process.is_waiting():
+            return "the shard waits for answers or lists"
+        waits = [until for until in self.process.shard.back_off.values() if until > self.queue.now]
         return f"{len(waits)} machines are held back" if waits else ""
 
     def _check_rest(self) -> None:
-        shard, now = self.shard, self.queue.now
+        shard, now = self.process.shard, self.queue.now
         rest = Rest(shard.fleet, shard.policy, now, self._needs())
         for rule, told in rest.flaws():
             raise self.watch.broken(rule, told)
@@ -236,8 +242,8 @@ class FleetHistory:
             },
             rail_trips=dict(sorted(watch.rails.items())),
             faults={str(fault): self.faults.counts[fault] for fault in sorted(self.faults.counts)},
-            cycles=self.shard.cycles,
-            restarts=self.shard.lives - 1,
+            cycles=self.process.cycles,
+            restarts=self.process.lives - 1,
             steps=self.queue.step,
             converged_s=max(0, watch.busy_at - stopped) / SECOND,
             needs=len(self._needs()),
@@ -259,17 +265,18 @@ class _Watch(FleetWatch):
         super().left(machine)
         self.meter.left(machine)
 
-    def decided(self, shard: Shard, plan: Plan) -> None:
+    def decided(self, shard: WatchedShard, plan: Plan) -> None:
         super().decided(shard, plan)
         names = shard.fleet.names
         for block in plan.blocks:
             if block.op is Op.ADOPT:
-                for row, code in zip(block.rows.tolist(), block.needs.tolist(), strict=True):
+                for machine, code in zip(shard.machine(block.rows), block.needs.tolist(), strict=True):
                     cluster = names.clusters[names.need_cluster[code]]
                     need = shard.world.number_of_need(cluster, names.needs[code])
-                    self.meter.adopted(int(shard.machine[row]), need)
+                    self.meter.adopted(machine, need)
 
 
 def simulate(request: Request, decide: Decide = decide) -> FleetSummary:
     """Live through a history; the same request gives the same one. Raises `InvariantError` when a rule is broken."""
-    return FleetHistory(request, decide).live()
+    with FleetHistory(request, decide) as history:
+        return history.live()

@@ -16,10 +16,9 @@ from remuda.fleet.plan import Op, Plan
 from remuda.model.times import MINUTE, SECOND, Instant, write_duration
 from remuda.model.units import Need
 from remuda.sim.fleet_fits import Units
+from remuda.sim.fleet_process import WatchedShard
 from remuda.sim.fleet_queue import START, Queue
 from remuda.sim.fleet_rules import RULES, Seen
-from remuda.sim.fleet_shard import Shard
-from remuda.sim.fleet_world import Listing
 
 _AGREEING = 3
 _FLUSH = 512
@@ -40,6 +39,8 @@ class FleetWatch:
         self._tiny: Counter[str] = Counter()
         self._preempted: list[tuple[Instant, int]] = []
         self._reclaimed: dict[int, list[tuple[Instant, int]]] = {}
+        #: machine → when a plan said to drain it, which is before its provider began, and how
+        self._taken: dict[int, tuple[Instant, Op]] = {}
         self._units = Units()
         #: no decision was made since the shard started
         self._is_new = True
@@ -80,9 +81,9 @@ class FleetWatch:
         """It serves nobody."""
         self.nodes.pop(machine, None)
 
-    def started(self, shard: Shard) -> None:
+    def started(self, shard: WatchedShard) -> None:
         """Nothing that was heard before is known any more."""
-        self.note("starts", shard.life)
+        self.note("starts", shard.epoch)
         self.told.clear()
         self._tiny.clear()
         self._is_new = True
@@ -103,20 +104,25 @@ class FleetWatch:
             self._tiny[cluster] = 0
             self.told[cluster] = {need.name: need for need in needs}
 
-    def listed(self, shard: Shard, listing: Listing) -> None:
-        """What a provider forgets is forgotten, and the rest is believed as it was read."""
-        here = shard.world.of[listing.provider]
-        quiet = (shard.flying[here] == 0) & (shard.touched[here] <= listing.read_at)
-        rows = shard.row[here]
-        absent = listing.state == states.ABSENT
-        if (absent & quiet & (rows >= 0)).any():
-            machine = int(here[absent & quiet & (rows >= 0)][0])
-            raise self.broken("what a provider forgets is forgotten", f"machine {machine} is still there")
-        known = quiet & ~absent
-        if (rows[known] < 0).any() or (shard.fleet.state[rows[known]] != listing.state[known]).any():
-            raise self.broken("a list is believed", f"of provider {listing.provider}")
+    def listed(self, shard: WatchedShard, provider: int) -> None:
+        """What a provider forgets is forgotten, and the rest is believed as it was listed last."""
+        world, listed = shard.world, shard.listed
+        here = world.of[provider]
+        gone = {
+            world.id(machine, old)
+            for machine in here[world.generation[here] > 0].tolist()
+            for old in range(int(world.generation[machine]))
+        }
+        for name in gone:
+            row = shard.fleet.row(name)
+            if row >= 0 and not listed.flying[row] and not listed.differs[row]:
+                raise self.broken("what a provider forgets is forgotten", f"{name} is still there")
+        rows = np.arange(shard.fleet.rows)
+        rows = rows[(shard.fleet.state != states.ABSENT) & ~listed.differs[: len(rows)]]
+        if (shard.fleet.state[rows] != listed.state[rows]).any():
+            raise self.broken("a list is believed", f"of provider {provider}")
 
-    def decided(self, shard: Shard, plan: Plan) -> None:
+    def decided(self, shard: WatchedShard, plan: Plan) -> None:
         """A plan keeps every rule."""
         if self._is_new:
             self._recall(shard)
@@ -129,8 +135,10 @@ class FleetWatch:
             raise self.broken("nothing is done while paused", f"{len(plan)} actions")
         for block in plan.blocks:
             self.actions[block.op.name.lower()] += len(block)
-            machines = shard.machine[block.rows].tolist()
+            machines = shard.machine(block.rows)
             self.note("plan", block.op.name, machines, block.needs.tolist())
+            if block.op in {Op.PREEMPT, Op.RECLAIM}:
+                self._taken.update(dict.fromkeys(machines, (self._queue.now, block.op)))
         seen = Seen(shard.fleet, plan, shard.policy, self._queue.now, self.told, self._units)
         for rule, check in RULES.items():
             for told in check(seen):
@@ -138,16 +146,27 @@ class FleetWatch:
         for rule, told in self._rails(shard, seen):
             raise self.broken(rule, told)
 
-    def _recall(self, shard: Shard) -> None:
-        """Of what began before a shard started, it must count what still drains."""
+    def unrecorded(self) -> None:
+        """Nothing of the decision made just now will be done."""
+        now = self._queue.now
+        self._taken = {machine: taken for machine, taken in self._taken.items() if taken[0] != now}
+
+    def _recall(self, shard: WatchedShard) -> None:
+        """Of what plans drained before a shard started, it must count what still drains: its memory may be lost."""
         self._is_new = False
         fleet, now = shard.fleet, self._queue.now
-        rows = np.flatnonzero((fleet.state == states.DRAINING) & (now - fleet.since < MINUTE)).tolist()
-        began = [(int(fleet.since[row]), int(fleet.cluster[row])) for row in rows]
-        self._preempted = [(at, 1) for at, _ in began]
-        self._reclaimed = {cluster: [(at, 1) for at, own in began if own == cluster] for _, cluster in began}
+        rows = np.flatnonzero((fleet.state == states.DRAINING) & (now - fleet.since < MINUTE))
+        self._preempted, self._reclaimed = [], {}
+        for machine, cluster in zip(shard.machine(rows), fleet.cluster[rows].tolist(), strict=True):
+            at, op = self._taken.get(machine, (0, Op.RECLAIM))
+            if now - at >= MINUTE:
+                continue
+            if op is Op.PREEMPT:
+                self._preempted.append((at, 1))
+            else:
+                self._reclaimed.setdefault(cluster, []).append((at, 1))
 
-    def _rails(self, shard: Shard, seen: Seen) -> Iterable[tuple[str, str]]:
+    def _rails(self, shard: WatchedShard, seen: Seen) -> Iterable[tuple[str, str]]:
         fleet, rails, now = shard.fleet, shard.policy.rails, self._queue.now
         preempts = len(seen.acts.get(Op.PREEMPT, ()))
         if preempts and rails.preempt_percent is not None:

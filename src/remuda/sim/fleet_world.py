@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from remuda.fleet import states
 from remuda.fleet.plan import Op
+from remuda.fleet.ports import Changes
 from remuda.model.shapes import CapacityType, Shape
-from remuda.model.times import MINUTE, SECOND, Instant
+from remuda.model.times import MINUTE, SECOND
 from remuda.sim.fleet_faults import Fault, Faults
 from remuda.sim.fleet_queue import Queue
 from remuda.sim.fleet_scenario import Scenario, Span
@@ -54,23 +55,6 @@ class Call:
     grace: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """All machines of a provider as they were at `read_at`. Equal versions are equal lists."""
-
-    provider: int
-    read_at: Instant
-    version: int
-    state: NDArray[np.int8]
-    shape: NDArray[np.int32]
-    cluster: NDArray[np.int32]
-    need: NDArray[np.int32]
-    priority: NDArray[np.int32]
-    since: NDArray[np.int64]
-    #: how often the id was used for another machine before
-    generation: NDArray[np.int32]
-
-
 class World:
     """Machines are numbered from 0. A state of `states.ABSENT` is one that the provider does not know."""
 
@@ -103,8 +87,9 @@ class World:
         #: counts what is begun, so that what was overtaken does not end it
         self._turn = [0] * count
         self.version = [0] * len(scenario.providers)
+        #: the version of its provider's list in which each machine changed last
+        self._changed_at = np.zeros(count, np.int64)
         self.down_until = [0] * len(scenario.providers)
-        self._read: list[Listing | None] = [None] * len(scenario.providers)
 
     def id(self, machine: int, generation: int) -> str:
         """The id under which a provider lists a machine."""
@@ -124,21 +109,30 @@ class World:
             self.needs.append((cluster, name))
         return number
 
-    def read(self, provider: int) -> Listing:
-        """What a provider lists now."""
-        last = self._read[provider]
-        if last is not None and last.version == self.version[provider]:
-            return Listing(
-                provider, self._queue.now, last.version, last.state, last.shape, last.cluster, last.need,
-                last.priority, last.since, last.generation,
-            )  # fmt: skip
+    def changes(self, provider: int, cursor: str) -> Changes:
+        """What a provider's list says now of the machines that changed since it was last read; of all with no cursor."""
         here = self.of[provider]
-        listing = Listing(
-            provider, self._queue.now, self.version[provider], self.state[here], self.shape[here],
-            self.cluster[here], self.need[here], self.priority[here], self.since[here], self.generation[here],
-        )  # fmt: skip
-        self._read[provider] = listing
-        return listing
+        if cursor:
+            here = here[self._changed_at[here] > int(cursor)]
+        numbered = zip(here.tolist(), self.generation[here].tolist(), strict=True)
+        gone = [self.id(machine, old) for machine, last in numbered for old in range(last)]
+        absent = self.state[here] == states.ABSENT
+        gone += [self.id(machine, int(self.generation[machine])) for machine in here[absent].tolist()]
+        here = here[~absent]
+        return Changes(
+            read_at=self._queue.now,
+            cursor=str(self.version[provider]),
+            is_full=not cursor,
+            ids=[self.id(machine, int(self.generation[machine])) for machine in here.tolist()],
+            state=self.state[here],
+            shape=self.shape[here],
+            binding=self.need[here],
+            priority=self.priority[here],
+            since=self.since[here],
+            shapes=self.shapes,
+            bindings=self.needs,
+            gone=gone,
+        )
 
     def call(self, call: Call) -> str:
         """
@@ -231,10 +225,16 @@ class World:
     def _go(self, machine: int, state: int) -> int:
         self.state[machine] = state
         self.since[machine] = self._queue.now
-        self.version[self.provider[machine]] += 1
+        self.touch(np.array([machine]))
         self._turn[machine] += 1
         self._told.note("machine", machine, state, self.cluster[machine], self.need[machine])
         return self._turn[machine]
+
+    def touch(self, machines: NDArray[np.int64]) -> None:
+        """Machines of one provider are other than it listed them last."""
+        provider = int(self.provider[machines[0]])
+        self.version[provider] += 1
+        self._changed_at[machines] = self.version[provider]
 
     def interrupt_spot(self, times: int) -> None:
         """Take spot machines away for a minute's worth of their chance, `times` as often as they say."""
@@ -284,9 +284,10 @@ class World:
         old = there[dice.randrange(len(there))]
         shape = replace(self.shapes[old], price=self.shapes[old].price * dice.randint(50, 150) // 100)
         self._faults.count(Fault.PRICE_CHANGE)
-        self.shape[self.shape == old] = len(self.shapes)
+        changed = np.flatnonzero(self.shape == old)
+        self.shape[changed] = len(self.shapes)
         self.shapes.append(shape)
-        self.version[self._scenario.providers.index(shape.provider)] += 1
+        self.touch(changed)
         self._told.note("price", old, shape.price)
 
     def go_down(self, length: int) -> None:

@@ -1,0 +1,117 @@
+"""What is recorded of a fleet and its demand restores them: equal columns, and the same plan to the byte."""
+
+from random import Random
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.fleet.generate import ALL, by_cluster, draw_machines, draw_needs
+from tests.fleet.world import STEP, World, draw_world
+
+from remuda.fleet.columns import COLUMNS
+from remuda.fleet.decide import decide
+from remuda.fleet.journal import Journal, Record, Restored
+from remuda.fleet.memory import Memory
+from remuda.fleet.stored import (
+    StoredMemory,
+    StoredPlan,
+    restore_memory,
+    restore_plan,
+    store_memory,
+    store_plan,
+)
+
+DEMAND = (
+    "code", "cluster", "profile", "priority", "count", "arrival", "interruption_penalty", "reclamation_penalty",
+)  # fmt: skip
+
+
+def again(record: Record) -> Record:
+    """As it is read from a store."""
+    return msgspec.msgpack.decode(msgspec.msgpack.encode(record), type=Record)
+
+
+def disturb(world: World, rng: Random) -> None:
+    """Whatever can happen to a fleet between two decisions."""
+    fleet, demand = world.fleet, world.demand
+    needs = list(world.needs.values())
+    match rng.randrange(7):
+        case 0:
+            fleet.upsert(draw_machines(rng, 4, needs))
+        case 1:
+            fleet.remove(rng.sample([name for name in fleet.ids if name], 2))
+        case 2:
+            for cluster, asked in by_cluster(draw_needs(rng, 3, ALL)).items():
+                demand.tell(cluster, asked)
+        case 3 if len(demand):
+            rows = np.array([rng.randrange(len(demand))])
+            demand.recount(rows, demand.count[rows] + 1)
+        case 4:
+            demand.forget(f"c{rng.randrange(3)}")
+        case 5:
+            fleet.delay(np.array([rng.randrange(fleet.rows)]), world.now + STEP)
+        case _:
+            world.complete()
+
+
+@pytest.mark.slow
+@settings(max_examples=100)
+@given(st.integers(0, 2**32 - 1))
+def test_a_checkpoint_and_the_changes_after_it_restore_what_was_decided_on(seed: int) -> None:
+    rng = Random(seed)
+    world = draw_world(seed)
+    journal = Journal(world.fleet, world.demand)
+    restored = Restored()
+    for cycle in range(8):
+        take = journal.take if cycle else journal.checkpoint
+        restored.apply(again(take(is_complete=True)))
+        for name in COLUMNS:
+            assert getattr(restored.fleet, name).tolist() == getattr(world.fleet, name).tolist(), name
+        for name in DEMAND:
+            assert getattr(restored.demand, name).tolist() == getattr(world.demand, name).tolist(), name
+        assert restored.fleet.ids == world.fleet.ids
+        assert restored.demand.heard == world.demand.heard
+        before = restore_memory(store_memory(world.memory, world.fleet.names), restored.fleet.names)
+        now = world.now
+        plan = world.decide()
+        replayed, _ = decide(restored.fleet, restored.demand, before, world.policy, now)
+        assert replayed.digest() == plan.digest()
+        world.begin(plan)
+        disturb(world, rng)
+        world.now += STEP
+        if cycle == 4:
+            restored = Restored()
+            restored.apply(again(journal.checkpoint(is_complete=True)))
+
+
+def test_nothing_is_recorded_while_nothing_changes() -> None:
+    world = draw_world(1)
+    journal = Journal(world.fleet, world.demand)
+    assert not journal.checkpoint(is_complete=True).is_empty
+    assert journal.take(is_complete=True).is_empty
+    world.fleet.delay(np.array([0]), 5)
+    assert not journal.take(is_complete=True).is_empty
+
+
+@pytest.mark.slow
+@settings(max_examples=50)
+@given(st.integers(0, 2**32 - 1))
+def test_plans_and_memories_are_read_as_they_were_written(seed: int) -> None:
+    world = draw_world(seed)
+    plan = world.decide()
+    names = world.fleet.names
+    stored = msgspec.msgpack.decode(msgspec.msgpack.encode(store_plan(plan)), type=StoredPlan)
+    assert restore_plan(stored, names).digest() == plan.digest()
+    packed = msgspec.msgpack.encode(store_memory(world.memory, names))
+    memory = restore_memory(msgspec.msgpack.decode(packed, type=StoredMemory), names)
+    assert memory.unmet.tolist() == world.memory.unmet.tolist()
+    assert memory.unmet_since.tolist() == world.memory.unmet_since.tolist()
+    assert (memory.preempted, memory.broken, memory.written) == (
+        world.memory.preempted,
+        world.memory.broken,
+        world.memory.written,
+    )
+    assert memory.settled is None
+    assert restore_memory(StoredMemory(), names).unmet.tolist() == Memory().unmet.tolist()
