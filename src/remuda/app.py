@@ -98,6 +98,7 @@ class App:
         self._clock, self._rng, self._log = clock, rng, log
         self._fault_point = fault_point
         self._jobs = jobs
+        jobs.teach()
         objects = Objects() if options.cluster else read_objects(jobs, options.files)
         chosen = configured(jobs, objects)
         self._stamps = _stamps(options.files)

@@ -40,6 +40,7 @@ async def dry_run(
     options: Options, jobs: Jobs, clock: Clock, rng: random.Random, log: Log
 ) -> tuple[Plan[Any], tuple[Problem, ...]]:
     """What one cycle of every loop would do, and the problems of objects that it would do without."""
+    jobs.teach()
     trial = _Trial(options, jobs, clock, rng, log)
     if options.cluster is None:
         return await trial.decide(read_objects(jobs, options.files), None), ()

@@ -5,6 +5,7 @@ A description costs no import of what it describes. Whatever lies behind it is a
 followed when somebody needs it, so that `--help` stays quick and a job that nobody configured is never imported.
 """
 
+import functools
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -135,6 +136,14 @@ class Jobs:
     def views(self) -> tuple["Route", ...]:
         """What can be read from the store when nothing runs."""
         return tuple(route for job in self.jobs if job.views for route in load(job.views))
+
+    def teach(self) -> None:
+        """Let sentences be made of every job's reasons; what they say is imported with the first of them."""
+        from remuda.output.words import add_codes  # noqa: PLC0415 - not for --help
+
+        for job in self.jobs:
+            if job.reasons:
+                add_codes(job.prefixes, functools.partial(load, job.reasons))
 
     def permissions(self) -> dict[str, tuple["Rule", ...]]:
         """By command, what it asks of the Kubernetes API; `up` also for its election and all backends."""

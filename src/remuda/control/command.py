@@ -42,6 +42,7 @@ class Session:
         """The Remuda that is asked: a running one, else the store."""
         from remuda.control.client import Remuda  # noqa: PLC0415 - not for --help
 
+        self.jobs.teach()
         return Remuda(self.data_dir, self.server, self.jobs.views)
 
     def load(self, files: Iterable[str]) -> "Objects":

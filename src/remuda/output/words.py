@@ -5,7 +5,7 @@ The only place where a reason becomes a sentence.
 that is not in the list (from a newer Remuda's ledger) is still told, with its terms.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from remuda.model.plans import Reason, Term
 from remuda.model.times import write_duration
@@ -172,10 +172,26 @@ CODES: Mapping[str, tuple[str, str]] = {
 UNKNOWN = frozenset({"pool.provider-silent", "pool.source-silent"})
 
 
+#: how codes begin → what loads them, for jobs that bring their own
+_more: dict[str, Callable[[], Mapping[str, tuple[str, str]]]] = {}
+
+
+def add_codes(prefixes: Iterable[str], load: Callable[[], Mapping[str, tuple[str, str]]]) -> None:
+    """Let codes that begin with one of these words be looked up in what `load` gives, when one is met."""
+    _more.update(dict.fromkeys(prefixes, load))
+
+
+def _code(code: str) -> tuple[str, str] | None:
+    found = CODES.get(code)
+    if found is None and (load := _more.get(code.partition(".")[0])) is not None:
+        found = load().get(code)
+    return found
+
+
 def sentence(reason: Reason) -> str:
     """The reason in words, beginning with its subject's name."""
     name = reason.subject.partition("/")[2] or reason.subject
-    known = CODES.get(reason.code)
+    known = _code(reason.code)
     if known is None:
         terms = ", ".join(
             f"{key} {value}" for key, value in sorted(reason.terms.items()) if value is not None
