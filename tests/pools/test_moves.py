@@ -65,6 +65,11 @@ def old(name: str, state: State = State.IDLE, job: str | None = None) -> Machine
             machine("a-1", State.DRAINING), "machine.drained", id="it was told to end and has no work"
         ),
         pytest.param(
+            machine("a-1", State.DRAINING, uses=1),
+            "machine.finished",
+            id="it had its only job and is about to end",
+        ),
+        pytest.param(
             machine("a-1", State.CREATING, created_at=NOW - 600_000),
             "machine.boot-timeout",
             id="it did not boot",
@@ -454,3 +459,8 @@ def test_nothing_is_made_under_a_ceiling_while_some_of_its_machines_were_never_s
     assert len(decide(snapshot(*seen), Memory(), rules, NOW)[0].actions) == 9
     seen[0] = structs.replace(seen[0], blind="no answer", unseen=True)
     assert {action.pool for action in decide(snapshot(*seen), Memory(), rules, NOW)[0].actions} == {"c"}
+
+
+def test_a_reused_machine_that_was_told_to_end_drains_whatever_it_did_before() -> None:
+    seen = pool("a", machine("a-1", State.DRAINING, uses=3))
+    assert told(planned(seen, settings(reused=True))) == ["delete a-1 machine.drained"]

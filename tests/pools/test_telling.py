@@ -16,6 +16,7 @@ from tests.builders import (
 
 from remuda.model.machines import Ended, State
 from remuda.model.plans import Operation, Outcome
+from remuda.output.words import sentence
 from remuda.pools.decide import decide
 from remuda.pools.decide.world import Memory, Override, PoolAction, PoolMemory, PoolPolicy, PoolSeen
 
@@ -321,3 +322,22 @@ def test_what_happens_changes_neither_which_terms_are_told_nor_their_order(seen:
     assert [name for name in reason_of(told).terms if name not in RARE] == list(reason_of(quiet).terms)
     again, _ = decide(snapshot(pool()), Memory(), policy(settings()), NOW)
     assert again == quiet
+
+
+@pytest.mark.parametrize("failures", [pytest.param(1, id="one failed"), pytest.param(9, id="many failed")])
+def test_once_the_wait_after_failures_is_over_what_holds_the_pool_is_named(failures: int) -> None:
+    memory = Memory({"a": PoolMemory(failures=failures, failed_at=NOW - 9_000, retry_at=NOW - 1)})
+    rules = policy(settings("a", ceiling="roof"), settings("b", ceiling="roof"), roof=2)
+    seen = snapshot(pool("a", waiting=2), pool("b", *machines("b", busy=2), running=2))
+    reason = reason_of(decide(seen, memory, rules, NOW)[0])
+    assert (reason.code, reason.terms["failures"], reason.terms["retry_at"]) == (
+        "pool.held-by-ceiling",
+        failures,
+        None,
+    )
+
+
+def test_a_try_that_is_under_way_is_not_announced_for_a_time_that_has_passed() -> None:
+    memory = Memory({"a": PoolMemory(failures=9, failed_at=NOW - 9_000, retry_at=NOW - 1)})
+    plan, _ = decide(snapshot(pool("a", *machines(creating=1), waiting=1)), memory, policy(settings()), NOW)
+    assert sentence(reason_of(plan)) == "a wants 1 machine and has 1: 9 failed in a row"

@@ -83,7 +83,7 @@ CODES: Mapping[str, tuple[str, str]] = {
     ),
     "pool.failing": (
         "Machines fail one after the other; one at a time is tried, with long waits.",
-        "wants {target:machine} and has {live}: {failures} failed in a row{because}; one more is tried at {retry_at}",
+        "wants {target:machine} and has {live}: {failures} failed in a row{because}{next_try}",
     ),
     "pool.provider-silent": (
         "Its provider does not answer; until it does, nothing is made or taken away.",
@@ -217,6 +217,7 @@ _IN_DOUBT = "; nobody says whether {doubtful} of them work: from {powers_off_at}
 _UNDRAINED = "; nobody says whether {undrainable} of them work, and powered off they would lose a job: delete by hand what has none"
 #: what is said only where a term has something to say: its name in a sentence, the term, the words
 _ASIDES = (
+    ("next_try", "retry_at", "; one more is tried at {retry_at}"),
     ("because", "failure", ": {failure}"),
     ("in_doubt", "doubtful", _IN_DOUBT),
     ("undrained", "undrainable", _UNDRAINED),

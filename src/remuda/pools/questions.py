@@ -9,6 +9,8 @@ from remuda.control.command import Command, Session, pass_session
 from remuda.control.notices import notices, say_first
 from remuda.errors import NotFound, RemudaError
 from remuda.model.jobs import Ahead, Attempt, Job, JobState
+from remuda.model.machines import pool_of
+from remuda.model.times import write_duration
 from remuda.output.moments import age, clock_time
 from remuda.output.show import Report, Table
 from remuda.output.steps import step_lines
@@ -79,10 +81,7 @@ def _why_job(session: Session, name: str, at: int | None) -> None:
     ]
     for attempt in attempts:
         told = f"attempt {attempt.number} on {attempt.machine} from {clock_time(attempt.claimed_at, now)}"
-        if attempt.status:
-            told += f": {attempt.status}" + (f" {attempt.exit_code}" if attempt.status == "exited" else "")
-            told += f", {attempt.detail}" if attempt.detail else ""
-        lines.append(told)
+        lines.append(told + (f": {_ending(job, attempt)}" if attempt.status else ""))
     pool_why, first = None, tuple[str, ...]()
     if state is JobState.WAITING:
         if at is None:
@@ -110,6 +109,23 @@ def _why_job(session: Session, name: str, at: int | None) -> None:
         return
     pool_lines = ["", *told_lines(session, pool_why)] if pool_why is not None else []
     session.show(Report(data, lines=(*first, headline, *(f"  {line}" for line in lines), *pool_lines)))
+
+
+def _ending(job: Job, attempt: Attempt) -> str:
+    """How an attempt ended, and by whose limit where it was one."""
+    match attempt.status:
+        case "exited":
+            told = f"exited {attempt.exit_code}"
+        case "timeout" if job.spec.timeout:
+            told = f"timeout after {write_duration(job.spec.timeout)}, the job's own limit"
+        case "timeout":
+            took = age((attempt.finished_at or attempt.claimed_at) - attempt.claimed_at)
+            told = f"timeout after {took}, the jobTimeout of pool {pool_of(attempt.machine)}"
+        case "unstartable":
+            told = "never started"
+        case other:
+            told = str(other)
+    return f"{told}, {attempt.detail}" if attempt.detail else told
 
 
 def _as_of(attempt: Attempt, at: int) -> Attempt:

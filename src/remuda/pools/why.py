@@ -14,6 +14,7 @@ from remuda.model.machines import Machine
 from remuda.model.needs import Need
 from remuda.model.plans import Reason, Term
 from remuda.model.times import Instant
+from remuda.output.moments import clock_time
 from remuda.output.steps import Step
 from remuda.output.words import demand, number, pool_lines, sentence
 from remuda.pools.controller import LOOP
@@ -232,7 +233,10 @@ def _machine_steps(db: sqlite3.Connection, made: Done | None, at: Instant) -> tu
         return ()
     pool = made.reason.subject
     reason = next((item for item in cycle.plan.reasons if item.subject == pool), None)
-    return tuple(Step(*line) for line in pool_lines(reason)) if reason else ()
+    if reason is None:
+        return ()
+    then = Step("made", clock_time(made.started_at, 0), f"how {pool.removeprefix('pool/')} stood then:")
+    return (then, *(Step(*line) for line in pool_lines(reason)))
 
 
 def _operation_event(done: Done, machine: str | None = None) -> Event:

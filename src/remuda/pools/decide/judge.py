@@ -57,7 +57,7 @@ def decide(seen: Snapshot, memory: Memory, policy: Policy, now: Instant) -> tupl
     for case in cases:
         moves = moves_of(case, now)
         actions += moves.actions
-        reasons.append(tell(case, moves))
+        reasons.append(tell(case, moves, now))
         after, had = case.memory, case.census.live + moves.created
         if after.wanted and had < after.wanted[-1][1]:
             after = _held(case, memory.pools.get(case.seen.name, _NOTHING), had, now)

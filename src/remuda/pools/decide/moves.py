@@ -111,7 +111,9 @@ def _clean_up(moves: Moves, policy: PoolPolicy, census: Census) -> None:
         elif machine.state is State.FAILED:
             _delete(moves, policy, machine, "machine.failed", detail="")
         elif machine.state is State.DRAINING:
-            _delete(moves, policy, machine, "machine.drained")
+            # One that takes a single job and had it may be seen before it has ended by itself.
+            is_done = machine.uses > 0 and not policy.reused
+            _delete(moves, policy, machine, "machine.finished" if is_done else "machine.drained")
         elif machine.trouble:
             timeout, trouble = policy.boot_timeout, machine.trouble
             _delete(moves, policy, machine, "machine.boot-trouble", timeout=timeout, detail=trouble)

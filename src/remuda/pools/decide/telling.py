@@ -1,6 +1,7 @@
 """One reason per pool and cycle: a code for what holds it, and every number that led there."""
 
 from remuda.model.plans import Reason, Term
+from remuda.model.times import Instant
 from remuda.pools.decide.backoff import FAILING
 from remuda.pools.decide.case import Case
 from remuda.pools.decide.census import Census
@@ -42,7 +43,7 @@ _QUIET: dict[str, Term] = {
 _HELD = frozenset({"max", "surge", "delay", "stale", "concurrency"})
 
 
-def tell(case: Case, moves: Moves) -> Reason:
+def tell(case: Case, moves: Moves, now: Instant) -> Reason:
     """The pool's reason for what it does, or for doing nothing. What is rarely so is told only then."""
     census, wish, memory, seen = case.census, case.wish, case.memory, case.seen
     terms = _QUIET.copy()
@@ -92,7 +93,8 @@ def tell(case: Case, moves: Moves) -> Reason:
     if case.concurrency is not None:
         terms["concurrency"], terms["beyond"] = case.concurrency, wish.beyond
     if memory.failures:
-        terms["failures"], terms["retry_at"] = memory.failures, memory.retry_at or None
+        terms["failures"] = memory.failures
+        terms["retry_at"] = memory.retry_at if memory.retry_at > now else None
         if memory.failure:
             terms["failure"] = memory.failure
     if seen.blind:
@@ -103,7 +105,7 @@ def tell(case: Case, moves: Moves) -> Reason:
         terms["dead"] = len(census.dead) + len(census.overdue) + len(census.unheard)
         if (trouble := _trouble(census)) is not None:
             terms["trouble"] = trouble
-    return Reason(_code(case, moves), f"pool/{seen.name}", terms)
+    return Reason(_code(case, moves, now), f"pool/{seen.name}", terms)
 
 
 def _trouble(census: Census) -> str | None:
@@ -118,7 +120,7 @@ def _trouble(census: Census) -> str | None:
     )
 
 
-def _code(case: Case, moves: Moves) -> str:
+def _code(case: Case, moves: Moves, now: Instant) -> str:
     seen, census, wish = case.seen, case.census, case.wish
     if seen.blind:
         return "pool.provider-silent"
@@ -131,9 +133,12 @@ def _code(case: Case, moves: Moves) -> str:
     if seen.need is None:
         return "pool.source-silent"
     if failures := case.memory.failures:
-        if failures >= FAILING and wish.wanted > census.ready:
+        # Once the wait is over and nothing is tried, something else holds it.
+        is_waiting = case.memory.retry_at > now
+        is_tried = census.booting or moves.created
+        if failures >= FAILING and wish.wanted > census.ready and (is_waiting or is_tried):
             return "pool.failing"
-        if wish.wanted > census.live + moves.created:
+        if is_waiting and wish.wanted > census.live + moves.created:
             return "pool.backing-off"
     if (room := case.room) is not None:
         if room.busy > room.limit and census.busy:
