@@ -14,6 +14,23 @@ class Day(Struct, frozen=True, gc=False):
     least: int
 
 
+class Floor(Struct, frozen=True, gc=False):
+    """
+    What one replica never fell below in each step of its life; None is a gap.
+
+    Times are multiples of the step, which is a part of a day. The first hour of a replica, while it fills, is not in it.
+    """
+
+    begin: Second
+    step: int
+    least: tuple[int | None, ...]
+
+    @property
+    def end(self) -> Second:
+        """When the last step ended."""
+        return self.begin + self.step * len(self.least)
+
+
 class Percentile(Struct, frozen=True, gc=False, rename="camel"):
     """Where a percentile fell: a bucket, and what was made of its end."""
 
@@ -87,3 +104,5 @@ class Evidence(Struct, frozen=True, rename="camel"):
     oddities: tuple[str, ...] = ()
     #: a part of the samples could not be read
     is_partial: bool = False
+    #: of the replicas whose memory rose most; for the judgement alone, a review does not hold them
+    floors: tuple[Floor, ...] = ()

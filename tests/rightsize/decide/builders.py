@@ -8,7 +8,7 @@ from tests.rightsize.estimate.builders import BEGIN, DAY
 
 from remuda.rightsize.decide import review
 from remuda.rightsize.estimate.estimator import Amounts, Estimate
-from remuda.rightsize.evidence import Day, Evidence
+from remuda.rightsize.evidence import Day, Evidence, Floor
 from remuda.rightsize.objects import RightsizePolicySpec
 from remuda.rightsize.review import ContainerReview, Finding, Review, WorkloadReview
 from remuda.rightsize.workloads import Ask, Container, Size, Workload, WorkloadId, World
@@ -71,13 +71,20 @@ def days(least: Sequence[int], peak: Sequence[int] | None = None) -> tuple[Day, 
     )
 
 
+def floors(least: Sequence[int], step: int = DAY, begin: int = BEGIN) -> tuple[Floor, ...]:
+    """Of one replica, of MiB."""
+    return (Floor(begin, step, tuple(each * MI for each in least)),)
+
+
 def evidence(
     memory: tuple[int, int, int] = (500, 450, 560),
     cpu: tuple[int, int, int] = (100, 80, 120),
     peak: int = 400,
     **fields: Any,
 ) -> Evidence:
-    """Eight days of a sample a minute of one replica, even, and enough for any strategy."""
+    """Eight days of a sample a minute of one replica, even, and enough for any strategy; of other days, what they say."""
+    of_days = fields.get("days", days([300] * 8))
+    fields.setdefault("floors", floors([day.least // MI for day in of_days]))
     krr = Amounts(90, 115 * peak * MI // 100)
     made = Evidence(
         "samples use.json",
@@ -92,7 +99,7 @@ def evidence(
         memory_p99=peak * MI,
         memory_peak=peak * MI,
         memory_peak_at=NOW - DAY,
-        days=days([300] * 8),
+        days=of_days,
     )
     return msgspec.structs.replace(made, **fields)
 

@@ -1,6 +1,6 @@
 """Evidence says of samples what a plain walk through them says, and tells leaks from restarts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import ceil
 from random import Random
 
@@ -17,7 +17,7 @@ from remuda.rightsize.estimate.estimator import Amounts, Estimate, confidence, e
 from remuda.rightsize.estimate.strategies import STRATEGIES, Answer, Krr, quantile
 from remuda.rightsize.estimate.summaries import summarize
 from remuda.rightsize.estimate.usage import Pod, Replica, Sample
-from remuda.rightsize.evidence import Evidence, OomKill, Series
+from remuda.rightsize.evidence import Evidence, Floor, OomKill, Series
 
 NOW = BEGIN + 8 * DAY
 
@@ -38,6 +38,22 @@ def plotted(samples: list[Sample], found: Series, whole: Callable[[float], int])
             step = min((at - found.begin) // found.step, len(made) - 1)
             made[step] = max(made[step] or 0, whole(value))
     return made
+
+
+def walked(samples: Sequence[Sample], step: int) -> Floor | None:
+    """What a replica never fell below in each step, but for its first hour."""
+    within = [sample for sample in samples if BEGIN <= sample.at < NOW]
+    begun = min((sample.at for sample in within), default=0)
+    low: dict[int, float] = {}
+    for at, value in within:
+        number = at // step
+        if min(sample.at for sample in within if sample.at // step == number) >= begun + 3600:
+            low[number] = min(value, low.get(number, value))
+    if not low:
+        return None
+    first = min(low)
+    least = [ceil(low[n]) if n in low else None for n in range(first, max(low) + 1)]
+    return Floor(first * step, step, tuple(least))
 
 
 @pytest.mark.slow
@@ -63,6 +79,13 @@ def test_evidence_says_what_a_walk_through_the_samples_says(pods: list[Pod]) -> 
         assert each.memory_peak_at == max((s.at for s in used if s.value == peak), default=None)
         kills = sorted((s.at, ceil(s.value)) for s in pooled(replicas_, "oom"))
         assert each.kills == tuple(OomKill(*kill) for kill in kills)
+        if all(list(one.memory) == sorted(one.memory, key=lambda sample: sample.at) for one in replicas_):
+            of_each = [walked(one.memory, 1800) for one in replicas_]
+            assert all(floor in of_each for floor in each.floors)
+            assert len(each.floors) == sum(
+                floor is not None and len([least for least in floor.least if least is not None]) >= 4
+                for floor in of_each
+            )
         if each.series is None:
             assert not any(BEGIN <= at <= NOW for at in times)
         else:

@@ -7,7 +7,9 @@ from remuda.output.moments import age
 from remuda.rightsize.decide import words
 from remuda.rightsize.decide.case import Case
 from remuda.rightsize.decide.findings import Telling
-from remuda.rightsize.decide.leaks import Rise, rise_of
+from remuda.rightsize.decide.leaks import rise_of
+from remuda.rightsize.decide.rises import Rise
+from remuda.rightsize.estimate.histogram import Second
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +18,8 @@ class Leak:
 
     rise: Rise
     bound: int
+    #: when it comes to that
+    at: Second
     #: the limit it has, or the one it would be given
     is_limit: bool
 
@@ -26,15 +30,15 @@ def leak_of(case: Case, limit: int) -> Leak | None:
 
     The latter matters where there is no limit, and where a lower one would make a kill of what is none now.
     """
-    rise = rise_of(case.evidence, case.kills)
+    now = case.size.limits.memory_bytes
+    rise = rise_of(case.evidence, case.kills, now)
     if rise is None:
         return None
     until = case.now + case.policy.review_every // SECOND
-    now = case.size.limits.memory_bytes
-    if now is not None and rise.reaches(now) <= until:
-        return Leak(rise, now, is_limit=True)
-    if (now is None or limit < now) and rise.reaches(limit) <= until:
-        return Leak(rise, limit, is_limit=False)
+    for bound in [limit] if now is None else [now, min(now, limit)]:
+        at = rise.reaches(bound)
+        if at is not None and at <= until:
+            return Leak(rise, bound, at, is_limit=bound == now)
     return None
 
 
@@ -44,30 +48,31 @@ def tell_leak(case: Case, leak: Leak, told: Telling) -> None:
     name = "its limit of" if leak.is_limit else "a limit of"
     what = f"{name} {words.memory(leak.bound)} {_when(case, leak)}"
     restarted = _restarted(rise)
+    least = "the memory that it never falls below" if rise.killed else "the least memory of a day"
+    compared = "two steps of a life" if rise.killed else f"{rise.days} days"
     told.step(
         "leak",
-        f"+{words.memory(rise.bytes_a_day)} a day: {what}",
-        f"the least of a day rises in {rise.rising} of {rise.pairs} pairs of {rise.days} days, from"
-        f" {words.moment(rise.first.at)} to {words.moment(rise.last.at)}, "
+        f"+{words.about(rise.bytes_a_day)} a day: {what}",
+        f"{least} rises in {rise.rising} of {rise.pairs} pairs of {compared}, from"
+        f" {words.moment(rise.first)} to {words.moment(rise.last)}, "
         + (f"{restarted}, after which it" if restarted else "when the line")
-        + f" is at {words.memory(rise.level)}",
+        + f" is at {words.about(rise.level)}",
     )
     told.find(
         "leak",
         "error" if leak.is_limit or case.size.limits.memory_bytes is None else "warning",
         "limits.memory",
         (f"{restarted}, and each time " if restarted else "")
-        + f"the least memory of a day rises by {words.memory(rise.bytes_a_day)} a day: {what}",
+        + f"{least} rises by {words.about(rise.bytes_a_day)} a day: {what}",
         f"not reached within {case.policy.review_every}",
-        "mend the leak, or restart it in time: more memory only delays the kill, so that it is left as it is",
+        "fix the leak, or restart it in time: more memory only delays the kill, so that it is left as it is",
     )
 
 
 def _when(case: Case, leak: Leak) -> str:
-    at = leak.rise.reaches(leak.bound)
     if leak.rise.killed:
-        return f"is reached {age((at - leak.rise.last.at) * SECOND)} after a restart"
-    return "is reached" if at <= case.now else f"will be reached at {words.moment(at)}"
+        return f"is reached {age((leak.at - leak.rise.last) * SECOND)} after a restart"
+    return "is reached" if leak.at <= case.now else f"will be reached at {words.moment(leak.at)}"
 
 
 def _restarted(rise: Rise) -> str:

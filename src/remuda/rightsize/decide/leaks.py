@@ -1,165 +1,154 @@
 """
-Leaks: a robust upward slope of the daily minima, which a busy day cannot bring about.
+Leaks: memory that one replica gathers day by day, and does not stop to.
 
-The slope is that of Theil and Sen, the median over all pairs of days; more than nine tenths of the pairs must rise. A
-restart gives everything back, so that only days between two big drops are compared, and not the day of a drop itself.
-Five days in a row are enough wherever they are, if nothing after them speaks against it. Fewer may be a cache that warms
-up after a restart; where it was kills that restarted it, what all the runs between them say together counts.
+Each replica is judged by itself, by the least of each of its days, which a busy day cannot bring about: what is larger from
+version to version, and even within each, is no leak. A restart gives everything back, so that only days between two big
+drops are compared, and not the day of a drop itself. The slope is that of Theil and Sen, the median over all pairs of days.
+What rises more and more slowly fills a cache: it comes to rest, and where is told by how fast it slows down.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from itertools import chain, combinations, dropwhile, pairwise
+from fractions import Fraction
+from functools import cache
+from itertools import combinations, pairwise
+from math import factorial
+from typing import NamedTuple
 
-from remuda.rightsize.decide.days import midnight, whole_days
+from remuda.rightsize.decide.cycles import rise_between_kills
+from remuda.rightsize.decide.days import midnight
+from remuda.rightsize.decide.rises import Rise, median
 from remuda.rightsize.estimate.histogram import DAY_S, Second
-from remuda.rightsize.evidence import Day, Evidence, OomKill
+from remuda.rightsize.evidence import Evidence, Floor, OomKill
 
 LEAST_DAYS = 5
-#: of all runs that a kill began or ended together
-LEAST_PAIRS = 4
-#: by chance alone all pairs of five days rise once in 120 times, and 19 of the 21 pairs of seven once in 190 times
+#: of all pairs of days more must rise
 _AGREEING = (9, 10)
+#: that so many of a run of equal days rise by chance, in any of the replicas, is at most so likely
+_CHANCE = Fraction(1, 100)
 #: a fall by more than a tenth is a restart
 _DROP = (9, 10)
-#: what is gathered from one kill to the next is more than a tenth: so small a rise is not what filled it
-_GATHERED = (11, 10)
+#: with less than so much of the slope before, it is slowing down
+_SLOWING = (3, 4)
+#: so much of a day may be missing at its edges, the first hour of a replica among it
+_SLACK_S = 7_200
 
 
-@dataclass(frozen=True, slots=True)
-class Rise:
-    """How the daily minima rise."""
+class Least(NamedTuple):
+    """The least memory of a day of one replica."""
 
-    #: the first and the last day that were looked at
-    first: Day
-    last: Day
-    days: int
-    rising: int
-    pairs: int
-    bytes_a_day: int
-    #: where the line through the minima is on the last day; of what was restarted since, where it is after a restart
-    level: int
-    #: how often it was restarted between the first day and the last, and how often by a kill
-    restarts: int = 0
-    killed: int = 0
-
-    def reaches(self, amount: int) -> Second:
-        """When the line comes to an amount; the last day itself where it is there already."""
-        return self.last.at + max(0, amount - self.level) * DAY_S // self.bytes_a_day
+    at: Second
+    amount: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """Days from one drop to the next, without those of the drops."""
-
-    days: tuple[Day, ...]
-    #: the days of the drops that began and ended it
-    begun: Day | None
-    ended: Day | None
-
-
-def rise_of(evidence: Evidence, kills: Iterable[OomKill] = ()) -> Rise | None:
-    """The rise that most pairs of days agree on; None when there is none, or there are too few days to tell."""
-    days = whole_days(evidence)
-    latest = since_drop(days)
-    if len(latest) >= LEAST_DAYS:
-        return _rise_since_drop(latest)
-    runs = _runs(days)
-    return _rise_between_kills(runs, {midnight(kill.at) for kill in kills}) or _rise_before_drop(runs)
+def rise_of(evidence: Evidence, kills: Iterable[OomKill] = (), limit: int | None = None) -> Rise | None:
+    """The fastest rise of any replica, from kill to kill or day by day; None when there is none, or too few days to tell."""
+    between = rise_between_kills(evidence, tuple(kills), limit)
+    if between is not None:
+        return between
+    replicas = max(1, evidence.replicas if len(evidence.floors) > 1 else 1)
+    rises = [rise for floor in evidence.floors if (rise := _rise(daily(floor), replicas)) is not None]
+    return max(rises, key=lambda rise: (rise.bytes_a_day, rise.last), default=None)
 
 
-def since_drop(days: tuple[Day, ...]) -> tuple[Day, ...]:
-    """The days after the last one that began anew far below the one before."""
-    return _runs(days)[-1].days
-
-
-def _runs(days: tuple[Day, ...]) -> list[_Run]:
-    """All of them, in the order of time; one between drops of two days in a row has no days."""
-    drops = [n for n in range(1, len(days)) if days[n].least * _DROP[1] < days[n - 1].least * _DROP[0]]
-    edges = [-1, *drops, len(days)]
-    return [
-        _Run(
-            days[begin + 1 : end],
-            days[begin] if begin >= 0 else None,
-            days[end] if end < len(days) else None,
-        )
-        for begin, end in pairwise(edges)
-    ]
-
-
-def _rise_since_drop(days: tuple[Day, ...]) -> Rise | None:
-    rising, slopes = _compared([days])
-    slope = _median(slopes)
-    if rising * _AGREEING[1] <= len(slopes) * _AGREEING[0] or slope <= 0:
-        return None
-    last = days[-1]
-    level = _median([day.least + slope * (last.at - day.at) // DAY_S for day in days])
-    return Rise(days[0], last, len(days), rising, len(slopes), slope, level)
-
-
-def _rise_before_drop(runs: Sequence[_Run]) -> Rise | None:
-    """Of the last run that is long enough, if the drop gave back what it gathered, and later runs rise as well."""
-    long = [n for n, run in enumerate(runs) if len(run.days) >= LEAST_DAYS]
-    if not long:
-        return None
-    some = runs[long[-1] :]
-    before, drop = some[0].days, some[0].ended
-    rising, slopes = _compared([run.days for run in some])
-    slope = _median(slopes)
-    if drop is None or drop.least * _DROP[0] > before[0].least * _DROP[1]:
-        return None
-    if rising * _AGREEING[1] <= len(slopes) * _AGREEING[0] or slope <= 0:
-        return None
-    last = max((day for run in some for day in (*run.days, run.ended) if day), key=lambda day: day.at)
-    count = sum(len(run.days) for run in some)
-    return Rise(before[0], last, count, rising, len(slopes), slope, last.least, restarts=len(some) - 1)
-
-
-def _rise_between_kills(runs: Sequence[_Run], killed: set[Second]) -> Rise | None:
-    """Of all runs that a kill began or ended, each compared in itself alone."""
-
-    def is_kill(drop: Day | None) -> bool:
-        return drop is not None and not killed.isdisjoint({midnight(drop.at), midnight(drop.at) - DAY_S})
-
-    # A run that begins with a day of a kill begins with another restart.
-    some = [
-        days
-        for run in runs
-        if (is_kill(run.begun) or is_kill(run.ended))
-        and (days := tuple(dropwhile(lambda day: midnight(day.at) in killed, run.days)))
-    ]
-    rising, slopes = _compared(some)
-    if len(slopes) < LEAST_PAIRS or rising * _AGREEING[1] < len(slopes) * _AGREEING[0]:
-        return None
-    slope, level = _median(slopes), _median([days[0].least for days in some])
-    longest = max(days[-1].at - days[0].at for days in some)
-    if slope <= 0 or (level + slope * longest // DAY_S) * _GATHERED[1] <= level * _GATHERED[0]:
-        return None
-    drops = [run.ended for run in runs if run.ended is not None]
-    last = max(some[-1][-1], drops[-1], key=lambda day: day.at)
-    return Rise(
-        some[0][0],
-        last,
-        sum(map(len, some)),
-        rising,
-        len(slopes),
-        slope,
-        level,
-        restarts=len(drops),
-        killed=sum(map(is_kill, drops)),
+def daily(floor: Floor) -> tuple[Least, ...]:
+    """The least of each day that the replica was there for, in the order of time."""
+    found: dict[Second, list[int]] = {}
+    for n, least in enumerate(floor.least):
+        if least is not None:
+            found.setdefault(midnight(floor.begin + n * floor.step), []).append(least)
+    return tuple(
+        Least(at, min(amounts))
+        for at, amounts in found.items()
+        if floor.begin <= at + _SLACK_S
+        and at + DAY_S - _SLACK_S <= floor.end
+        and 2 * len(amounts) * floor.step >= DAY_S
     )
 
 
-def _compared(runs: Iterable[tuple[Day, ...]]) -> tuple[int, list[int]]:
-    """How many pairs of days of the same run rise, and the slopes of all, in bytes a day."""
-    pairs = list(chain.from_iterable(combinations(run, 2) for run in runs))
-    rising = sum(later.least > earlier.least for earlier, later in pairs)
-    return rising, [
-        (later.least - earlier.least) * DAY_S // (later.at - earlier.at) for earlier, later in pairs
-    ]
+def runs_of(days: Sequence[Least]) -> list[tuple[Least, ...]]:
+    """The days from one drop to the next, without those of the drops; between drops of two days in a row there are none."""
+    drops = [n for n in range(1, len(days)) if days[n].amount * _DROP[1] < days[n - 1].amount * _DROP[0]]
+    return [tuple(days[begin + 1 : end]) for begin, end in pairwise([-1, *drops, len(days)])]
 
 
-def _median(values: list[int]) -> int:
-    ordered = sorted(values)
-    middle = len(ordered) // 2
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) // 2
+def _rise(days: Sequence[Least], replicas: int) -> Rise | None:
+    runs = runs_of(days)
+    if len(runs[-1]) >= LEAST_DAYS:
+        return _rising([runs[-1]], replicas)
+    return _rise_before_drop(days, runs, replicas)
+
+
+def _rise_before_drop(days: Sequence[Least], runs: Sequence[tuple[Least, ...]], replicas: int) -> Rise | None:
+    """Of the last run that is long enough, if the drop gave back what it gathered, and later runs rise as well."""
+    long = [n for n, run in enumerate(runs) if len(run) >= LEAST_DAYS]
+    if not long:
+        return None
+    some = [run for run in runs[long[-1] :] if run]
+    drop = next(day for day in days if day.at > some[0][-1].at)
+    if drop.amount * _DROP[0] > some[0][0].amount * _DROP[1]:
+        return None
+    rise = _rising(some, replicas)
+    if rise is None or rise.ceiling is not None:
+        return None
+    return Rise(
+        rise.first,
+        days[-1].at,
+        rise.days,
+        rise.rising,
+        rise.pairs,
+        rise.bytes_a_day,
+        days[-1].amount,
+        restarts=len(runs) - 1 - long[-1],
+    )
+
+
+def _rising(runs: Sequence[tuple[Least, ...]], replicas: int) -> Rise | None:
+    """Whether the first of these runs rises, to its last days, and the others with it."""
+    days = runs[0]
+    pairs = [pair for run in runs for pair in combinations(run, 2)]
+    rising = sum(later.amount > earlier.amount for earlier, later in pairs)
+    if rising * _AGREEING[1] <= len(pairs) * _AGREEING[0] or _chance(days) * replicas > _CHANCE:
+        return None
+    recent = days[-max(3, (len(days) + 1) // 2) :]
+    early = days[: len(days) - len(recent) + 1]
+    slope, before = _slope(recent), _slope(early)
+    if slope <= 0:
+        return None
+    last = days[-1]
+    level = median([day.amount + slope * (last.at - day.at) // DAY_S for day in recent])
+    ceiling = None
+    if slope * _SLOWING[1] < before * _SLOWING[0]:
+        # As in a geometric series: each span of so many days adds `slope ÷ before` of what the one before it added.
+        apart = _middle(recent) - _middle(early)
+        ceiling = level + slope * slope * apart // ((before - slope) * DAY_S)
+    return Rise(days[0].at, last.at, sum(map(len, runs)), rising, len(pairs), slope, level, ceiling=ceiling)
+
+
+def _slope(days: Sequence[Least]) -> int:
+    """Bytes a day, in the median of all pairs."""
+    return median(
+        [
+            (later.amount - earlier.amount) * DAY_S // (later.at - earlier.at)
+            for earlier, later in combinations(days, 2)
+        ]
+    )
+
+
+def _middle(days: Sequence[Least]) -> Second:
+    return (days[0].at + days[-1].at) // 2
+
+
+def _chance(days: Sequence[Least]) -> Fraction:
+    """How likely it is that no fewer pairs rise of as many days in an order by chance."""
+    falling = sum(later.amount <= earlier.amount for earlier, later in combinations(days, 2))
+    return Fraction(_orders(len(days), falling), factorial(len(days)))
+
+
+@cache
+def _orders(count: int, falling: int) -> int:
+    """How many orders of so many things have at most so many pairs that fall."""
+    orders = [1]
+    for size in range(2, count + 1):
+        most = len(orders) + size - 1
+        orders = [sum(orders[max(0, n - size + 1) : n + 1]) for n in range(most)]
+    return sum(orders[: falling + 1])

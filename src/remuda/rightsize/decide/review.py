@@ -246,7 +246,7 @@ def _judged(case: Case, estimate: Estimate, why_even: str, told: Telling) -> Con
         krr_rule=_krr_rule(evidence.krr),
         steps=tuple(told.steps),
         rules=told.rules,
-        evidence=evidence,
+        evidence=replace(evidence, floors=()),
         given=case.given,
     )
 

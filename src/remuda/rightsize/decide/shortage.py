@@ -37,7 +37,7 @@ def tell_kills(case: Case, made: Sized, bump: Bump | None, told: Telling) -> Non
     is_changed = bump is not None and was_changed(case, bump.kill)
     used = "" if bump is None else f", with {words.memory(bump.used)} used ({bump.why})"
     if made.is_leaking:
-        fix = "mend the leak: more memory only delays the next kill"
+        fix = "fix the leak: more memory only delays the next kill"
     elif not is_mended or _is_raised(now, made):
         fix = _raise(now, made)
     elif is_changed:
@@ -71,7 +71,7 @@ def tell_need(case: Case, made: Sized, told: Telling) -> None:
         f"at least {words.memory(need)}: {words.memory(case.evidence.memory_peak)} was used"
         if case.evidence.memory_peak
         else f"at least {words.memory(need)}, the target",
-        "mend the leak" if made.is_leaking else _raise(now, made),
+        "fix the leak" if made.is_leaking else _raise(now, made),
     )
 
 

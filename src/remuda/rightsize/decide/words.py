@@ -20,6 +20,11 @@ def memory(amount: int | None) -> str:
     return f"{amount} ({amount / MIB:.1f}Mi)"
 
 
+def about(amount: int) -> str:
+    """Memory that was computed, to three digits: `59.8Mi`."""
+    return f"{float(f'{amount / MIB:.3g}'):,g}Mi"
+
+
 def quantity(amount: int) -> str:
     """Memory as one writes it into a template, exactly: `512Mi`, `500M`."""
     return str(Quantity(amount * NANO, "decimal" if amount % MIB else "binary"))

@@ -17,10 +17,11 @@ from remuda.rightsize.estimate.cells import Grid
 from remuda.rightsize.estimate.columns import Column, Columns, Floats, Ints
 from remuda.rightsize.estimate.engine import estimates_of, find_columns, in_blocks
 from remuda.rightsize.estimate.estimator import MOST_AMOUNT, Estimate
+from remuda.rightsize.estimate.floors import floors_of
 from remuda.rightsize.estimate.histogram import Second
 from remuda.rightsize.estimate.strategies import Krr, Strategy, Vpa, between, rank
 from remuda.rightsize.estimate.traces import traces
-from remuda.rightsize.evidence import Day, Evidence, OomKill, Series
+from remuda.rightsize.evidence import Day, Evidence, Floor, OomKill, Series
 
 #: of what is used, in numbers that are shown beside an estimate
 SHOWN_PART = 0.99
@@ -90,6 +91,7 @@ def summarize(
                 series=one.series,
                 oddities=tuple(oddities[n]) if oddities else (),
                 is_partial=bool(partial[n]) if partial else False,
+                floors=one.floors,
             )
         )
     return made
@@ -116,9 +118,10 @@ class _Measured:
     krr: Estimate | None
     days: tuple[Day, ...]
     series: Series | None
+    floors: tuple[Floor, ...]
 
 
-_NOTHING = _Measured(0, _Use(), _Use(), None, (), None)
+_NOTHING = _Measured(0, _Use(), _Use(), None, (), None, ())
 
 
 def _measure(columns: Columns, begin: int, end: int, over: Grid, krr: Krr) -> list[_Measured]:
@@ -126,6 +129,7 @@ def _measure(columns: Columns, begin: int, end: int, over: Grid, krr: Krr) -> li
     of_cpu = cells.cells_of(columns, columns.cpu, begin, end, over.cell_s)
     of_memory = cells.cells_of(columns, columns.memory, begin, end, over.cell_s)
     days = cells.days_of(of_memory, end - begin, over.cell_s)
+    floors = floors_of(of_memory, end - begin, over)
     cpu_plots = cells.plotted(of_cpu, end - begin, over)
     memory_plots = cells.plotted(of_memory, end - begin, over)
     made = []
@@ -136,7 +140,7 @@ def _measure(columns: Columns, begin: int, end: int, over: Grid, krr: Krr) -> li
         is_there = (np.diff(cpu) > 0) | (np.diff(memory) > 0)
         series = _series(columns, (cpu, memory), (cpu_plots[n], memory_plots[n]), over)
         krrs = _krr(columns, cpu, memory, used, krr)
-        made.append(_Measured(int(is_there.sum()), *used, krrs, days[n], series))
+        made.append(_Measured(int(is_there.sum()), *used, krrs, days[n], series, floors[n]))
     return made
 
 
