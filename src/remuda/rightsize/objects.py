@@ -56,6 +56,34 @@ class WorkloadSpec(Struct, frozen=True, forbid_unknown_fields=True, rename="came
         Meta(description="How even its use of memory is. By its daily peaks by default."),
     ] = field(default=None, name="class")
     tier: Annotated[Tier | None, Meta(description="Its tier. By its label by default.")] = None
+    container: Annotated[
+        Pattern, Meta(description="The containers that minCpu and minMemory are of. Every one by default.")
+    ] = "*"
+    min_cpu: Annotated[
+        Quantity | None,
+        Meta(description="The least CPU of such a container, instead of its share of minimums."),
+    ] = None
+    min_memory: Annotated[
+        Quantity | None,
+        Meta(description="The least memory of such a container, instead of its share of minimums."),
+    ] = None
+
+
+class MinimumsSpec(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """What no estimate is below, as flags of the Vertical Pod Autoscaler's recommender say it; its containers share what is a pod's."""
+
+    pod_cpu: Annotated[
+        Quantity, Meta(description="Of all containers of a pod: --pod-recommendation-min-cpu-millicores.")
+    ] = Quantity.parse("25m")
+    pod_memory: Annotated[
+        Quantity, Meta(description="Of all containers of a pod: --pod-recommendation-min-memory-mb.")
+    ] = Quantity.parse("250Mi")
+    container_cpu: Annotated[Quantity | None, Meta(description="Of each container, instead of a share.")] = (
+        None
+    )
+    container_memory: Annotated[
+        Quantity | None, Meta(description="Of each container, instead of a share.")
+    ] = None
 
 
 class PricesSpec(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -86,6 +114,7 @@ class RightsizePolicySpec(Struct, frozen=True, forbid_unknown_fields=True, renam
     tiers: Annotated[tuple[TierSpec, ...], Meta(description="Bounds by tier.")] = ()
     workloads: Annotated[tuple[WorkloadSpec, ...], Meta(description="What is known of some workloads.")] = ()
     prices: Annotated[PricesSpec | None, Meta(description="For waste in money.")] = None
+    minimums: Annotated[MinimumsSpec, Meta(description="What no estimate is below.")] = MinimumsSpec()
 
 
 def check_policy(item: Object[RightsizePolicySpec]) -> Iterator[Complaint]:

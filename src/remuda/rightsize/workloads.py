@@ -49,6 +49,8 @@ class Container(Struct, frozen=True):
     index: int | None = None
     #: `requests` and `limits` as the template has them, resource → quantity; None is not known
     written: dict[str, dict[str, str]] | None = None
+    #: when the newest pod that has it without a CPU limit was made, 0 is not known; None where there is none, or one has a limit
+    unlimited_at: Second | None = None
 
 
 class Workload(Struct, frozen=True):
@@ -80,6 +82,10 @@ class LimitRange(Struct, frozen=True):
     defaults: Size = Size()
     #: limit ÷ request, at most
     cpu_ratio: float | None = None
+    #: when it was made; 0 is not known
+    created: Second = 0
+    #: what it says about CPU limits is not what pods have: something else, a webhook, takes them out again
+    is_overruled: bool = False
 
 
 class Quota(Struct, frozen=True):

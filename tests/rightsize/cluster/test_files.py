@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 from hypothesis import given
@@ -28,6 +29,7 @@ from tests.rightsize.cluster.clusters import (
 
 from remuda.objects.problems import Problem
 from remuda.rightsize.cluster.files import FORMS, read_files
+from remuda.rightsize.workloads import Workload
 
 EVERYTHING: list[Any] = [
     workload(),
@@ -214,11 +216,21 @@ def test_no_junk_in_any_field_breaks_the_reading_of_the_rest(
         assert _told(quick.problems) == _told(slow.problems)
     assert _told(quick.problems) <= _told(slow.problems)
     if not quick.problems:
-        assert quick.world.workloads == slow.world.workloads
+        # A pod whose amounts are junk is left out by the slow path alone, and with it what it tells of CPU limits.
+        of_templates = _templates if slow.problems else tuple
+        assert of_templates(quick.world.workloads) == of_templates(slow.world.workloads)
     kinds = {
         each.id for each in read(folder, *(each for n, each in enumerate(EVERYTHING) if n != which)).workloads
     }
     assert kinds <= {each.id for each in quick.world.workloads}
+
+
+def _templates(workloads: tuple[Workload, ...]) -> tuple[Workload, ...]:
+    replace = msgspec.structs.replace
+    return tuple(
+        replace(each, containers=tuple(replace(part, unlimited_at=None) for part in each.containers))
+        for each in workloads
+    )
 
 
 def _told(problems: tuple[Problem, ...]) -> set[tuple[str, str]]:

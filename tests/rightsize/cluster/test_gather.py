@@ -477,3 +477,24 @@ def test_everything_wrong_with_an_object_is_told_with_its_name_and_field(
     assert len(told) == len(expected)
     for line, begin in zip(told, expected, strict=True):
         assert line.startswith(f"{whose}: {begin}")
+
+
+def test_the_newest_pod_tells_whether_a_container_has_a_cpu_limit(tmp_path: Path) -> None:
+    def of(name: str, created: str, phase: str = "Running", **limits: str) -> dict[str, Any]:
+        made = pod(name, ("StatefulSet", "db"), status={"phase": phase})
+        made["metadata"]["creationTimestamp"] = created
+        made["spec"]["containers"][0]["resources"] = {"limits": limits}
+        return made
+
+    bare = of("db-0", "2026-01-01T00:00:00Z")
+    limited = of("db-1", "2026-01-02T00:00:00Z", cpu="1")
+    over = of("db-2", "2026-01-03T00:00:00Z", "Succeeded", cpu="1")
+    db = workload("StatefulSet", "db")
+    for pods, at in (
+        ((bare,), 1_767_225_600),
+        ((bare, limited), None),
+        ((bare, over), 1_767_225_600),
+        ((), None),
+    ):
+        [found] = read(tmp_path, db, *pods).workloads
+        assert found.containers[0].unlimited_at == at

@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+import msgspec
 import pytest
 from tests.rightsize.decide.builders import (
     MI,
@@ -11,15 +12,17 @@ from tests.rightsize.decide.builders import (
     judge,
     memory_of,
     rules,
+    size,
     the,
     told,
     workload,
 )
+from tests.rightsize.estimate.builders import BEGIN
 
 from remuda.model.quantities import Quantity
 from remuda.rightsize.decide.clamps import least_for_ratio
 from remuda.rightsize.objects import RightsizePolicySpec, TierSpec
-from remuda.rightsize.workloads import Ask, LimitRange, Size
+from remuda.rightsize.workloads import Ask, LimitRange, Size, Workload
 
 
 def limit_range(
@@ -190,9 +193,9 @@ def test_a_range_that_gives_a_cpu_limit_to_those_that_have_none_is_told(each: Li
     assert one.is_ == "4000m: containers without a CPU limit get it, as those of Deployment shop/web"
 
 
-def test_nothing_is_told_of_ranges_where_nothing_changes() -> None:
+def test_nothing_is_told_of_ranges_that_give_nothing_where_nothing_changes() -> None:
     kept = workload(container(memory=500, memory_limit=672))
-    assert rules(judge(kept, known=evidence(), limit_ranges=(limit_range(most=(4000, None)),))) == set()
+    assert rules(judge(kept, known=evidence(), limit_ranges=(limit_range(most=(None, 4000)),))) == set()
 
 
 def default(cpu: int, most: int | None = None) -> LimitRange:
@@ -404,3 +407,37 @@ def test_a_starved_container_that_a_tier_keeps_down_is_told_which() -> None:
     item = workload(container(cpu=100), tier="3")
     made = judge(item, known=evidence(cpu=(400, 300, 500)), policy=policy)
     assert found(made, "starved").fix == "raise the maximum of the policy of tier 3, 100m, to 400m or more"
+
+
+LIMITING = LimitRange("shop", "defaults", "Container", defaults=size(cpu_limit=50), created=BEGIN)
+
+
+def bare(at: int | None) -> Workload:
+    """Without a CPU limit in its template; and in its newest pod, if that was made then."""
+    return workload(msgspec.structs.replace(container(cpu=100), unlimited_at=at))
+
+
+@pytest.mark.parametrize(
+    ("at", "limit"),
+    [
+        pytest.param(None, 100, id="no pod shows what it does"),
+        pytest.param(BEGIN - 1, 100, id="the pod is older than the range"),
+        pytest.param(BEGIN, None, id="the pod was made since"),
+        pytest.param(0, None, id="nobody knows when the pod was made"),
+    ],
+)
+def test_what_pods_have_outweighs_what_a_range_would_give_them(at: int | None, limit: int | None) -> None:
+    made = judge(bare(at), limit_ranges=(LIMITING,))
+    assert the(made).recommended.limits.cpu_millicores == limit
+    assert ("limit-range-gives-cpu-limit" in rules(made)) is (limit is not None)
+
+
+def test_a_range_that_gives_cpu_limits_is_told_of_though_nothing_changes() -> None:
+    giving = LimitRange("shop", "defaults", "Container", defaults=size(cpu_limit=500))
+    first = judge(workload(container(cpu=300)), limit_ranges=(giving,))
+    then = judge(workload(container(memory=500, memory_limit=672)), limit_ranges=(giving,))
+    assert the(then).verdict == "keep"
+    assert (
+        found(first, "limit-range-gives-cpu-limit").object
+        == found(then, "limit-range-gives-cpu-limit").object
+    )

@@ -9,7 +9,7 @@ from remuda.model.amounts import amount
 from remuda.model.quantities import NANO, Quantity
 from remuda.objects.problems import child_path
 from remuda.rightsize.cluster import written
-from remuda.rightsize.cluster.templates import ask
+from remuda.rightsize.cluster.templates import ask, second_of
 from remuda.rightsize.estimate.estimator import Amounts, Estimate
 from remuda.rightsize.workloads import Advisor, Autoscaler, LimitRange, Quota, Size, WorkloadId
 
@@ -35,6 +35,7 @@ def limit_ranges_of(item: written.LimitRange) -> tuple[LimitRange, ...]:
             _ratio(each.max_limit_request_ratio.get("memory")),
             Size(ask(each.default_request), ask(each.default)),
             _ratio(each.max_limit_request_ratio.get("cpu")),
+            second_of(item.metadata.creation_timestamp) or 0,
         )
         for each in item.spec.limits
         if each.type in _OF

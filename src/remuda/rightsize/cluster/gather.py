@@ -11,7 +11,16 @@ from remuda.rightsize.cluster import written
 from remuda.rightsize.cluster.bounds import advisor_of, autoscalers_of, limit_ranges_of, quota_of
 from remuda.rightsize.cluster.faults import all_faults, faults
 from remuda.rightsize.cluster.owners import Owning
-from remuda.rightsize.cluster.templates import DEFAULT_SURGE, Killed, containers_of, kills_of, surge_of
+from remuda.rightsize.cluster.templates import (
+    DEFAULT_SURGE,
+    Killed,
+    containers_of,
+    kills_of,
+    limited_of,
+    second_of,
+    surge_of,
+)
+from remuda.rightsize.estimate.histogram import Second
 from remuda.rightsize.workloads import (
     Advisor,
     Autoscaler,
@@ -34,6 +43,14 @@ T = TypeVar("T")
 class _Pod(Struct, frozen=True):
     owner: WorkloadId
     kills: tuple[Killed, ...]
+    #: container → whether it has a CPU limit; nothing of what is over
+    limited: dict[str, bool] = {}
+    created: Second = 0
+
+
+_NO_POD: Final = _Pod(WorkloadId("", "", ""), ())
+#: phases of pods that run no more
+_OVER: Final = frozenset({"Succeeded", "Failed"})
 
 
 class Gathering:
@@ -116,7 +133,9 @@ class Gathering:
         meta = item.metadata
         owner = meta.owner
         whose = WorkloadId(meta.namespace, *((owner.kind, owner.name) if owner else ("Pod", meta.name)))
-        return _put(self._pods, item, _Pod(whose, tuple(kills_of(item))), faults)
+        limited = {} if item.status.phase in _OVER else limited_of(item.spec)
+        made = _Pod(whose, tuple(kills_of(item)), limited, second_of(meta.creation_timestamp) or 0)
+        return _put(self._pods, item, made, faults)
 
     def _add(
         self, kind: str, item: written.Whole, template: written.Template, replicas: int, surge: int = 0
@@ -166,7 +185,29 @@ class Gathering:
             owners=self._owners(),
             unknown=tuple(unknown),
         )
-        return replace(made, kills=tuple(self._all_kills(made)))
+        owning = Owning(made)
+        return replace(
+            made,
+            workloads=tuple(self._as_pods_have(made.workloads, owning)),
+            kills=tuple(self._all_kills(made, owning)),
+        )
+
+    def _as_pods_have(self, workloads: Iterable[Workload], owning: Owning) -> Iterator[Workload]:
+        """Workloads with what the newest of their pods tells about CPU limits."""
+        newest: dict[WorkloadId, _Pod] = {}
+        for (namespace, name), pod in sorted(self._pods.items(), key=_first):
+            whose = owning.of(namespace, name) if pod.limited else None
+            if whose is not None and (whose not in newest or newest[whose].created <= pod.created):
+                newest[whose] = pod
+        for each in workloads:
+            pod = newest.get(each.id, _NO_POD)
+            yield replace(
+                each,
+                containers=tuple(
+                    replace(part, unlimited_at=pod.created) if pod.limited.get(part.name) is False else part
+                    for part in each.containers
+                ),
+            )
 
     def _owners(self) -> Owners:
         """Of pods whose ReplicaSet or Job was not read only the name tells."""
@@ -176,8 +217,7 @@ class Gathering:
             if pod.owner.kind not in _BETWEEN or pod.owner in self._workloads
         }
 
-    def _all_kills(self, world: World) -> Iterator[Kill]:
-        owning = Owning(world)
+    def _all_kills(self, world: World, owning: Owning) -> Iterator[Kill]:
         for (namespace, name), pod in sorted(self._pods.items(), key=_first):
             whose = owning.of(namespace, name) if pod.kills else None
             if whose is None:

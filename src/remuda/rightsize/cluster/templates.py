@@ -96,10 +96,15 @@ def kills_of(pod: written.Pod) -> Iterator[Killed]:
                 requested = asked.requests.memory_bytes
                 yield Killed(
                     each.name,
-                    _second(state.terminated.finished_at),
+                    second_of(state.terminated.finished_at),
                     limit if requested is None else requested,
                     limit,
                 )
+
+
+def limited_of(spec: written.PodSpec) -> dict[str, bool]:
+    """Each container of a pod, and whether it has a CPU limit."""
+    return {each.name: "cpu" in each.resources.limits for each in (*spec.containers, *spec.init_containers)}
 
 
 def _asked(spec: written.PodSpec, container: str) -> Size:
@@ -109,10 +114,10 @@ def _asked(spec: written.PodSpec, container: str) -> Size:
     return Size()
 
 
-def _second(text: str) -> Second | None:
-    """What is no time, or none after 1970, as Go writes it where there is none, is not told."""
+def second_of(text: str | None) -> Second | None:
+    """A time; what is no time, or none after 1970, as Go writes it where there is none, is not told."""
     try:
-        at = read_instant(text) // SECOND
+        at = read_instant(text or "") // SECOND
     except (ValueError, OverflowError):
         return None
     return at if at > 0 else None

@@ -31,6 +31,7 @@ class ObjectMeta(Struct, frozen=True, gc=False, rename="camel"):
     namespace: str = ""
     labels: dict[str, str] = {}
     owner_references: tuple[Owner, ...] = ()
+    creation_timestamp: str | None = None
 
     @property
     def owner(self) -> Owner | None:
@@ -370,6 +371,7 @@ class ContainerStatus(Struct, frozen=True, gc=False, rename="camel"):
 class PodStatus(Struct, frozen=True, gc=False, rename="camel"):
     """How a pod fares."""
 
+    phase: str = ""
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
 

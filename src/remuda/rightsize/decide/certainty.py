@@ -4,6 +4,7 @@ from remuda.model.times import DAY, SECOND
 from remuda.output.moments import age
 from remuda.rightsize.decide import words
 from remuda.rightsize.decide.case import Case
+from remuda.rightsize.decide.estimates import LEAST_RUNS, SELDOM, by_runs
 from remuda.rightsize.decide.findings import Telling
 from remuda.rightsize.estimate.estimator import (
     DAILY_SAMPLES,
@@ -18,8 +19,6 @@ from remuda.rightsize.estimate.histogram import DAY_S
 _WIDEST = 4
 #: of the days between the first sample and the last: with less confidence, it is not time that makes bounds wide
 _DENSE = 0.75
-#: what runs to an end, and then not for a while
-_SELDOM = frozenset({"Job", "CronJob"})
 
 
 def is_provisional(case: Case) -> bool:
@@ -37,7 +36,13 @@ def is_provisional(case: Case) -> bool:
         return is_wide or _is_unbounded(estimate)
     if evidence.first is None or evidence.last is None or evidence.last - evidence.first < DAY_S:
         return True
-    return case.strategy != "krr" and evidence.confidence < 1
+    least = LEAST_RUNS if is_by_runs(case) else 1
+    return case.strategy != "krr" and evidence.confidence < least
+
+
+def is_by_runs(case: Case) -> bool:
+    """Whether it is judged by its runs."""
+    return case.strategy == "vpa" and case.evidence.cpu is not None and by_runs(case.workload, case.evidence)
 
 
 def _is_unbounded(estimate: Estimate) -> bool:
@@ -134,6 +139,9 @@ def _tell_provisional(case: Case, told: Telling) -> None:
         there = f"{age(span * SECOND)} of data with {samples} of CPU, {evidence.confidence:.3g} days of a sample a minute"
         should = f"{age(DAY)} with a sample a minute"
         fix = f"review again after {words.moment(evidence.first + DAY_S)}"
+    elif is_by_runs(case):
+        there = f"{words.counted(evidence.replicas, 'run')} in {age(span * SECOND)}"
+        should, fix = f"{LEAST_RUNS} runs", "review with a longer --history"
     else:
         there, fix = _few(case, span, samples)
         should = f"{DAILY_SAMPLES:.0f} samples of CPU, as many as a day has with one a minute"
@@ -150,7 +158,7 @@ def _tell_provisional(case: Case, told: Telling) -> None:
 def _tell_sparse(case: Case, told: Telling) -> None:
     """Samples that reach back far enough, and are so far apart that they count for less; KRR does not count them."""
     evidence = case.evidence
-    if case.strategy == "krr" or evidence.first is None or evidence.last is None:
+    if case.strategy == "krr" or is_by_runs(case) or evidence.first is None or evidence.last is None:
         return
     span = evidence.last - evidence.first
     days = span / DAY_S
@@ -169,7 +177,7 @@ def _tell_sparse(case: Case, told: Telling) -> None:
         f" {age(span * SECOND)} alone make it × {of_time:.4g}: {factor / of_time - 1:.0%} wider",
         "a sample a minute",
         f"{longer}, if it runs seldom"
-        if case.workload.id.kind in _SELDOM
+        if case.workload.id.kind in SELDOM
         else f"scrape every minute; if it does not run all the time, {longer}",
     )
 
@@ -185,7 +193,7 @@ def _few(case: Case, span: int, samples: str) -> tuple[str, str]:
     longer = "review with a longer --history"
     if case.evidence.krr is not None:
         longer += ", or with --strategy krr, which goes by the peak"
-    if case.workload.id.kind in _SELDOM:
+    if case.workload.id.kind in SELDOM:
         return f"{there}: it runs seldom", longer
     return (
         f"{there}: it runs seldom, or is scraped seldom",

@@ -4,10 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from msgspec.structs import replace
+
 from remuda.rightsize.decide import words
 from remuda.rightsize.decide.case import Case, Resource, filled
 from remuda.rightsize.decide.findings import Telling
-from remuda.rightsize.workloads import LimitRange, Size
+from remuda.rightsize.workloads import Ask, LimitRange, Size, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,8 @@ def exact_ratio(ratio: float | None) -> Fraction | None:
 
 def given_cpu_limit(each: LimitRange) -> int | None:
     """The CPU limit that containers without one get: the default, which the maximum is where there is none."""
+    if each.is_overruled:
+        return None
     default = each.defaults.limits.cpu_millicores
     return each.most.cpu_millicores if default is None else default
 
@@ -117,7 +121,23 @@ def given_by(each: LimitRange) -> Size:
     A maximum is the default of the limit, that is the default of the request, and else the minimum is.
     """
     limits = filled(each.defaults.limits, each.most)
+    if each.is_overruled:
+        limits = Ask(None, limits.memory_bytes)
     return Size(filled(filled(each.defaults.requests, limits), each.least), limits)
+
+
+def as_pods_have(each: LimitRange, workload: Workload) -> LimitRange:
+    """
+    The range, overruled where pods that were made since show that it gives and demands no CPU limits.
+
+    What pods really have outweighs what it would do: the API server would have given them a limit, or refused them.
+    """
+    shown = [
+        part.unlimited_at
+        for part in workload.containers
+        if part.unlimited_at is not None and part.size.limits.cpu_millicores is None
+    ]
+    return replace(each, is_overruled=any(not 0 < at < each.created for at in shown))
 
 
 def name_of(each: LimitRange) -> str:

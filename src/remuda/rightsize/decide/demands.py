@@ -15,6 +15,8 @@ from remuda.rightsize.workloads import LimitRange
 
 def demands_cpu_limit(each: LimitRange) -> bool:
     """Whether it refuses pods whose containers have no CPU limit; a maximum of containers gives them one instead."""
+    if each.is_overruled:
+        return False
     has_most = each.of == "Pod" and each.most.cpu_millicores is not None
     return has_most or exact_ratio(each.cpu_ratio) is not None
 

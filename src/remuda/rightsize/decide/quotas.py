@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from remuda.rightsize.decide import words
 from remuda.rightsize.decide.case import counted, filled, requested
-from remuda.rightsize.decide.clamps import given_by
+from remuda.rightsize.decide.clamps import as_pods_have, given_by
 from remuda.rightsize.decide.waste import is_applied
 from remuda.rightsize.review import ContainerReview, Finding
 from remuda.rightsize.workloads import LimitRange, Quota, Size, Workload, WorkloadId
@@ -39,6 +39,8 @@ class Rollout:
     after: tuple[Size, ...]
     #: what its namespace gives to containers that do not say
     defaults: Size
+    #: names of the ranges that give it no CPU limit, whatever they say
+    overruled: frozenset[str] = frozenset()
 
     @property
     def is_change(self) -> bool:
@@ -49,14 +51,16 @@ class Rollout:
 def rollout_of(
     workload: Workload, containers: Sequence[ContainerReview], ranges: Sequence[LimitRange]
 ) -> Rollout:
-    """What applying the patches would bring about, under the ranges of containers of the namespace."""
+    """What applying the patches would bring about, under the ranges of its namespace."""
+    seen = [as_pods_have(each, workload) for each in ranges]
     return Rollout(
         workload.id,
         workload.replicas,
         min(workload.surge, workload.replicas),
         tuple(each.now for each in containers),
         tuple(each.recommended if is_applied(each) else each.now for each in containers),
-        merged([given_by(each) for each in ranges]),
+        merged([given_by(each) for each in seen]),
+        frozenset(each.name for each in seen if each.is_overruled),
     )
 
 

@@ -12,14 +12,21 @@ from remuda.rightsize.workloads import LimitRange, Size
 
 
 def find_in_ranges(ranges: Sequence[LimitRange], rollouts: Sequence[Rollout]) -> Iterator[Finding]:
-    """What of the changes the API server would refuse, or undo."""
+    """
+    What of the changes the API server would refuse, and where it gives CPU limits, be there a change or not.
+
+    Whatever has been applied, a range that gives CPU limits goes on to do so.
+    """
     for each in sorted(ranges, key=lambda each: (each.namespace, each.name, each.of)):
         there = [
-            rollout for rollout in rollouts if rollout.id.namespace == each.namespace and rollout.is_change
+            rollout
+            for rollout in rollouts
+            if rollout.id.namespace == each.namespace and each.name not in rollout.overruled
         ]
         if each.of == "Pod":
             for rollout in there:
-                yield from _of_pod(each, rollout)
+                if rollout.is_change:
+                    yield from _of_pod(each, rollout)
         elif given_cpu_limit(each) is not None:
             yield from _cpu_limit(each, there)
 

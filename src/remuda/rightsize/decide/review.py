@@ -10,8 +10,9 @@ from remuda.rightsize.decide import words
 from remuda.rightsize.decide.advisors import find_in_advisors
 from remuda.rightsize.decide.case import Bounds, Case, Resource, counted, requested
 from remuda.rightsize.decide.certainty import is_provisional, tell_certainty
-from remuda.rightsize.decide.clamps import given_by, name_of
+from remuda.rightsize.decide.clamps import as_pods_have, given_by, name_of
 from remuda.rightsize.decide.cpu import is_starved, lower_bound, size_cpu, starved_fix
+from remuda.rightsize.decide.estimates import adjusted
 from remuda.rightsize.decide.evenness import evenness_of
 from remuda.rightsize.decide.findings import Telling, rank
 from remuda.rightsize.decide.kills import kills_of
@@ -181,13 +182,18 @@ def _container(
     if evidence is None:
         made = without_evidence(workload, container, kills, told, siblings_have=bool(known))
         return made, told.findings
+    evidence = adjusted(workload, container, evidence, ground.policy)
     judged = evenness_of(workload, container, evidence, ground.policy)
     told.findings += judged.findings
-    tell_samples(evidence, told)
+    tell_samples(workload, evidence, told)
     estimate = estimate_of(evidence, ground.strategy)
     if estimate is None:
         made = without_estimate(container, evidence, judged.evenness, ground.strategy, kills, told)
         return made, told.findings
+    ranges, pod_ranges = (
+        tuple(as_pods_have(each, workload) for each in some.get(workload.id.namespace, ()))
+        for some in (ground.ranges, ground.pod_ranges)
+    )
     cpu_bounds, memory_bounds = bounds_of(tiered.tier, ground.policy)
     case = Case(
         workload,
@@ -201,12 +207,12 @@ def _container(
         judged.evenness,
         cpu_bounds,
         memory_bounds,
-        ground.ranges.get(workload.id.namespace, ()),
+        ranges,
         kills,
         _scaling(container, ground.autoscalers.get(workload.id, ())),
         wants_cpu_limit(workload.id.namespace, ground.world.quotas),
-        ground.pod_ranges.get(workload.id.namespace, ()),
-        merged([given_by(each) for each in ground.ranges.get(workload.id.namespace, ())]),
+        pod_ranges,
+        merged([given_by(each) for each in ranges]),
     )
     _tell_given(case, told)
     _tell_tier(case, tiered, told)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from remuda.rightsize.decide.case import Bounds
+from remuda.rightsize.estimate.estimator import Amounts, floors
 from remuda.rightsize.objects import RightsizePolicySpec, WorkloadSpec
 from remuda.rightsize.review import Finding
 from remuda.rightsize.workloads import Workload, World
@@ -73,6 +74,25 @@ def matching(workload: Workload, policy: RightsizePolicySpec) -> Iterator[Worklo
             and fnmatchcase(name, spec.name)
         ):
             yield spec
+
+
+def minimum_of(workload: Workload, container: str, policy: RightsizePolicySpec) -> tuple[Amounts, str]:
+    """What the estimate of a container is not below, and who says so of memory."""
+    said = policy.minimums
+    of_pod = floors(max(1, len(workload.containers)), Amounts(said.pod_cpu.milli, said.pod_memory.bytes))
+    cpu = of_pod.cpu_millicores if said.container_cpu is None else said.container_cpu.milli
+    memory = of_pod.memory_bytes if said.container_memory is None else said.container_memory.bytes
+    of = [spec for spec in matching(workload, policy) if fnmatchcase(container, spec.container)]
+    of_cpu = next((spec.min_cpu for spec in of if spec.min_cpu is not None), None)
+    of_memory = next((spec.min_memory for spec in of if spec.min_memory is not None), None)
+    who = (
+        "the least that the policy says of it"
+        if of_memory is not None or said.container_memory is not None
+        else "this container's share of a pod's floor"
+    )
+    return Amounts(
+        cpu if of_cpu is None else of_cpu.milli, memory if of_memory is None else of_memory.bytes
+    ), who
 
 
 def bounds_of(tier: int | None, policy: RightsizePolicySpec) -> tuple[Bounds, Bounds]:

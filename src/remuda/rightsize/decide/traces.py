@@ -4,9 +4,12 @@ from collections.abc import Callable
 
 from remuda.rightsize.decide import words
 from remuda.rightsize.decide.case import Case, Resource
+from remuda.rightsize.decide.estimates import by_runs
 from remuda.rightsize.decide.findings import Telling
+from remuda.rightsize.decide.tiers import minimum_of
 from remuda.rightsize.estimate.estimator import Amounts, Estimate
 from remuda.rightsize.evidence import Evidence, Percentile, Trace
+from remuda.rightsize.workloads import Workload
 
 
 def estimate_of(evidence: Evidence, strategy: str) -> Estimate | None:
@@ -16,7 +19,7 @@ def estimate_of(evidence: Evidence, strategy: str) -> Estimate | None:
     return evidence.krr if strategy == "krr" else evidence.other
 
 
-def tell_samples(evidence: Evidence, told: Telling) -> None:
+def tell_samples(workload: Workload, evidence: Evidence, told: Telling) -> None:
     """Which samples there are."""
     if evidence.first is None or evidence.last is None:
         told.step("samples", "none: an estimate alone", evidence.origin)
@@ -27,6 +30,13 @@ def tell_samples(evidence: Evidence, told: Telling) -> None:
         f" {words.counted(evidence.replicas, 'replica')}",
         f"{words.moment(evidence.first)} to {words.moment(evidence.last)}, {evidence.origin}",
     )
+    if by_runs(workload, evidence):
+        told.step(
+            "certainty",
+            words.counted(evidence.replicas, "run"),
+            "each counts as a day: the fewer, the wider the bounds: the upper one is × (1 + 1 ÷ runs)",
+        )
+        return
     told.step(
         "certainty",
         f"{evidence.confidence:.4g} days of a sample a minute",
@@ -54,18 +64,20 @@ def tell_estimate(case: Case, resource: Resource, told: Telling) -> None:
         ("upper bound", trace.upper_bound),
     ):
         told.step(
-            resource, f"{name} {_write(resource)(percentile.amount)}", _how(percentile, trace, resource)
+            resource,
+            f"{name} {_write(resource)(percentile.amount)}",
+            _how(percentile, trace, resource, minimum_of(case.workload, case.container.name, case.policy)[1]),
         )
 
 
-def _how(percentile: Percentile, trace: Trace, resource: Resource) -> str:
+def _how(percentile: Percentile, trace: Trace, resource: Resource, minimum: str) -> str:
     write = _write(resource)
     bucket = f"bucket {percentile.bucket}, from {write(percentile.first)} to {write(percentile.end)}"
     parts = [f"p{percentile.part * 100:g} is the end of {bucket}", f"with 15 % {write(percentile.padded)}"]
     if percentile.factor != 1:
         parts.append(f"× {percentile.factor:.6g} for certainty")
     if percentile.amount == trace.floor:
-        parts.append(f"not below this container's share of a pod's floor, {write(trace.floor)}")
+        parts.append(f"not below {minimum}, {write(trace.floor)}")
     return ", ".join(parts)
 
 

@@ -24,6 +24,8 @@ from remuda.rightsize.estimate.histogram import CPU, MEMORY, Buckets
 Loops: TypeAlias = tuple[Callable[..., None], Callable[..., None]]
 #: samples that one thread takes at a time: enough to be worth it, few enough for the memory arrays need
 _BLOCK = 400_000
+#: from so many samples on compiled loops gain more than Numba takes to be loaded, which is over a second
+_MANY = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ def estimate_columns(
     """
     What each container needs, in their order.
 
-    `engine` is numpy, numba, or empty for the faster of what is there; `loops` are used instead of compiled ones.
+    `engine` is numpy, numba, or empty for the one that is faster for so many samples; `loops` are used instead of compiled ones.
     """
     return estimates_of(find_columns(columns, engine, workers=workers, loops=loops), columns)
 
@@ -69,7 +71,8 @@ def find_columns(
     columns: Columns, engine: str = "", *, workers: int = 2, loops: Loops | None = None
 ) -> Found:
     """The buckets of each container, as `estimate_columns` finds them."""
-    if loops is None and engine != "numpy":
+    samples = len(columns.cpu.times) + len(columns.memory.times)
+    if loops is None and (engine == "numba" or (not engine and samples >= _MANY)):
         loops = compiled()
     if loops is None and engine == "numba":
         raise BadInput("the engine numba needs Numba: pip install numba")

@@ -35,6 +35,10 @@ class Amounts(Struct, frozen=True):
     memory_bytes: int
 
 
+#: of a pod, by default
+FLOOR = Amounts(FLOOR_MILLICORES, FLOOR_BYTES)
+
+
 class Estimate(Struct, frozen=True, rename="camel"):
     """What a container needs, and between which bounds a request need not be changed."""
 
@@ -192,10 +196,10 @@ def estimate_from(cpu: Sequence[int], memory: Sequence[int], days: float, contai
     )
 
 
-def floors(containers: int) -> Amounts:
+def floors(containers: int, of_pod: Amounts = FLOOR) -> Amounts:
     """What none of so many containers of a pod gets less than."""
     share = 1.0 / containers
-    return Amounts(whole(FLOOR_MILLICORES * share), whole(FLOOR_BYTES * share))
+    return Amounts(whole(of_pod.cpu_millicores * share), whole(of_pod.memory_bytes * share))
 
 
 def factors(days: float) -> tuple[float, float, float]:
