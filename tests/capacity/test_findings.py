@@ -160,6 +160,8 @@ POLICY, STING = "CapacityPolicy kvm", "Node sting"
         ("missing-ephemeral-storage", "error", SET, {},
          {"require": {"ephemeralStorage": True}}),
         ("set-outdated", "warning", SET, {"docs": docs(phase="Outdated")}, {}),
+        ("implausible-amount", "error", SET, {"docs": docs(requests=measured("2", "1m"))},
+         {"sets": [{"name": "docs", "max": 1}, {"name": "vm-test", "max": 1, "envelope": "large"}], "envelopes": [{"name": "large", **LARGE}]}),
         ("runners-refused", "error", SET, {"docs": docs(refused=("there is no PriorityClass x",))}, {}),
         ("node-name-set", "error", SET, {"docs": docs(node_name="honey")}, {}),
         ("placement-uncertain", "warning", SET, {"docs": docs(unsure=("its runners wait",))}, {}),
@@ -263,6 +265,23 @@ def test_a_quota_by_a_class_that_a_set_does_not_carry_is_found() -> None:
     assert found(herd(classed, quotas=quotas), rules()) == [("quota-counts-nothing", "warning", SET)]
     assert found(herd(classed), rules(priorityClass="kvm")) == [("quota-counts-nothing", "warning", SET)]
     assert found(herd(classed), rules()) == []
+
+
+@pytest.mark.parametrize(
+    ("waiver", "severity"),
+    [
+        ({"until": "2026-11-16"}, "info"),
+        ({"until": "2026-11-15"}, "error"),
+        ({"until": "2026-12-01", "set": "arc/docs"}, "info"),
+        ({"until": "2026-12-01", "set": "vm-test"}, "error"),
+        ({"until": "2026-12-01", "rule": "unbounded-set"}, "error"),
+    ],
+)
+def test_a_finding_may_be_accepted_until_a_day(waiver: dict[str, str], severity: Severity) -> None:
+    waivers = [decision(rule="node-name-set") | waiver]
+    (told,) = judged(herd(docs(node_name="honey")), rules(waivers=waivers)).findings
+    assert (told.rule, told.severity) == ("node-name-set", severity)
+    assert ("accepted by ada until" in told.is_) == (severity == "info")
 
 
 def test_a_set_that_is_being_deleted_is_named() -> None:
@@ -522,7 +541,7 @@ def test_runners_that_are_there_are_not_taken_away() -> None:
 def test_what_is_neither_shown_nor_refuted_says_so() -> None:
     """Of 35 and 32 a node of 100 takes one and two; 21 and 39 pass every bound on 20 nodes, and do not fit."""
     lanes = [
-        lane(f"set-{size}", max=number, requests={"cpu": size, "memory": 1})
+        lane(f"set-{size}", max=number, requests={"cpu": size, "memory": 2**20})
         for size, number in ((35, 21), (32, 39))
     ]
     nodes = [Node(f"node-{at}", CAPABILITY, allocatable={"cpu": 100, "memory": 64 * GIB}) for at in range(20)]

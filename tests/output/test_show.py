@@ -143,3 +143,28 @@ def test_csv_of_an_answer_without_a_table_is_its_lines() -> None:
 def test_a_cell_of_csv_is_shown_and_never_computed(cell: str, written: str) -> None:
     text = shown(Report(None, (Table(("A", "B"), ((cell, "x"),)),)), "csv")
     assert list(csv.reader(io.StringIO(text, newline="")))[1] == [written, "x"]
+
+
+def test_a_table_that_is_wider_than_the_terminal_stays_readable() -> None:
+    told = "is too small: has 4Gi memory, and a runner asks for 8Gi memory"
+    few = Table(("RULE", "WHERE"), (("fits-nowhere", told),))
+    out = io.StringIO()
+    show(Report(None, (few,)), "table", out=out, columns=60)
+    assert out.getvalue().splitlines() == [
+        "RULE           WHERE",
+        "fits-nowhere   is too small: has 4Gi memory, and a runner",
+        "               asks for 8Gi memory",
+    ]
+    out = io.StringIO()
+    many = Table(("NODE", "ROLE", "WHY"), (("a" * 30, "overflow", told), ("b", "primary", "")))
+    show(Report(None, (many,)), "table", out=out, columns=60)
+    assert out.getvalue().splitlines() == [
+        f"NODE   {'a' * 30}",
+        "ROLE   overflow",
+        "WHY    is too small: has 4Gi memory, and a runner asks for",
+        "       8Gi memory",
+        "",
+        "NODE   b",
+        "ROLE   primary",
+        "WHY",
+    ]

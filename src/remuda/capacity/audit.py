@@ -7,13 +7,16 @@ Parts of the world that could not be read lead to no finding but that they were 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, UnsetType
+from msgspec.structs import replace
 
 from remuda.capacity import findings_ceiling, findings_overflow, findings_placing, findings_sets
 from remuda.capacity.case import Case, total
 from remuda.capacity.findings import SEVERITIES, Finding, Severity
 from remuda.capacity.fits import Ground, Rooms, folded
 from remuda.capacity.objects import CapacityPolicySpec
+from remuda.capacity.policy import read_end
+from remuda.capacity.rollback import is_lane
 from remuda.capacity.world import SCALE_SETS, Amounts, Lane, World
 from remuda.model.times import Instant
 from remuda.rules.ceilings import Member, share
@@ -128,13 +131,27 @@ def audit(
         packing = findings_placing.packed(case)
         made.append(_label(case, packing))
         found += findings_ceiling.absent(case, known, asked=bool(asked))
-        found += findings_ceiling.find(case)
-        found += findings_sets.find(case)
-        found += findings_placing.find(case, packing)
-        found += findings_overflow.find(case)
+        of_label = (
+            *findings_ceiling.find(case),
+            *findings_sets.find(case),
+            *findings_placing.find(case, packing),
+            *findings_overflow.find(case),
+        )
+        found += [_waived(case, item) for item in of_label]
     found += _unread(world, cases)
     found += findings_sets.leaving(world)
     return Audit(world, tuple(made), cases, _sorted(found), now)
+
+
+def _waived(case: Case, item: Finding) -> Finding:
+    """A finding as it is, or as an info that says who accepted it and until when."""
+    for waiver in case.policy.waivers if case.policy else ():
+        name = item.object.partition(" ")[2]
+        is_meant = isinstance(waiver.set, UnsetType) or is_lane(waiver.set, name)
+        if waiver.rule == item.rule and is_meant and (read_end(waiver.until) or 0) > case.now:
+            words = f"{item.is_} (accepted by {waiver.who} until {waiver.until}: {waiver.why})"
+            return replace(item, severity="info", is_=words)
+    return item
 
 
 def _label(case: Case, packing: Packing | None) -> LabelAudit:

@@ -7,9 +7,10 @@ from typing import Literal, TypeAlias
 
 from msgspec import UNSET, Struct
 
-from remuda.capacity.fits import Ground, Nodes, Rooms, Shape, bits, closed, measured, shape_of, short
+from remuda.capacity.fits import Ground, Nodes, Rooms, Shape, bits, closed, shape_of, short
 from remuda.capacity.gates import Gate, lane_gates, node_gates
 from remuda.capacity.objects import BudgetedSet, CapacityPolicySpec, Envelope, Overflow
+from remuda.capacity.policy import measured
 from remuda.capacity.world import PODS, Amounts, Lane, World
 from remuda.model.times import Instant
 

@@ -57,6 +57,7 @@ RULES: dict[str, str] = {
     "placement-uncertain": "Runners may not fit where their resources do: something else decides it that cannot be told.",
     "quota-counts-nothing": "A quota counts runners by a PriorityClass that the set's runners do not carry.",
     "set-being-deleted": "The set is being deleted: it does not count, and its runners count as other pods.",
+    "implausible-amount": "The set's runners ask for so little or so much of something that it cannot be meant.",
     "set-outdated": "The controller says that the set is out of date: it starts no runners.",
     "envelope-fits-nowhere": "No admitted node takes one runner of this size.",
     "aggregate-does-not-fit": "All sets at their maximum do not fit the admitted nodes: a bound proves it.",

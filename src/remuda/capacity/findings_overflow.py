@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from remuda.capacity.case import Case, Site, some, total
 from remuda.capacity.findings import Finding, Severity
 from remuda.capacity.findings_sets import about, field_of
-from remuda.capacity.fits import measured
+from remuda.capacity.policy import measured
 from remuda.capacity.words import quantity, told
 from remuda.capacity.world import EPHEMERAL, NODES, PODS, Lane
 

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from remuda.capacity.case import Alike, Case, some
 from remuda.capacity.findings import Finding, Severity
 from remuda.capacity.findings_sets import about, field_of
-from remuda.capacity.fits import Nodes, bits, measured, obstacles, short
+from remuda.capacity.fits import Nodes, bits, obstacles, short
 from remuda.capacity.neighbours import HOSTNAME, WHOLE, is_claim
+from remuda.capacity.policy import measured
 from remuda.capacity.words import told, told_all
 from remuda.capacity.world import EPHEMERAL, NODES, RESOURCES, Amounts, Lane
 from remuda.model.pods import Term

@@ -7,8 +7,7 @@ from msgspec import UNSET, UnsetType
 
 from remuda.capacity.case import Case, some
 from remuda.capacity.findings import Finding, Severity
-from remuda.capacity.fits import measured
-from remuda.capacity.policy import read_end
+from remuda.capacity.policy import implausible, measured, read_end
 from remuda.capacity.rollback import is_lane
 from remuda.capacity.words import UNBOUNDED, count, quantity, told
 from remuda.capacity.world import EPHEMERAL, POOLS, SCALE_SETS, Lane, World
@@ -54,6 +53,7 @@ def find(case: Case) -> Iterator[Finding]:
         yield from _labels(case, lane)
         yield from _resources(case, lane)
         yield from _carried(case, lane)
+        yield from _implausible(case, lane)
         yield from _admission(case, lane)
         yield from _counted(case, lane)
         if lane.phase.lower() == "outdated":
@@ -201,6 +201,22 @@ def _admission(case: Case, lane: Lane) -> Iterator[Finding]:
             should,
             fix,
         )
+
+
+def _implausible(case: Case, lane: Lane) -> Iterator[Finding]:
+    for kind, amounts in (("requests", lane.requests), ("limits", lane.limits)):
+        for name, words in implausible(amounts):
+            where = field_of(lane, "resources", f".{kind}.{name}")
+            yield about(
+                case,
+                lane,
+                "implausible-amount",
+                "error",
+                where,
+                words,
+                "an amount that can be meant",
+                "correct it",
+            )
 
 
 def _counted(case: Case, lane: Lane) -> Iterator[Finding]:

@@ -12,12 +12,11 @@ from itertools import accumulate, repeat
 from operator import or_
 from typing import TypeAlias, TypeVar
 
-from msgspec import UNSET, Struct
+from msgspec import Struct
 
-from remuda.capacity import objects
 from remuda.capacity.neighbours import WHOLE, is_claim
 from remuda.capacity.words import told
-from remuda.capacity.world import EPHEMERAL, RESOURCES, Amounts, Lane, Node, Usage, World
+from remuda.capacity.world import RESOURCES, Amounts, Lane, Node, Usage, World
 from remuda.model.pods import Match, Taint, Term, Toleration
 from remuda.rules.placing import holds, pressing, untolerated
 
@@ -65,18 +64,6 @@ def shape_of(lane: Lane) -> Shape:
     )
     asked = tuple(sorted(item for item in (lane.requests | lane.claims).items() if item[1] > 0))
     return Shape(placement, asked, tuple(sorted(lane.limits.items())))
-
-
-def measured(written: objects.Amounts) -> Amounts:
-    """Amounts of a policy in base units; what is not given is left out."""
-    made: Amounts = {}
-    if written.cpu is not UNSET:
-        made["cpu"] = written.cpu.milli
-    if written.memory is not UNSET:
-        made["memory"] = written.memory.bytes
-    if written.ephemeral_storage is not UNSET:
-        made[EPHEMERAL] = written.ephemeral_storage.bytes
-    return made
 
 
 class Ground:

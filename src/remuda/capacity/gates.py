@@ -12,10 +12,10 @@ from typing import Literal, TypeAlias
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-from remuda.capacity.fits import MOST_PODS, folded, measured
+from remuda.capacity.fits import MOST_PODS, folded
 from remuda.capacity.neighbours import HOSTNAME, WHOLE, is_claim
 from remuda.capacity.objects import CapacityPolicySpec, Decision, Envelope, Overflow
-from remuda.capacity.policy import read_day, read_end
+from remuda.capacity.policy import measured, read_day, read_end
 from remuda.capacity.rollback import is_lane, keeps_off, patch_for, pod_from, problems_of
 from remuda.capacity.words import told as told_amount
 from remuda.capacity.world import (

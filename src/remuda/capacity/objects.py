@@ -34,6 +34,22 @@ class WarmPool(Decision, frozen=True, forbid_unknown_fields=True, rename="camel"
     until: Annotated[Day, Meta(description="The day it ends.")]
 
 
+class Waiver(Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
+    """A finding that is accepted until a day."""
+
+    who: Annotated[Text, Meta(description="Who decided it.")]
+    why: Annotated[Text, Meta(description="Why.")]
+    when: Annotated[Day, Meta(description="The day it was decided, like 2026-11-16.")]
+    until: Annotated[Day, Meta(description="The day it ends.")]
+    rule: Annotated[Text, Meta(description="The rule of the finding, like limit-exceeds-node.")]
+    set: Annotated[
+        LaneName | UnsetType,
+        Meta(
+            description="The scale set or pool, or namespace/name. By default whatever the finding is about."
+        ),
+    ] = UNSET
+
+
 class Amounts(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """Amounts of the resources a runner asks for."""
 
@@ -86,7 +102,7 @@ class Prewarm(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     ] = UNSET
     record: Annotated[
         Decision | UnsetType,
-        Meta(description="Who put what there and when, where no image tells; its until is its expiry."),
+        Meta(description="Who put it there, why and when, where no image tells; its until is its expiry."),
     ] = UNSET
 
 
@@ -174,6 +190,9 @@ class CapacityPolicySpec(Struct, frozen=True, forbid_unknown_fields=True, rename
     evidence: Annotated[Evidence | UnsetType, Meta(description="The audit that justified the ceiling.")] = (
         UNSET
     )
+    waivers: Annotated[
+        tuple[Waiver, ...], Meta(max_length=1_000, description="Findings that are accepted until a day.")
+    ] = ()
     priority_class: Annotated[
         ObjectName | UnsetType,
         Meta(

@@ -232,7 +232,7 @@ def _new_errors(appeared: Iterable[Finding], altered: Iterable[Altered]) -> Iter
     graver = (each.after for each in altered if each.before.severity != "error")
     for item in (*appeared, *graver):
         if item.severity == "error":
-            yield f"{item.rule}: {item.object}: is {item.is_}, should be {item.should}"
+            yield f"{item.rule}: {item.object}: {item.is_}; expected {item.should}"
 
 
 def _worse(item: LabelPlan) -> Iterator[str]:

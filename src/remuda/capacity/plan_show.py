@@ -144,9 +144,9 @@ def _findings(plan: Plan) -> Table:
 
 def _finding(what: str, item: Finding, is_: str) -> Iterator[tuple[str, ...]]:
     yield what, item.severity, item.rule, " ".join(part for part in (item.object, item.field) if part)
-    yield "", "", "is", is_
+    yield "", "", "found", is_
     if what != "goes":
-        yield "", "", "should be", item.should
+        yield "", "", "expected", item.should
         yield "", "", "fix", item.fix
 
 

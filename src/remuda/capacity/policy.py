@@ -1,11 +1,13 @@
 """The kind `CapacityPolicy`, and what one contradicts itself in."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import UNSET, UnsetType
 
-from remuda.capacity.objects import Amounts, CapacityPolicySpec, Decision
+from remuda.capacity.findings import RULES
+from remuda.capacity.objects import Amounts, CapacityPolicySpec, Decision, Waiver
+from remuda.capacity.words import told
 from remuda.model.times import DAY, Instant, read_instant
 from remuda.objects.kinds import Column, Complaint, Kind, Object, Rule
 from remuda.objects.problems import did_you_mean, quoted
@@ -29,6 +31,7 @@ def check_policy(policy: Object[CapacityPolicySpec]) -> Iterator[Complaint]:
     yield from _check_owners(spec)
     yield from _check_envelopes(spec)
     yield from _check_labels(spec)
+    yield from _check_waivers(spec)
     for path, decision in _decisions(spec):
         yield from _check_decision(path, decision)
     if not isinstance(spec.evidence, UnsetType):
@@ -103,6 +106,9 @@ def _check_envelopes(spec: CapacityPolicySpec) -> Iterator[Complaint]:
     for index, envelope in enumerate(spec.envelopes):
         path = f"spec.envelopes[{index}]"
         yield from _above(f"{path}.requests", envelope.requests, f"{path}.limits", envelope.limits)
+        for kind, amounts in (("requests", envelope.requests), ("limits", envelope.limits)):
+            for name, words in implausible(measured(amounts)):
+                yield f"{path}.{kind}.{name}", words
         if envelope.name in admitted and envelope.requests.ephemeral_storage is UNSET:
             where = f"{path}.requests.ephemeral-storage"
             yield (
@@ -121,6 +127,35 @@ def _above(path: str, asked: Amounts, other: str, limited: Amounts) -> Iterator[
             yield f"{path}.{key}", f"{request} is above its limit, {limit}", f"{other}.{key}"
 
 
+def measured(written: Amounts) -> dict[str, int]:
+    """Amounts of a policy in base units; what is not given is left out."""
+    made = {}
+    if not isinstance(written.cpu, UnsetType):
+        made["cpu"] = written.cpu.milli
+    if not isinstance(written.memory, UnsetType):
+        made["memory"] = written.memory.bytes
+    if not isinstance(written.ephemeral_storage, UnsetType):
+        made["ephemeral-storage"] = written.ephemeral_storage.bytes
+    return made
+
+
+def implausible(amounts: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    """Amounts that are a slip of the pen, by resource: no runner has so little, and no machine so much."""
+    for name, least, most in (
+        ("cpu", 1, 100_000_000),
+        ("memory", 2**20, 2**50),
+        ("ephemeral-storage", 2**20, 2**50),
+    ):
+        value = amounts.get(name, 0)
+        if 0 < value < least:
+            yield (
+                name,
+                f"{value} bytes is too little to be meant: write 512Mi or 4Gi; m is a thousandth, and M a million",
+            )
+        elif value > most:
+            yield name, f"{told(name, value)} is more than any machine has"
+
+
 def _check_labels(spec: CapacityPolicySpec) -> Iterator[Complaint]:
     for index, pattern in enumerate(spec.forbidden_labels):
         path = f"spec.forbiddenLabels[{index}]"
@@ -133,7 +168,18 @@ def _check_labels(spec: CapacityPolicySpec) -> Iterator[Complaint]:
             yield path, f"{quoted(pattern)} forbids {spec.label}, the label this policy is for", "spec.label"
 
 
-def _decisions(spec: CapacityPolicySpec) -> Iterator[tuple[str, Decision]]:
+def _check_waivers(spec: CapacityPolicySpec) -> Iterator[Complaint]:
+    for index, waiver in enumerate(spec.waivers):
+        if waiver.rule not in RULES:
+            near = (
+                did_you_mean(waiver.rule, RULES) or "; remuda capacity audit names the rule of each finding"
+            )
+            yield f"spec.waivers[{index}].rule", f"there is no rule {waiver.rule}{near}"
+
+
+def _decisions(spec: CapacityPolicySpec) -> Iterator[tuple[str, Decision | Waiver]]:
+    for index, waiver in enumerate(spec.waivers):
+        yield f"spec.waivers[{index}]", waiver
     for index, each in enumerate(spec.sets):
         if not isinstance(each.warm_pool, UnsetType):
             yield f"spec.sets[{index}].warmPool", each.warm_pool
@@ -143,7 +189,7 @@ def _decisions(spec: CapacityPolicySpec) -> Iterator[tuple[str, Decision]]:
             yield f"spec.nodes.overflow[{index}].prewarm.record", node.prewarm.record
 
 
-def _check_decision(path: str, decision: Decision) -> Iterator[Complaint]:
+def _check_decision(path: str, decision: Decision | Waiver) -> Iterator[Complaint]:
     yield from _check_day(f"{path}.when", decision.when)
     if isinstance(decision.until, UnsetType):
         return

@@ -204,8 +204,8 @@ def _findings(audit: Audit) -> Table:
     for item in audit.findings[:MOST_ROWS]:
         rows += [
             (item.severity, item.rule, _where(item)),
-            ("", "is", item.is_),
-            ("", "should be", item.should),
+            ("", "found", item.is_),
+            ("", "expected", item.should),
             ("", "fix", item.fix),
         ]
     if len(audit.findings) > MOST_ROWS:

@@ -7,9 +7,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from remuda.capacity.case import some
-from remuda.capacity.fits import measured
 from remuda.capacity.neighbours import HOSTNAME
 from remuda.capacity.objects import CapacityPolicySpec, Envelope
+from remuda.capacity.policy import measured
 from remuda.capacity.what_if import (
     CeilingChanged,
     Change,

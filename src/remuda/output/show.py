@@ -4,9 +4,11 @@ Print data: as a table for a person, as JSON, YAML, CSV or markdown for a progra
 `Report` is data plus how it looks as a table. Everything a command prints goes through here.
 """
 
+import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO
 
@@ -34,8 +36,14 @@ class Report:
     text: Iterable[str] | None = None
 
 
-def show(report: Report, form: str, *, quiet: bool = False, out: TextIO | None = None) -> None:
-    """Print a report in one of `FORMATS`. `quiet` leaves out headings and notes of tables."""
+def show(
+    report: Report, form: str, *, quiet: bool = False, out: TextIO | None = None, columns: int | None = None
+) -> None:
+    """
+    Print a report in one of `FORMATS`. `quiet` leaves out headings and notes of tables.
+
+    Tables stay within `columns`, by default those of the terminal, if it is one.
+    """
     stream = out or sys.stdout
     match form:
         case "json":
@@ -47,7 +55,7 @@ def show(report: Report, form: str, *, quiet: bool = False, out: TextIO | None =
         case "markdown":
             stream.write(_markdown(report))
         case _:
-            _print_tables(report, stream, quiet=quiet)
+            _print_tables(report, stream, columns or _columns(stream), quiet=quiet)
 
 
 def one_line(text: str) -> str:
@@ -59,7 +67,7 @@ def one_line(text: str) -> str:
     )
 
 
-def _print_tables(report: Report, stream: TextIO, *, quiet: bool) -> None:
+def _print_tables(report: Report, stream: TextIO, columns: int | None, *, quiet: bool) -> None:
     stream.writelines(_harmless(line) + "\n" for line in report.lines)
     for index, table in enumerate(report.tables):
         if table.title and not quiet:
@@ -72,10 +80,48 @@ def _print_tables(report: Report, stream: TextIO, *, quiet: bool) -> None:
         if not quiet:
             rows.insert(0, table.headings)
         widths = [max(len(row[column]) for row in rows) for column in range(len(table.headings))]
+        if columns and sum(widths) + _GAP * (len(widths) - 1) > columns and not quiet:
+            stream.writelines(_narrow(rows, widths, columns))
+            continue
         stream.writelines(
             "   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() + "\n"
             for row in rows
         )
+
+
+_GAP = 3
+#: what a column of sentences needs at least
+_LEAST = 30
+
+
+def _narrow(rows: Sequence[tuple[str, ...]], widths: Sequence[int], columns: int) -> Iterator[str]:
+    """A table that is wider than the terminal: its last column in several lines, or else each row as a list of its cells."""
+    begin = sum(widths[:-1]) + _GAP * (len(widths) - 1)
+    if begin + _LEAST <= columns:
+        for row in rows:
+            head = "".join(
+                cell.ljust(width + _GAP) for cell, width in zip(row[:-1], widths[:-1], strict=True)
+            )
+            lines = textwrap.wrap(row[-1], columns - begin, break_long_words=False) or [""]
+            yield (head + lines[0]).rstrip() + "\n"
+            yield from (" " * begin + line + "\n" for line in lines[1:])
+        return
+    headings, *records = rows
+    begin = max(map(len, headings)) + _GAP
+    for number, row in enumerate(records):
+        yield "\n" if number else ""
+        for heading, cell in zip(headings, row, strict=True):
+            lines = textwrap.wrap(cell, max(_LEAST, columns - begin), break_long_words=False) or [""]
+            yield (heading.ljust(begin) + lines[0]).rstrip() + "\n"
+            yield from (" " * begin + line + "\n" for line in lines[1:])
+
+
+def _columns(stream: TextIO) -> int | None:
+    """How wide the terminal is; None for what is none, where a table keeps its columns whatever their width."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns if stream.isatty() else None
+    except (OSError, ValueError):
+        return None
 
 
 #: what makes text run the other way, and so read as something else than it is
