@@ -61,7 +61,7 @@ class Session:
 
     def show(self, report: Report) -> None:
         """Print a report as it was asked for."""
-        show(report, self.form, quiet=self.quiet)
+        show(report, self.form, quiet=self.quiet, columns=_columns())
 
     def say(self, text: str) -> None:
         """Say something to a person, unless they want quiet or a program reads."""
@@ -177,3 +177,11 @@ def confirm(question: str, *, yes: bool) -> None:
     if not sys.stdin.isatty():
         raise BadInput(f"{question} Say --yes to do it without being asked.")
     click.confirm(question, abort=True)
+
+
+def _columns() -> int | None:
+    """How wide the terminal is; None for what is none, like a pipe."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else None
+    except (OSError, ValueError):
+        return None

@@ -4,7 +4,6 @@ Print data: as a table for a person, as JSON, YAML, CSV or markdown for a progra
 `Report` is data plus how it looks as a table. Everything a command prints goes through here.
 """
 
-import os
 import re
 import sys
 import textwrap
@@ -42,7 +41,7 @@ def show(
     """
     Print a report in one of `FORMATS`. `quiet` leaves out headings and notes of tables.
 
-    Tables stay within `columns`, by default those of the terminal, if it is one.
+    Tables stay within `columns`, where a terminal has so many; else they are as wide as their cells.
     """
     stream = out or sys.stdout
     match form:
@@ -55,7 +54,7 @@ def show(
         case "markdown":
             stream.write(_markdown(report))
         case _:
-            _print_tables(report, stream, columns or _columns(stream), quiet=quiet)
+            _print_tables(report, stream, columns, quiet=quiet)
 
 
 def one_line(text: str) -> str:
@@ -114,14 +113,6 @@ def _narrow(rows: Sequence[tuple[str, ...]], widths: Sequence[int], columns: int
             lines = textwrap.wrap(cell, max(_LEAST, columns - begin), break_long_words=False) or [""]
             yield (heading.ljust(begin) + lines[0]).rstrip() + "\n"
             yield from (" " * begin + line + "\n" for line in lines[1:])
-
-
-def _columns(stream: TextIO) -> int | None:
-    """How wide the terminal is; None for what is none, where a table keeps its columns whatever their width."""
-    try:
-        return os.get_terminal_size(stream.fileno()).columns if stream.isatty() else None
-    except (OSError, ValueError):
-        return None
 
 
 #: what makes text run the other way, and so read as something else than it is
