@@ -38,9 +38,10 @@ run: $(RUNS)  ## start Remuda with the laptop example
 	$(BIN)/remuda up examples/laptop.yaml
 
 test: $(READY) lint types  ## everything CI runs
-	$(BIN)/python -m pytest -n $(JOBS) --maxschedchunk=16
+	$(BIN)/python -m pytest -n $(JOBS) --maxschedchunk=16 --durations=20 --durations-min=1
+	$(BIN)/python -m tests.coverage
 
-quick: $(READY)  ## unit tests and properties with few examples, under 30 s
+quick: $(READY)  ## unit tests and properties with few examples, under 25 s
 	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n $(JOBS) -m "not slow" -x
 
 lint: $(READY)
