@@ -14,7 +14,7 @@ CLUSTERS ?= 200
 # Compiled files are kept: compiling the tests anew takes longer than running the quick ones.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test quick lint types bench sim soak chart dist servers lock clean help
+.PHONY: run test quick lint types bench sim soak chart dist mutants servers lock clean help
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -58,6 +58,9 @@ sim: $(READY)  ## the seeded histories; one of them again with SEED=…
 	$(BIN)/python -m pytest -n $(JOBS) tests/sim
 	$(BIN)/remuda simulate pools --seed $(SEED)
 	$(BIN)/remuda simulate fleet --seed $(SEED)
+
+mutants: $(READY)  ## break judgement in some hundred small ways and print what the close tests do not notice
+	$(BIN)/python -m tests.mutants --seed $(SEED) --jobs $(JOBS)
 
 soak: $(READY)  ## new seeds and a simulated day of MACHINES, for as long as you like
 	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n $(JOBS) tests/pools tests/rules tests/sim
