@@ -8,10 +8,9 @@ import msgspec
 
 from remuda.errors import BadInput, NotFound, Unavailable
 from remuda.output.show import one_line
-from remuda.rightsize.many import KINDS
 from remuda.rightsize.meant import all_meant
 from remuda.rightsize.wanted import Wanted
-from remuda.rightsize.workloads import World
+from remuda.rightsize.workloads import KINDS, World
 
 #: as files and the API call what makes pods
 _WORKLOADS = frozenset({"workloads", *KINDS, *(f"{kind.lower()}s" for kind in KINDS)})

@@ -11,15 +11,18 @@ from typing import Any, Final
 from remuda.objects.problems import child_path, did_you_mean
 from remuda.rightsize.estimate.samples import MISSING, Reader, told
 from remuda.rightsize.estimate.usage import Pod
-from remuda.rightsize.workloads import WorkloadId
+from remuda.rightsize.quick import read_quickly
+from remuda.rightsize.workloads import KINDS, WorkloadId
 
-KINDS: Final = ("Deployment", "StatefulSet", "DaemonSet", "CronJob", "ReplicaSet", "Job")
 _KEYS: Final = ("namespace", "kind", "name", "containers")
 _FORM: Final = '{"workloads": [{"namespace": …, "kind": "Deployment", "name": …, "containers": {…}}]}'
 
 
 def read_usage(text: bytes, file: str) -> list[tuple[WorkloadId, Pod]]:
     """Whose samples a file holds, in its order. Raises `BadInput` with every problem, a line each."""
+    quick = read_quickly(text)
+    if quick is not None:
+        return quick
     reader = Reader(file)
     made = [
         (child_path("workloads", n), *_entry(reader, each, child_path("workloads", n)))

@@ -1,12 +1,15 @@
 """What is sized and what bounds it: workloads, limit ranges, quotas, autoscalers and advisors, as plain data."""
 
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
 from remuda.model.times import Instant
 from remuda.rightsize.estimate.estimator import Estimate
 from remuda.rightsize.estimate.histogram import Second
+
+#: what makes pods, and is sized
+KINDS: Final = ("Deployment", "StatefulSet", "DaemonSet", "CronJob", "ReplicaSet", "Job")
 
 
 class WorkloadId(NamedTuple):

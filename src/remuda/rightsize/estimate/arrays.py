@@ -2,7 +2,7 @@
 The estimator's loops as operations on whole arrays, for where Numba is missing.
 
 Sums are still made in the order of the samples: `bincount` adds one after the other. What arrays cannot express is told
-by `odd` and left to the reference: kills, times that do not increase, and histories of over a hundred days.
+by `odd_cpu` and `odd_memory` and left to the reference: kills, times that do not increase, and histories of over a hundred days.
 """
 
 from math import ldexp
@@ -34,22 +34,29 @@ BUCKET_OF: NDArray[np.uint8] = np.repeat(
 )
 
 
-def odd(columns: Columns, begin: int, end: int) -> NDArray[np.bool_]:
-    """For each container from `begin` to before `end`, whether it is one for the reference."""
-    found = np.zeros(end - begin, np.bool_)
+def odd_cpu(columns: Columns, begin: int, end: int) -> list[int]:
+    """The containers from `begin` to before `end` whose CPU is for the reference."""
+    found = []
     for container in range(begin, end):
         first, stop = columns.replicas[container : container + 2].tolist()
         cpu = _rows(columns.cpu, first, stop)
-        found[container - begin] = (
-            columns.oom.starts[first] < columns.oom.starts[stop]
-            or _goes_back(columns.cpu, first, stop, 1)
-            or _goes_back(columns.memory, first, stop, 0)
-            or (
-                cpu.stop > cpu.start
-                and columns.cpu.times[cpu].max()
-                > rounded_reference(int(columns.cpu.times[cpu.start])) + MOST_HALF_LIVES * HALF_LIFE_S
-            )
-        )
+        if _goes_back(columns.cpu, first, stop, 1) or (
+            cpu.stop > cpu.start
+            and columns.cpu.times[cpu].max()
+            > rounded_reference(int(columns.cpu.times[cpu.start])) + MOST_HALF_LIVES * HALF_LIFE_S
+        ):
+            found.append(container)
+    return found
+
+
+def odd_memory(columns: Columns, begin: int, end: int) -> list[int]:
+    """Those whose memory is."""
+    found = []
+    for container in range(begin, end):
+        first, stop = columns.replicas[container : container + 2].tolist()
+        has_kills = columns.oom.starts[first] < columns.oom.starts[stop]
+        if has_kills or _goes_back(columns.memory, first, stop, 0):
+            found.append(container)
     return found
 
 

@@ -19,6 +19,7 @@ from remuda.rightsize.estimate import arrays, kernels
 from remuda.rightsize.estimate.columns import Columns, Ints
 from remuda.rightsize.estimate.estimator import PARTS, Estimate, confidence, estimate_from, usage_of
 from remuda.rightsize.estimate.histogram import CPU, MEMORY, Buckets
+from remuda.rightsize.estimate.usage import Replica
 
 #: over CPU and over memory
 Loops: TypeAlias = tuple[Callable[..., None], Callable[..., None]]
@@ -122,14 +123,15 @@ def _with_loops(loops: Loops, columns: Columns, begin: int, end: int, found: Fou
 
 
 def _with_arrays(columns: Columns, begin: int, end: int, found: Found) -> None:
-    is_odd = arrays.odd(columns, begin, end)
     found.cpu[begin:end] = arrays.cpu_buckets(columns, begin, end, PARTS, found.spans)
     found.memory[begin:end] = arrays.memory_buckets(columns, begin, end, PARTS)
-    for container in (np.nonzero(is_odd)[0] + begin).tolist():
-        usage = usage_of(columns.replicas_of(container))
+    for container in arrays.odd_cpu(columns, begin, end):
+        usage = usage_of(Replica(each.cpu) for each in columns.replicas_of(container))
         found.cpu[container] = [usage.cpu.bucket(part) for part in PARTS]
-        found.memory[container] = [usage.memory.bucket(part) for part in PARTS]
         found.spans[container] = (usage.first or 0, usage.last or 0, usage.count)
+    for container in arrays.odd_memory(columns, begin, end):
+        usage = usage_of(Replica((), each.memory, each.oom) for each in columns.replicas_of(container))
+        found.memory[container] = [usage.memory.bucket(part) for part in PARTS]
 
 
 def _answers(buckets: Buckets, found: Ints) -> Ints:
