@@ -12,6 +12,7 @@ from bench.table import Row, at_most
 ROOT = Path(__file__).parents[1]
 WORK_S = 900.0
 MOST_PLAN_S = 0.5
+MOST_SHARD_MS, MOST_SHARD_QUIET_MS, MOST_SHARD_MB = 40, 3, 450
 #: workload, machines, most milliseconds of a cycle
 GOALS = (
     ("aggregate-warm", 500_000, 25),
@@ -109,6 +110,24 @@ def small() -> Row:
     return at_most("remuda fleet plan, 28 machines", min(seconds), MOST_PLAN_S, "s", conditions)
 
 
+def shard() -> list[Row]:
+    """The shard on its loop: observed from changes, decided, recorded on disk and handed to act."""
+    command = [sys.executable, "-m", "bench.fleet_shard", str(LARGE), "20"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=WORK_S, cwd=ROOT)
+    found = json.loads(done.stdout)
+    where = f"shard, {LARGE:,} machines"
+    conditions = (
+        f"median of {found['cycles']}, {found['least_ms']:.1f} to {found['most_ms']:.1f} ms, {found['cpu_ms']:.1f} ms CPU; "
+        f"{found['changed']:,.0f} machines changed, {found['actions']:,.0f} actions handed to act; {found['written_mb']:.1f} MB "
+        "on disk in all"
+    )
+    return [
+        at_most(f"{where}, 1 % changed", found["median_ms"], MOST_SHARD_MS, "ms", conditions),
+        at_most(f"{where}, nothing changed", found["quiet_ms"], MOST_SHARD_QUIET_MS, "ms", "median"),
+        at_most(f"{where}, memory", found["peak_mb"], MOST_SHARD_MB, "MB", "the most the process ever had"),
+    ]
+
+
 def _children_cpu() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
@@ -125,4 +144,5 @@ def rows() -> list[Row]:
         memory(list(runs.values())),
         slope(sizes),
         small(),
+        *shard(),
     ]

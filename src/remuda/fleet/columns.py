@@ -265,13 +265,16 @@ class Fleet:
                 self._grow(ids)
                 self._renamed(np.arange(len(ids)))
                 return np.arange(len(ids)), True
-        known = self._rows
-        fresh = [machine for machine in dict.fromkeys(ids) if machine not in known]
-        made = self._make_rows(fresh)
-        if len(fresh) == len(ids):
-            return made, True
         rows = self.rows_of(ids)
-        return rows, len(set(rows.tolist())) == len(rows)
+        missing = np.flatnonzero(rows < 0)
+        if len(missing):
+            fresh = list(dict.fromkeys(ids[place] for place in missing.tolist()))
+            made = self._make_rows(fresh)
+            if len(fresh) == len(missing):
+                rows[missing] = made
+            else:
+                rows[missing] = self.rows_of(ids[place] for place in missing.tolist())
+        return rows, len(np.unique(rows)) == len(rows)
 
     def _make_rows(self, fresh: Sequence[str]) -> Rows:
         """Rows for machines that have none, vacant ones first."""

@@ -125,6 +125,31 @@ class Demand:
         if self.journal is not None:
             self.journal.recounted(rows, counts)
 
+    def needs(self) -> dict[str, tuple[Need, ...]]:
+        """What every cluster asks for, as it was told."""
+        found: dict[str, list[Need]] = {self.names.clusters[number]: [] for number in self.heard}
+        for row, code in enumerate(self.code.tolist()):
+            profile = self.profiles.all[int(self.profile[row])]
+            cluster = self.names.clusters[int(self.cluster[row])]
+            found.setdefault(cluster, []).append(
+                Need(
+                    cluster=cluster,
+                    name=self.names.needs[code],
+                    unit=dict(profile.unit),
+                    count=None if profile.by_sum else int(self.count[row]),
+                    total=self.totals.get(code, {}),
+                    requirements=profile.requirements,
+                    priority=int(self.priority[row]),
+                    arrival=int(self.arrival[row]),
+                    same=profile.same,
+                    spread=profile.spread,
+                    separation=profile.separation,
+                    interruption_penalty=int(self.interruption_penalty[row]),
+                    reclamation_penalty=int(self.reclamation_penalty[row]),
+                )
+            )
+        return {cluster: tuple(needs) for cluster, needs in found.items()}
+
     def row(self, cluster: str, need: str) -> int:
         """The row of a need; −1 when nobody asks for it."""
         number = self.names.known_cluster(cluster)

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from remuda.errors import NotFound
 from remuda.fleet.columns import Fleet
 from remuda.fleet.decide import decide
 from remuda.fleet.demand import Demand
@@ -22,6 +23,10 @@ from remuda.ledger.store import DamagedRow
 from remuda.model.times import Instant
 
 _CYCLE = "SELECT id, first_at, last_at, count, snapshot, memory, policy, plan FROM cycles"
+
+
+class _CheckpointGone(DamagedRow):
+    """The history is kept from a later cycle on than the one a snapshot builds upon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +63,7 @@ def cycle_at(db: sqlite3.Connection, at: Instant) -> FleetCycle | None:
     """
     The cycle in force at an instant: the last recorded one that began by then.
 
-    `DamagedRow` when it cannot be read, or its checkpoint is no longer kept.
+    `NotFound` when its checkpoint is no longer kept, `DamagedRow` when it cannot be read.
     """
     row = db.execute(
         f"{_CYCLE} NOT INDEXED WHERE loop = ? AND first_at <= ? ORDER BY id DESC LIMIT 1", (LOOP, at)
@@ -66,7 +71,10 @@ def cycle_at(db: sqlite3.Connection, at: Instant) -> FleetCycle | None:
     if row is None:
         return None
     restored = Restored()
-    _advance(db, restored, 0, row[0])
+    try:
+        _advance(db, restored, 0, row[0])
+    except _CheckpointGone as error:
+        raise NotFound(f"{error}; ask for a later time") from None
     return _cycle(db, row, restored)
 
 
@@ -145,7 +153,9 @@ def _advance(db: sqlite3.Connection, restored: Restored, last: int, to: int) -> 
             (LOOP, to, CHECKPOINT),
         ).fetchone()
         if row[0] is None:
-            raise DamagedRow(f"the snapshot of cycle {to} cannot be read: its checkpoint is no longer kept")
+            raise _CheckpointGone(
+                f"the snapshot of cycle {to} cannot be read: its checkpoint is no longer kept"
+            )
         first = row[0]
     rows = db.execute(
         "SELECT id, snapshot FROM cycles WHERE loop = ? AND id BETWEEN ? AND ? ORDER BY id", (LOOP, first, to)

@@ -73,7 +73,7 @@ class Listed:
         """Rows hold no machine any more."""
         self.flying[rows] = self.touched[rows] = 0
         self.differs[rows] = False
-        for row in rows.tolist():
+        for row in rows.tolist() if self._shapes else ():
             self._shapes.pop(row, None)
 
     def take(self, provider: str, changes: Changes, gone: Rows) -> Believed:
@@ -107,15 +107,19 @@ class Listed:
         own = (cluster >= 0) & (fleet.cluster[rows] == cluster) & (fleet.need[rows] >= 0)
         own &= np.isin(fleet.state[rows], _BOUND) & np.isin(state, _BOUND)
         same = fleet.state[rows] == state
-        fleet.put(
-            rows,
-            kind=kind,
-            state=state,
-            cluster=cluster,
-            need=np.where(own, fleet.need[rows], self.need[rows]),
-            priority=np.where(own, fleet.priority[rows], self.priority[rows]),
-            since=self.since[rows],
-        )
+        columns: dict[str, NDArray[Any]] = {
+            "kind": kind,
+            "state": state,
+            "cluster": cluster,
+            "need": np.where(own, fleet.need[rows], self.need[rows]),
+            "priority": np.where(own, fleet.priority[rows], self.priority[rows]),
+            "since": self.since[rows],
+        }
+        # A list that says again what is known changes nothing, and so nothing is decided anew.
+        news = np.zeros(len(rows), np.bool_)
+        for name, values in columns.items():
+            news |= getattr(fleet, name)[rows] != values
+        fleet.put(rows[news], **{name: values[news] for name, values in columns.items()})
         self.differs[rows] = False
         return Believed(rows, same, gone)
 
@@ -143,7 +147,7 @@ class Listed:
 
     def _noted_kinds(self, rows: Rows) -> NDArray[np.int32]:
         kinds = self._fleet.kind[rows].copy()
-        for place, row in enumerate(rows.tolist()):
+        for place, row in enumerate(rows.tolist() if self._shapes else ()):
             shape = self._shapes.pop(row, None)
             if shape is not None:
                 kinds[place] = self._fleet.kinds.number(shape)

@@ -61,11 +61,35 @@ def tell_refused(session: Session, inputs: Inputs) -> None:
 def answer_from_files(session: Session, name: str, files: tuple[str, ...], at: str | None) -> None:
     """Decide on files, and show why a need has what it has."""
     need_numpy()
+    trial = decided(session, files, at)
+    tell_refused(session, trial.inputs)
+    _answer(session, name, trial)
+
+
+def answer_from_ledger(session: Session, name: str, at: str | None) -> None:
+    """Show why a need had what it had when the shard decided last, or at another time."""
+    need_numpy()
+    from remuda.fleet.history import cycle_at  # noqa: PLC0415
+    from remuda.fleet.trial import recorded_trial  # noqa: PLC0415
+    from remuda.ledger.store import FILE, explained, reading  # noqa: PLC0415
+
+    store = session.data_dir / FILE
+    cycle = None
+    if store.exists():
+        with reading(store) as db, explained(store):
+            cycle = cycle_at(db, session.instant(at, session.now()))
+    if cycle is None:
+        raise BadInput(
+            f"no shard recorded a decision {'by then ' * bool(at)}in {session.data_dir}: remuda why need wants"
+            " --inventory FILE and --demand FILE, or --from PLAN.json, or the --data-dir of a shard"
+        )
+    _answer(session, name, recorded_trial(cycle))
+
+
+def _answer(session: Session, name: str, trial: "Trial") -> None:
     from remuda.fleet.why import why_need  # noqa: PLC0415
     from remuda.fleet.wording import need_name  # noqa: PLC0415
 
-    trial = decided(session, files, at)
-    tell_refused(session, trial.inputs)
     names = {need_name(trial.fleet, code): code for code in trial.needs}
     if name not in names:
         raise _unknown(name, [*names])

@@ -80,7 +80,8 @@ class Shard:
         #: batches that were noted in the columns, and the calls of those that are still to be made
         self._begun: set[int] = set()
         self._calls: dict[int, list[tuple[int, Call]]] = {}
-        self._answers: list[tuple[int, int, Answer, Instant]] = []
+        #: rows, tokens, answers and when they came
+        self._answers: tuple[list[int], list[int], list[Answer], list[Instant]] = ([], [], [], [])
         self._reads: dict[str, asyncio.Task[Changes]] = {}
         self._plan = FleetPlan()
         self._slots = asyncio.Semaphore(_PARALLEL)
@@ -183,7 +184,11 @@ class Shard:
             async with self._slots:
                 answer = await self._call(row, call)
             answers[answer] = answers.get(answer, 0) + 1
-            self._answers.append((row, call.token, answer, self._clock.now()))
+            rows, tokens, came, at = self._answers
+            rows.append(row)
+            tokens.append(call.token)
+            came.append(answer)
+            at.append(self._clock.now())
 
     async def _call(self, row: int, call: Call) -> Answer:
         provider = self.fleet.kinds.shapes[int(self.fleet.kind[row])].provider
@@ -198,22 +203,19 @@ class Shard:
 
     def _take_answers(self) -> None:
         """Let lists be believed again of machines whose calls were answered, and hold back what failed."""
-        answers, self._answers = self._answers, []
-        if not answers:
+        (numbers, tokens, answers, at), self._answers = self._answers, ([], [], [], [])
+        if not numbers:
             return
-        rows = np.array([row for row, *_ in answers], np.int64)
-        tokens = np.array([token for _, token, *_ in answers], np.int64)
-        at = np.array([at for *_, at in answers], np.int64)
-        mine = self.listed.land(rows, tokens, at)
+        rows = np.array(numbers, np.int64)
+        mine = self.listed.land(rows, np.array(tokens, np.int64), np.array(at, np.int64)).tolist()
         gone = []
-        for is_mine, (row, _, answer, when) in zip(mine.tolist(), answers, strict=True):
-            if not is_mine:
-                continue
+        for row, is_mine, answer, when in zip(numbers, mine, answers, at, strict=True):
             if answer is Answer.ACCEPTED:
-                self._failures.pop(row, None)
-            elif answer is Answer.UNKNOWN:
+                if self._failures and is_mine:
+                    self._failures.pop(row, None)
+            elif is_mine and answer is Answer.UNKNOWN:
                 gone.append(row)
-            else:
+            elif is_mine:
                 failures = self._failures[row] = self._failures.get(row, 0) + 1
                 self.back_off[row] = when + min(CYCLE << min(failures, 6), _LONGEST_BACK_OFF)
         self._forget(np.array(gone, np.int64))
@@ -275,7 +277,7 @@ class Shard:
             return
         self.fleet.remove([self.fleet.ids[row] for row in rows.tolist()])
         self.listed.forget(rows)
-        for row in rows.tolist():
+        for row in rows.tolist() if self._failures else ():
             self.back_off.pop(row, None)
             self._failures.pop(row, None)
 

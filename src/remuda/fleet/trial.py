@@ -1,7 +1,8 @@
-"""One decision on what files say, with an empty memory."""
+"""One decision to be explained: on what files say, with an empty memory, or as it was recorded."""
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,9 @@ from remuda.fleet.plan import Block, Plan, Shortfall
 from remuda.fleet.policy import Policy
 from remuda.model.times import Instant
 from remuda.model.units import Need
+
+if TYPE_CHECKING:
+    from remuda.fleet.history import FleetCycle
 
 Ints = NDArray[np.int64]
 
@@ -73,6 +77,12 @@ def try_out(inputs: Inputs, now: Instant) -> Trial:
     demand.tell_all(inputs.needs)
     plan, _ = decide(fleet, demand, Memory(), inputs.policy, now)
     return Trial(inputs, fleet, demand, plan, now)
+
+
+def recorded_trial(cycle: "FleetCycle") -> Trial:
+    """What a recorded cycle decided on, and what came of it."""
+    inputs = Inputs((), cycle.demand.needs(), cycle.policy, (), ())
+    return Trial(inputs, cycle.fleet, cycle.demand, cycle.plan, cycle.first_at)
 
 
 def missing_with(trial: Trial, code: int, *, need: Need | None = None, policy: Policy | None = None) -> int:

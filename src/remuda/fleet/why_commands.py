@@ -35,13 +35,17 @@ def need(
     \b
     remuda why need prod/web --inventory machines.yaml --demand needs.yaml
     remuda why need prod/web --from plan.json
+    remuda why need prod/web --at 10m
     """
-    from remuda.fleet.questions import answer_from_files, answer_from_plan
+    from remuda.fleet.questions import answer_from_files, answer_from_ledger, answer_from_plan
 
     if printed:
         if inventory or demand or policy or at:
             raise BadInput("--from has the whole plan: leave --inventory, --demand, --policy and --at out")
         answer_from_plan(session, name, printed)
+        return
+    if not inventory and not demand and not policy:
+        answer_from_ledger(session, name, at)
         return
     if not inventory or not demand:
         raise BadInput("remuda why need wants --inventory FILE and --demand FILE, or --from PLAN.json")
