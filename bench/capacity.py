@@ -21,7 +21,7 @@ from bench.table import Row, at_most
 
 if TYPE_CHECKING:
     from remuda.capacity.objects import CapacityPolicySpec
-    from remuda.capacity.world import World
+    from remuda.capacity.snapshot import World
 
 SETS, NODES, PODS = 2_000, 5_000, 50_000
 TRIES, WORK_S = 3, 120.0
@@ -33,9 +33,9 @@ Measured = dict[str, float]
 
 def work(files: list[Path]) -> Measured:
     """Read the files, audit every label and write it all as JSON; measure every step."""
-    from remuda.capacity import document
-    from remuda.capacity.audit import audit
-    from remuda.capacity.files import read_files
+    from remuda.capacity.decide.audit import audit
+    from remuda.capacity.observe.files import read_files
+    from remuda.capacity.show import document
     from remuda.model.times import DAY
 
     found: Measured = {}
@@ -72,8 +72,8 @@ def _policy() -> "CapacityPolicySpec":
 
 def _planned(world: "World", policies: "dict[str, CapacityPolicySpec]") -> None:
     """With a policy a set and nodes change; without one only nodes, so that every label is looked at."""
-    from remuda.capacity.plan import plan
-    from remuda.capacity.what_if import read_changes
+    from remuda.capacity.decide.plan import plan
+    from remuda.capacity.decide.what_if import read_changes
     from remuda.model.times import DAY
 
     changes, problems = read_changes(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from remuda.capacity.objects import CapacityPolicySpec
-from remuda.capacity.world import EPHEMERAL, Amounts, Lane, Node, World
+from remuda.capacity.snapshot import EPHEMERAL, Amounts, Lane, Node, World
 from remuda.catalog import KINDS
 from remuda.model.amounts import amounts
 from remuda.objects.load import load_text

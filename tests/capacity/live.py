@@ -13,8 +13,8 @@ from tests.processes import eventually
 from tests.servers.cluster import Cluster
 from tests.servers.loopback import Answer
 
-from remuda.capacity.changes import Applied, install
-from remuda.capacity.render import Rendered
+from remuda.capacity.act import Applied, install
+from remuda.capacity.decide.guards import Rendered
 from remuda.jobs import JOBS
 from remuda.kube.client import Client
 from remuda.kube.config import find_access

@@ -28,9 +28,9 @@ from tests.capacity.kubelets import STATUS_PATCH, Kubelets, own_address
 from tests.servers.cluster import ALWAYS, Cluster
 from tests.servers.fixtures import Programs, require_openssl
 
-from remuda.capacity.collect import collect
-from remuda.capacity.files import read_files
-from remuda.capacity.world import (
+from remuda.capacity.observe.cluster import collect
+from remuda.capacity.observe.files import read_files
+from remuda.capacity.snapshot import (
     LIMIT_RANGES,
     NODES,
     PODS,

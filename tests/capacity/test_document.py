@@ -19,11 +19,12 @@ from tests.capacity.builders import (
     written_set,
 )
 
-from remuda.capacity import document, written
-from remuda.capacity.admission import Admission
-from remuda.capacity.audit import audit
-from remuda.capacity.gather import lane_of_set, node_of
-from remuda.capacity.world import Usage, World
+from remuda.capacity import manifests
+from remuda.capacity.decide.admission import Admission
+from remuda.capacity.decide.audit import audit
+from remuda.capacity.observe.gather import lane_of_set, node_of
+from remuda.capacity.show import document
+from remuda.capacity.snapshot import Usage, World
 from remuda.objects.problems import Place
 
 
@@ -77,12 +78,12 @@ def test_a_quantity_is_given_raw_as_it_is_written(pod: dict[str, Any], cpu: str)
     there = node_of(
         msgspec.convert(
             {"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": 4, "memory": "57336136Ki"}}},
-            written.Node,
+            manifests.Node,
         ),
         Place(),
         {},
     )
-    seen = world(lane_of_set(msgspec.convert(body, written.ScaleSet), Place(), Admission()), there)
+    seen = world(lane_of_set(msgspec.convert(body, manifests.ScaleSet), Place(), Admission()), there)
     found = document.data(audit(seen, (LABEL,), {}, NOW))
     assert found["scaleSets"][0]["requests"]["raw"]["cpu"] == cpu
     assert found["nodes"][0]["allocatable"]["raw"] == {"cpu": "4", "memory": "57336136Ki"}

@@ -29,9 +29,9 @@ from tests.capacity.builders import (
     written_summary,
 )
 
-from remuda.capacity.files import FilesRead, read_files
-from remuda.capacity.gather import POOL_MAX, POOL_MIN
-from remuda.capacity.world import NODES, PODS, SCALE_SETS, SUMMARIES, Filesystem, Lane, World
+from remuda.capacity.observe.files import FilesRead, read_files
+from remuda.capacity.observe.gather import POOL_MAX, POOL_MIN
+from remuda.capacity.snapshot import NODES, PODS, SCALE_SETS, SUMMARIES, Filesystem, Lane, World
 from remuda.model.pods import Match, Taint, Term, Toleration
 from remuda.objects.problems import Place
 from remuda.pools.objects import RunnerPoolSpec

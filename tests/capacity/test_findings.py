@@ -21,10 +21,10 @@ from tests.capacity.builders import (
     world,
 )
 
-from remuda.capacity.audit import Audit, audit
-from remuda.capacity.findings import RULES, Finding, Severity, gravest
+from remuda.capacity.decide.audit import Audit, audit
+from remuda.capacity.decide.findings import RULES, Finding, Severity, gravest
 from remuda.capacity.objects import CapacityPolicySpec
-from remuda.capacity.world import (
+from remuda.capacity.snapshot import (
     EPHEMERAL,
     NODES,
     PODS,

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.capacity.builders import CAPABILITY, lane, measured, node, world
 
-from remuda.capacity.fits import Ground, Rooms, bits, closed, obstacles, shape_of
-from remuda.capacity.world import Lane, Node, Usage
+from remuda.capacity.decide.fits import Ground, Rooms, bits, closed, obstacles, shape_of
+from remuda.capacity.snapshot import Lane, Node, Usage
 from remuda.model.pods import Match, Taint, Term, Toleration
 
 TAINT = Taint("overflow", "true", "NoSchedule")

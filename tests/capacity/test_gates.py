@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.capacity.builders import CAPABILITY, GIB, NOW, decision, lane, measured, node, policy, sized, world
 
-from remuda.capacity.gates import Gate, carriers, gates
+from remuda.capacity.decide.gates import Gate, carriers, gates
 from remuda.capacity.objects import CapacityPolicySpec
-from remuda.capacity.world import (
+from remuda.capacity.snapshot import (
     NODES,
     PODS,
     SUMMARIES,

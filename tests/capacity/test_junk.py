@@ -21,7 +21,7 @@ from tests.capacity.builders import (
     written_summary,
 )
 
-from remuda.capacity.files import FilesRead, read_files
+from remuda.capacity.observe.files import FilesRead, read_files
 
 WORDS = st.sampled_from(
     ["kind", "apiVersion", "metadata", "name", "spec", "status", "items", "node", "nodeName", "Pod", "Node", "List", "v1"]

@@ -11,10 +11,10 @@ from tests.processes import eventually
 from tests.servers.cluster import ALWAYS, Cluster
 from tests.servers.fixtures import Programs, require_openssl
 
-from remuda.capacity import written
-from remuda.capacity.admission import Admission, admit
-from remuda.capacity.audit import audit
-from remuda.capacity.gather import Gathering
+from remuda.capacity import manifests
+from remuda.capacity.decide.admission import Admission, admit
+from remuda.capacity.decide.audit import audit
+from remuda.capacity.observe.gather import Gathering
 from remuda.model.amounts import pod_sizes
 from remuda.objects.problems import Place
 
@@ -87,25 +87,25 @@ KATA = {
 def test_what_admission_makes_of_a_pod_is_what_the_server_does(scheduled: Cluster, bounds: str) -> None:
     place = new_place(scheduled)
     scheduled.kubectl("apply", "-f", "-", stdin=msgspec.json.encode(KATA).decode())
-    kept: tuple[written.LimitRange, ...] = ()
+    kept: tuple[manifests.LimitRange, ...] = ()
     if (body := RANGES[bounds]) is not None:
         path = f"/api/v1/namespaces/{place}/limitranges"
         assert scheduled.request("POST", path, body).status == 201
-        kept = (msgspec.convert(body, written.LimitRange),)
-    rules = Admission({place: kept}, {"kata": msgspec.convert(KATA, written.RuntimeClass)}, frozenset())
+        kept = (msgspec.convert(body, manifests.LimitRange),)
+    rules = Admission({place: kept}, {"kata": msgspec.convert(KATA, manifests.RuntimeClass)}, frozenset())
     probe = {"metadata": {"name": "probe"}, "spec": PODS["nothing"]}
     pods = f"/api/v1/namespaces/{place}/pods?dryRun=All"
     if kept:  # admission looks at what it has been told of, a little later
         eventually(lambda: _is_changed(scheduled.request("POST", pods, probe)), "the range")
     for name, spec in PODS.items():
         answer = scheduled.request("POST", pods, {"metadata": {"name": "try"}, "spec": spec})
-        found = admit(place, msgspec.convert(spec, written.PlacedSpec), rules)
+        found = admit(place, msgspec.convert(spec, manifests.PlacedSpec), rules)
         # what is no request at all, like a limit below its request, is invalid, which is another's to tell
         if answer.status == 422:
             continue
         assert (answer.status == 201) == (found.refused == ()), (name, answer.text, found.refused)
         if answer.status == 201:
-            stored = msgspec.convert(answer.json()["spec"], written.PlacedSpec)
+            stored = msgspec.convert(answer.json()["spec"], manifests.PlacedSpec)
             assert pod_sizes(found.spec) == pod_sizes(stored), name
             assert found.spec.node_selector == stored.node_selector, name
             assert set(found.spec.tolerations) <= set(stored.tolerations), name
@@ -177,11 +177,11 @@ def test_what_fits_is_what_the_scheduler_places(scheduled: Cluster, case: str) -
     body = written_set("a", namespace=place, maxRunners=3, runnerScaleSetName=LABEL)
     body["spec"]["template"] = {"metadata": {"labels": labels}, "spec": pod}
     gathering = Gathering()
-    gathering.add_scale_set(msgspec.convert(body, written.ScaleSet), Place())
-    gathering.add_runtime_class(msgspec.convert(heavy, written.RuntimeClass), Place())
-    gathering.add_pod(msgspec.convert(stored.json(), written.Pod), Place())
+    gathering.add_scale_set(msgspec.convert(body, manifests.ScaleSet), Place())
+    gathering.add_runtime_class(msgspec.convert(heavy, manifests.RuntimeClass), Place())
+    gathering.add_pod(msgspec.convert(stored.json(), manifests.Pod), Place())
     for each in hosts:
-        gathering.add_node(msgspec.convert(each, written.Node), Place())
+        gathering.add_node(msgspec.convert(each, manifests.Node), Place())
     (label,) = audit(gathering.world("", NOW), (LABEL,), {}, NOW).labels
     # all runners are equal, so that whatever the scheduler does first does not hinder the others
     assert label.placement == ("fits" if all(placed) else "cannot fit"), (placed, label)

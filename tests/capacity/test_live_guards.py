@@ -9,7 +9,7 @@ from tests.capacity.controllers import LABELLED
 from tests.capacity.live import GUARDED, installed, new_place, try_out
 from tests.servers.cluster import Cluster
 
-from remuda.capacity.render import admission
+from remuda.capacity.decide.guards import admission
 
 pytestmark = pytest.mark.slow
 

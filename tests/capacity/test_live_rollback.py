@@ -14,7 +14,7 @@ from tests.capacity.controllers import SETS
 from tests.capacity.live import bind
 from tests.servers.cluster import Cluster
 
-from remuda.capacity.changes import find_lane, roll_back
+from remuda.capacity.act import find_lane, roll_back
 from remuda.errors import BadInput, NotFound, Unavailable
 from remuda.kube.client import Client
 from remuda.kube.config import find_access

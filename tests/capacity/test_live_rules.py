@@ -10,7 +10,7 @@ from tests.processes import eventually
 from tests.servers.cluster import Cluster
 from tests.servers.loopback import Answer
 
-from remuda.capacity.render import Action, admission
+from remuda.capacity.decide.guards import Action, admission
 
 pytestmark = pytest.mark.slow
 RULES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"

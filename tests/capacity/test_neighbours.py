@@ -18,17 +18,17 @@ from tests.capacity.builders import (
     written_set,
 )
 
-from remuda.capacity import written
-from remuda.capacity.audit import Audit, audit
-from remuda.capacity.gather import Gathering
-from remuda.capacity.pods import pods_of
+from remuda.capacity import manifests
+from remuda.capacity.decide.audit import Audit, audit
+from remuda.capacity.observe.gather import Gathering
+from remuda.capacity.observe.pods import pods_of
 from remuda.objects.problems import Place
 
 HOST, ZONE = "kubernetes.io/hostname", "zone"
 KINDS: dict[str, tuple[type[msgspec.Struct], Any]] = {
-    "AutoscalingRunnerSet": (written.ScaleSet, Gathering.add_scale_set),
-    "Node": (written.Node, Gathering.add_node),
-    "Pod": (written.Pod, Gathering.add_pod),
+    "AutoscalingRunnerSet": (manifests.ScaleSet, Gathering.add_scale_set),
+    "Node": (manifests.Node, Gathering.add_node),
+    "Pod": (manifests.Pod, Gathering.add_pod),
 }
 
 
@@ -209,7 +209,7 @@ def test_the_quick_way_to_read_pods_sees_ports_and_anti_affinity() -> None:
     whole = {"apiVersion": "v1", "items": [pod], "kind": "List"}
     (quick,) = pods_of(memoryview(msgspec.json.encode(whole)))
     one, other = Gathering(), Gathering()
-    slow = other.taken_by(msgspec.convert(pod, written.Pod))
+    slow = other.taken_by(msgspec.convert(pod, manifests.Pod))
     assert one.taken_by(quick) == slow
     assert slow is not None
     assert (slow.requests["host port TCP 80"] > 0, len(slow.apart)) == (True, 1)

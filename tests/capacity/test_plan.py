@@ -22,11 +22,11 @@ from tests.capacity.builders import (
     world,
 )
 
+from remuda.capacity.decide.plan import Plan, Side, plan
+from remuda.capacity.decide.what_if import read_changes
 from remuda.capacity.objects import CapacityPolicySpec
-from remuda.capacity.plan import Plan, Side, plan
-from remuda.capacity.plan_show import data, report
-from remuda.capacity.what_if import read_changes
-from remuda.capacity.world import Lane, Node, Unknown, Usage, World
+from remuda.capacity.show.plan import data, report
+from remuda.capacity.snapshot import Lane, Node, Unknown, Usage, World
 from remuda.errors import BadInput
 from remuda.model.pods import Taint, Toleration
 from remuda.output.show import show

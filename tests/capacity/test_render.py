@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.capacity.builders import CAPABILITY, NOW, decision, policy
 
-from remuda.capacity.cel import conditions, quoted, variables
-from remuda.capacity.render import ACTIONS, NOTES, Action, admission, quota, quota_problems, shares_of
+from remuda.capacity.decide.cel import conditions, quoted, variables
+from remuda.capacity.decide.guards import ACTIONS, NOTES, Action, admission, quota, quota_problems, shares_of
 
 
 def sets(**maxima: int) -> list[dict[str, Any]]:

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.capacity.builders import CAPABILITY, decision, lane, node, policy
 
-from remuda.capacity.objects import Rollback
-from remuda.capacity.rollback import (
+from remuda.capacity.decide.rollback import (
     changes,
     difference,
     is_lane,
@@ -20,6 +19,7 @@ from remuda.capacity.rollback import (
     problems_of,
     recorded,
 )
+from remuda.capacity.objects import Rollback
 from remuda.model.pods import Match, Taint, Term, Toleration
 
 TAINTS = (Taint("overflow", "true", "NoSchedule"), Taint("slow", "", "PreferNoSchedule"))

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from tests.capacity.builders import CAPABILITY, GIB, LABEL, lane, measured, node, policy, sized, world
 
+from remuda.capacity.decide.suppose import Supposed, suppose
+from remuda.capacity.decide.what_if import read_changes
 from remuda.capacity.objects import CapacityPolicySpec
-from remuda.capacity.supposed import Supposed, suppose
-from remuda.capacity.what_if import read_changes
-from remuda.capacity.world import Usage, World
+from remuda.capacity.snapshot import Usage, World
 from remuda.model.pods import Taint
 
 LARGE = {"name": "large", "requests": sized("4", "32Gi", "24Gi"), "limits": sized("8", "64Gi", "40Gi")}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from remuda.capacity.what_if import (
+from remuda.capacity.decide.what_if import (
     CeilingChanged,
     Change,
     NodeAdded,

@@ -216,7 +216,7 @@ def test_a_large_document_is_the_same_but_for_what_does_not_fit(
     path = write(tmp_path, *written_sets(), apart, written_node("sting", STING))
     words = ("--from", path, "--at", "2026-11-16T12:00:00Z")
     small = audited(run, *words)
-    monkeypatch.setattr("remuda.capacity.document.MOST_FITS", 0)
+    monkeypatch.setattr("remuda.capacity.show.document.MOST_FITS", 0)
     large = audited(run, *words)
     assert small["nodes"][0]["fits"].pop("apart") == 0
     assert large == small

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from tests.capacity.builders import GIB, sized
 
-from remuda.capacity import written
+from remuda.capacity import manifests
 from remuda.model import pods
 from remuda.model.amounts import amount, asks_of, pod_sizes
 
@@ -108,7 +108,7 @@ def container(
 def test_a_pod_comes_to_what_kubernetes_counts_however_it_was_read(
     spec: dict[str, Any], requests: dict[str, int], limits: dict[str, int]
 ) -> None:
-    assert pod_sizes(msgspec.convert(spec, written.PodSpec)) == (requests, limits)
+    assert pod_sizes(msgspec.convert(spec, manifests.PodSpec)) == (requests, limits)
     read = msgspec.convert(spec, pods.PodSpec)
     assert pod_sizes(read) == (requests, limits)
     assert asks_of(read) == {"pods": 1, **requests}

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import UNSET, UnsetType
 
-from remuda.capacity.findings import RULES
+from remuda.capacity.decide.findings import RULES
+from remuda.capacity.decide.words import told
 from remuda.capacity.objects import Amounts, CapacityPolicySpec, Decision, Waiver
-from remuda.capacity.words import told
 from remuda.model.times import DAY, Instant, read_instant
 from remuda.objects.kinds import Column, Complaint, Kind, Object, Rule
 from remuda.objects.problems import did_you_mean, quoted

@@ -1,0 +1,95 @@
+"""`remuda capacity`."""
+
+import click
+
+from remuda.capacity.commands.gate import gate
+from remuda.capacity.commands.guard import render, rollback
+from remuda.capacity.commands.inputs import known_policies, look, overflow_nodes, sources
+from remuda.capacity.commands.plan import plan
+from remuda.capacity.decide.findings import SEVERITIES, Severity, gravest
+from remuda.capacity.decide.fits import folded
+from remuda.control.command import Group, Session, pass_session
+from remuda.errors import BadInput
+from remuda.output.show import Report
+
+
+@click.group(cls=Group)
+def capacity() -> None:
+    """
+    Audit, plan and guard what runner scale sets that share a label take together.
+
+    GitHub's controller caps each scale set, never the sum. A CapacityPolicy says what the sum may be, and on which nodes.
+    """
+
+
+@capacity.command()
+@click.option(
+    "--label",
+    "--include-label",
+    "labels",
+    multiple=True,
+    metavar="LABEL",
+    help="A label that sets share. Default: every label there is.",
+)
+@sources
+@click.option(
+    "--fail-on",
+    type=click.Choice(SEVERITIES),
+    default="error",
+    show_default=True,
+    help="Exit 1 for findings that are at least so grave.",
+)
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of -o json and end.")
+@pass_session
+def audit(
+    session: Session,
+    /,
+    labels: tuple[str, ...],
+    context: str | None,
+    files: tuple[str, ...],
+    policy: tuple[str, ...],
+    summaries: tuple[str, ...],
+    at: str | None,
+    fail_on: Severity,
+    schema: bool,
+) -> None:
+    """
+    What sets, labels and nodes come to, and what is wrong with it.
+
+    Nothing is changed. Exit codes: 0 no finding that is grave enough, 1 there is one, 2 bad input or a label that no
+    set carries. For example: remuda capacity audit --label nix-kvm --from cluster.json --policy policy.yaml
+    """
+    from remuda.capacity.decide.audit import audit as judge
+    from remuda.capacity.show import document
+    from remuda.capacity.show.audit import report
+    from remuda.capacity.show.schema import schema_of_audit, schema_text
+
+    if schema:
+        session.show(Report(schema_of_audit(), lines=(schema_text(),)))
+        return
+    known = known_policies(session, policy, context, files)
+    if policy and labels and not {folded(item.label) for item in known.values()} & set(map(folded, labels)):
+        has = ", ".join(sorted(item.label for item in known.values()))
+        raise BadInput(
+            f"--policy is for {has}, and for none of the labels that are asked for: {', '.join(labels)}"
+        )
+    world = look(session, context, files, overflow_nodes(known), at, summaries)
+    made = judge(world, labels, known, session.instant(at, session.now()))
+    match session.form:
+        case "json":
+            for piece in document.text(made):
+                click.echo(piece, nl=False)
+        case "yaml":
+            session.show(Report(document.data(made)))
+        case form:
+            session.show(report(made, form))
+    if any(item.rule == "label-not-found" and item.severity == "error" for item in made.findings):
+        raise click.exceptions.Exit(2)
+    if gravest(made.findings, fail_on):
+        raise click.exceptions.Exit(1)
+
+
+capacity.add_command(plan)
+capacity.add_command(gate)
+capacity.add_command(rollback)
+capacity.add_command(render)

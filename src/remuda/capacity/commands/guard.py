@@ -1,0 +1,229 @@
+"""`remuda capacity rollback` and `render`: how overflow ends, and what to install so that nobody takes too much."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from remuda.capacity.commands.gate import context_option, policy_option, reading
+from remuda.capacity.commands.inputs import look, needed_policies
+from remuda.control.command import Command, Session, confirm, pass_session
+from remuda.control.connect import connect_cluster
+from remuda.errors import BadInput, NotFound
+from remuda.output.show import Report, Table, one_line
+
+if TYPE_CHECKING:
+    from remuda.capacity.decide.guards import Action, Rendered
+    from remuda.capacity.decide.rollback import Recorded
+
+_apply = click.option("--apply", "is_applied", is_flag=True, help="Do it, in the cluster.")
+
+
+@click.command(cls=Command)
+@click.argument("lane")
+@click.option("--node", metavar="NODE", help="Back from this overflow node alone. Default: from all of them.")
+@_apply
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@reading
+@pass_session
+def rollback(
+    session: Session, /, lane: str, node: str | None, is_applied: bool, yes: bool,
+    files: tuple[str, ...], context: str | None, policy: tuple[str, ...],
+) -> None:  # fmt: skip
+    """
+    Return a lane to primary nodes alone, as the policy records it.
+
+    Prints the patch; with --apply it is made, to the lane in the very state that was looked at and nothing else. A
+    rollback without a patch takes the tolerations of the overflow node off. What is rolled back already stays as it is.
+    """
+    from remuda.capacity.decide.rollback import problems_of, recorded
+
+    if is_applied and files:
+        raise BadInput("--apply changes a cluster, and --from reads files: leave one of them out")
+    known = needed_policies(session, policy, context, files)
+    found = [item for spec in known.values() for item in recorded(spec, lane)]
+    found = [item for item in found if node in (None, item.overflow.node)]
+    if not found:
+        names = sorted({i.lane for s in known.values() for o in s.nodes.overflow for i in o.rollbacks})
+        beside = f" from {node}" if node else ""
+        raise NotFound(
+            f"no policy records a rollback of {lane}{beside}; recorded are: {', '.join(names) or 'none'}"
+        )
+    if wrong := [
+        f"{item.rollback.lane}: {told}" for item in found for told in problems_of(item.rollback.patch)
+    ]:
+        raise BadInput("\n".join(wrong))
+    full = next((item.rollback.lane for item in found if "/" in item.rollback.lane), lane)
+    lane = lane if "/" in lane else full
+    if not is_applied and not files and context is None and all(item.rollback.patch for item in found):
+        session.show(_told_patches(lane, [(item, dict(item.rollback.patch)) for item in found]))
+        return
+    if files:
+        _roll_back_on_paper(session, lane, found, files)
+        return
+    asyncio.run(_roll_back(session, lane, found, context, is_applied=is_applied, yes=yes))
+
+
+def _told_patches(
+    lane: str, patches: "list[tuple[Recorded, dict[str, Any]]]", kind: str = "AutoscalingRunnerSet"
+) -> Report:
+    from msgspec import json
+
+    data = [{"lane": lane, "node": item.overflow.node, "patch": patch} for item, patch in patches]
+    lines = []
+    for item, patch in patches:
+        where, _, name = lane.rpartition("/")
+        lines.append(f"{lane} back from {item.overflow.node}:")
+        in_ = f" -n {where}" if where else ""
+        text = json.encode(patch).decode()
+        lines.append(f"kubectl patch {kind.lower()} {name}{in_} --type merge -p '{text}'")
+    return Report({"rollbacks": data}, lines=tuple(lines))
+
+
+def _roll_back_on_paper(session: Session, lane: str, found: "list[Recorded]", files: tuple[str, ...]) -> None:
+    from remuda.capacity.decide.rollback import is_lane, patch_for, pod_from
+
+    world = look(session, None, files, ())
+    lanes = [item for item in world.lanes if is_lane(lane, item.id)]
+    if len(lanes) != 1:
+        told = ", ".join(item.id for item in lanes) or ", ".join(item.id for item in world.lanes) or "none"
+        raise NotFound(f"{len(lanes) or 'no'} scale sets or pools are called {lane}; there is: {told}")
+    pod = pod_from(lanes[0])
+    taints = {item.name: item.taints for item in world.nodes}
+    made = []
+    for item in found:
+        if not item.rollback.patch and item.overflow.node not in taints:
+            raise NotFound(_NO_NODE.format(node=item.overflow.node))
+        made.append((item, patch_for(item.rollback, lanes[0].kind, pod, taints.get(item.overflow.node, ()))))
+    session.show(_told_patches(lanes[0].id, made, lanes[0].kind))
+
+
+_NO_NODE = "there is no node {node}, so that its taints are not known: record a patch in the policy"
+
+
+async def _roll_back(
+    session: Session, lane: str, found: "list[Recorded]", context: str | None, *, is_applied: bool, yes: bool
+) -> None:
+    from remuda.capacity.act import find_lane, roll_back, taints_of
+    from remuda.capacity.decide.rollback import changes, difference, merged, patch_for, pod_in
+
+    async with connect_cluster(context) as client:
+        seen = await find_lane(client, lane)
+        kind, meta = str(seen["kind"]), seen["metadata"]
+        after: Mapping[str, Any] = seen
+        made = []
+        for item in found:
+            taints = () if item.rollback.patch else await taints_of(client, item.overflow.node)
+            if taints is None:
+                raise NotFound(_NO_NODE.format(node=item.overflow.node))
+            patch = patch_for(item.rollback, kind, pod_in(kind, after), taints)
+            after = merged(after, patch)
+            made.append((item, patch))
+        name = f"{meta['namespace']}/{meta['name']}"
+        if not is_applied:
+            session.show(_told_patches(name, made, kind))
+            return
+        told = tuple(changes(seen, after))
+        if told:
+            session.say("\n".join((f"{name} changes:", *(f"  {line}" for line in told))))
+            confirm(f"Roll {name} back to primary nodes?", yes=yes)
+            await roll_back(client, seen, difference(seen, after))
+    verdict = f"{name} is rolled back" if told else f"{name} is rolled back already: nothing was changed"
+    session.show(Report({"lane": name, "changed": bool(told), "changes": list(told)}, lines=(verdict,)))
+
+
+@click.command(cls=Command)
+@click.option("--as", "what", type=click.Choice(["quota", "vap"]), required=True, help="What to make.")
+@click.option("--namespace", metavar="NAME", help="Where sets are that the policy names without one.")
+@click.option(
+    "--action", type=click.Choice(["Deny", "Warn", "Audit"]), default="Deny", show_default=True,
+    help="What becomes of a scale set that breaks a rule (vap).",
+)  # fmt: skip
+@click.option("--at", metavar="TIME", help="Judge warm pools as if it were then. Default: now.")
+@_apply
+@context_option
+@policy_option
+@pass_session
+def render(
+    session: Session, /, what: str, namespace: str | None, action: "Action", at: str | None, is_applied: bool,
+    context: str | None, policy: tuple[str, ...],
+) -> None:  # fmt: skip
+    """
+    Guard rails from the policy alone, for Git and kubectl apply.
+
+    quota is a PriorityClass, and in each namespace of runners a ResourceQuota of pods with it; vap is a
+    ValidatingAdmissionPolicy for scale sets. What they do not catch stands in what is printed.
+    """
+    from remuda.capacity.decide.guards import admission, quota, quota_problems
+
+    known = needed_policies(session, policy, context, ())
+    if namespace is not None:
+        _check_namespace(namespace)
+    if what == "quota" and (
+        wrong := [
+            f"policy {by}: {told}"
+            for by, spec in known.items()
+            for told in quota_problems(by, spec, namespace)
+        ]
+    ):
+        raise BadInput("\n".join(wrong))
+    now = session.instant(at, session.now())
+    made = [
+        quota(by, spec, namespace) if what == "quota" else admission(by, spec, action, now)
+        for by, spec in known.items()
+    ]
+    if is_applied:
+        asyncio.run(_install(session, made, context))
+    else:
+        _print(session, made)
+
+
+def _check_namespace(namespace: str) -> None:
+    from remuda.objects.scalars import ObjectName
+
+    try:
+        ObjectName.parse(namespace)
+    except ValueError as error:
+        raise BadInput(f"--namespace: {error}") from None
+
+
+def _print(session: Session, made: "list[Rendered]") -> None:
+    objects = [item for each in made for item in each.objects]
+    if session.form == "json":
+        session.show(Report({"apiVersion": "v1", "kind": "List", "items": objects}))
+        return
+    for each in made:
+        told = [*each.notes, "Not caught:", *(f"- {line}" for line in each.not_caught)]
+        for line in () if session.quiet else told:
+            click.echo(f"# {one_line(line)}")
+        click.echo("---")
+        click.echo(_yaml(each.objects), nl=False)
+
+
+def _yaml(objects: Iterable[Mapping[str, Any]]) -> str:
+    """Objects as a person reads them: text of several lines stays so."""
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        pass
+
+    def text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
+
+    Dumper.add_representer(str, text)
+    return yaml.dump_all(objects, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=110)
+
+
+async def _install(session: Session, made: "list[Rendered]", context: str | None) -> None:
+    from remuda.capacity.act import install
+
+    async with connect_cluster(context) as client:
+        done = await install(client, [item for each in made for item in each.objects])
+    rows = tuple((item.kind, item.name, item.done) for item in done)
+    data = {"applied": done, "notCaught": [line for each in made for line in each.not_caught]}
+    lines = [
+        line for each in made for line in (*each.notes, *(f"Not caught: {told}" for told in each.not_caught))
+    ]
+    shown = () if session.quiet else tuple(lines)
+    session.show(Report(data, (Table(("KIND", "NAME", "DONE"), rows),), shown))

@@ -1,0 +1,175 @@
+"""What every capacity command begins with: the world, from a cluster or from files, and the policies."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import click
+from msgspec.structs import replace
+
+from remuda.capacity.objects import CapacityPolicySpec
+from remuda.capacity.snapshot import SUMMARIES, World, summary_of
+from remuda.control.command import Session
+from remuda.control.connect import connect_cluster
+from remuda.errors import BadInput
+from remuda.model.times import Instant
+
+_TIMEOUT_S = 30.0
+C = TypeVar("C", bound=Callable[..., None])
+summary_option = click.option(
+    "--summary",
+    "summaries",
+    multiple=True,
+    metavar="FILE",
+    help="What a kubelet said of its filesystems earlier, for nodes whose kubelets may not be asked.",
+)
+
+
+def sources(command: C) -> C:
+    """The options that say what is read: `context`, `files`, `policy`, `summaries` and `at`."""
+    for option in (
+        click.option(
+            "--at",
+            metavar="TIME",
+            help="Judge ages and expiries as if it were then, or so long ago. Default: now.",
+        ),
+        click.option(
+            "--policy",
+            multiple=True,
+            metavar="FILE",
+            help="The CapacityPolicies to judge by. Default: those the cluster keeps, if it is read.",
+        ),
+        summary_option,
+        click.option(
+            "--from",
+            "files",
+            multiple=True,
+            metavar="FILE",
+            help="Files or directories of what kubectl get -o json prints, or - for standard input, instead of a cluster.",
+        ),
+        click.option("--context", metavar="NAME", help="Another context of the kubeconfig."),
+    ):
+        command = option(command)
+    return command
+
+
+def look(
+    session: Session,
+    context: str | None,
+    files: tuple[str, ...],
+    nodes: Iterable[str],
+    at: str | None = None,
+    summaries: tuple[str, ...] = (),
+) -> World:
+    """
+    Read files, or the cluster without any; of a cluster the kubelets of these nodes are asked, too.
+
+    Files count as read when they are judged as of, unless what they hold says when it was seen. `summaries` are files,
+    too, which count for kubelets of a cluster that did not answer. `BadInput` with everything that is wrong with files.
+    """
+    if files and context:
+        raise BadInput("--from reads files and --context a cluster: leave one of them out")
+    now = session.now()
+    with session.progress() as tell:
+        if files:
+            return _read(session, (*files, *summaries), session.instant(at, now), tell)
+        recorded = _read(session, summaries, now, tell) if summaries else None
+        tell("the cluster")
+        asked = frozenset(nodes)
+        world = asyncio.run(_collect(context, asked, now))
+        return world if recorded is None else _with_recorded(world, recorded, asked)
+
+
+def _read(session: Session, files: tuple[str, ...], now: Instant, tell: Callable[[str], None]) -> World:
+    from remuda.capacity.observe.files import read_files
+
+    tell(", ".join(files))
+    read = read_files(files, now)
+    if read.problems:
+        raise BadInput("\n".join(map(str, read.problems)))
+    if not session.quiet:
+        for note in read.notes:
+            click.echo(note, err=True)
+    return read.world
+
+
+def _with_recorded(world: World, recorded: World, asked: frozenset[str]) -> World:
+    """A world in which what kubelets said earlier stands for what they did not say now."""
+    known = recorded.summaries | world.summaries
+    parts = {summary_of(node) for node in recorded.summaries}
+    if asked <= known.keys():
+        parts.add(SUMMARIES)
+    unknown = tuple(item for item in world.unknown if item.part not in parts)
+    return replace(world, summaries=known, unknown=unknown)
+
+
+async def _collect(context: str | None, nodes: frozenset[str], now: Instant) -> World:
+    from remuda.capacity.observe.cluster import collect
+
+    async with connect_cluster(context) as client:
+        return await collect(client, now, asks=nodes.__contains__)
+
+
+def policies(session: Session, files: tuple[str, ...]) -> dict[str, CapacityPolicySpec]:
+    """The policies of files by name; `BadInput` when there is none, or when two are for one label."""
+    if not files:
+        return {}
+    found = [item for item in session.load(files) if item.kind == "CapacityPolicy"]
+    if not found:
+        raise BadInput(f"there is no CapacityPolicy in {', '.join(files)}")
+    first: dict[str, Any] = {}
+    twice = []
+    for item in found:
+        other = first.setdefault(item.spec.label.lower(), item)
+        if other is not item:
+            line, column = item.place("spec.label")
+            twice.append(
+                f"{item.file}:{line}:{column}: spec.label: {item.spec.label} has a policy already, {other.name}, "
+                f"at {other.file}:{other.line}: a label has one"
+            )
+    if twice:
+        raise BadInput("\n".join(twice))
+    return {item.name: item.spec for item in found}
+
+
+def overflow_nodes(known: dict[str, CapacityPolicySpec]) -> set[str]:
+    """The nodes whose kubelets have something to say to gates."""
+    return {item.node for policy in known.values() for item in policy.nodes.overflow}
+
+
+def needed_policies(
+    session: Session, given: tuple[str, ...], context: str | None, files: tuple[str, ...]
+) -> dict[str, CapacityPolicySpec]:
+    """The policies of files, or else those that the cluster keeps; `BadInput` when there is none."""
+    if given:
+        return policies(session, given)
+    if files:
+        raise BadInput("--from reads no cluster, and a policy is needed: give --policy FILE")
+    found = asyncio.run(_kept(context))
+    if not found:
+        raise BadInput("the cluster keeps no CapacityPolicy: give --policy FILE")
+    return found
+
+
+def known_policies(
+    session: Session, given: tuple[str, ...], context: str | None, files: tuple[str, ...]
+) -> dict[str, CapacityPolicySpec]:
+    """The policies of files, or else those that the cluster keeps and lets us read, which may be none."""
+    if given or files:
+        return policies(session, given)
+    from remuda.kube.errors import Forbidden
+
+    try:
+        return asyncio.run(_kept(context))
+    except Forbidden:
+        if not session.quiet:
+            words = "may not list capacitypolicies.remuda.dev: judged without those that the cluster keeps"
+            click.echo(f"{words}; `remuda rbac capacity` prints what is needed", err=True)
+        return {}
+
+
+async def _kept(context: str | None) -> dict[str, CapacityPolicySpec]:
+    from remuda.capacity.act import policies_in
+
+    async with connect_cluster(context) as client:
+        return await policies_in(client)

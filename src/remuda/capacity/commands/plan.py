@@ -1,0 +1,93 @@
+"""`remuda capacity plan`: what changes would do before anybody makes them."""
+
+import click
+
+from remuda.capacity.commands.inputs import known_policies, look, overflow_nodes, sources
+from remuda.control.command import Command, Session, pass_session
+from remuda.errors import BadInput
+
+
+@click.command(cls=Command)
+@click.option(
+    "--label",
+    "--include-label",
+    "labels",
+    multiple=True,
+    metavar="LABEL",
+    help="A label that sets share. Default: those of the policies, else of the sets that change, else all.",
+)
+@sources
+@click.option(
+    "--set",
+    "sets",
+    multiple=True,
+    metavar="NAME.max=N",
+    help="Another max, min or envelope of a set; a max may be unbounded.",
+)
+@click.option(
+    "--add",
+    "added",
+    multiple=True,
+    metavar="name=…,envelope=…,max=…",
+    help="A new set; also namespace=, label=, min=, and like=SET to be placed as another one.",
+)
+@click.option(
+    "--ceiling",
+    "ceilings",
+    multiple=True,
+    metavar="[LABEL=]N",
+    help="Another ceiling of the policy.",
+)
+@click.option(
+    "--node-add",
+    "nodes",
+    multiple=True,
+    metavar="name=…,like=NODE",
+    help="A new, empty node; or name=…,cpu=…,memory=…,ephemeral-storage=…[,pods=…][,labels=k=v;k=v][,taints=k=v:NoSchedule].",
+)
+@click.option(
+    "--node-drain", "drained", multiple=True, metavar="NODE", help="A node without pods that takes none."
+)
+@pass_session
+def plan(
+    session: Session,
+    /,
+    labels: tuple[str, ...],
+    context: str | None,
+    files: tuple[str, ...],
+    policy: tuple[str, ...],
+    summaries: tuple[str, ...],
+    at: str | None,
+    sets: tuple[str, ...],
+    added: tuple[str, ...],
+    ceilings: tuple[str, ...],
+    nodes: tuple[str, ...],
+    drained: tuple[str, ...],
+) -> None:
+    """
+    What if: before and after changes, and what fits.
+
+    Nothing is changed. "fits" is shown by a placement and "cannot fit" by a bound; what is neither says "no placement
+    found". Without changes it tells how it is now. Exit codes: 0 nothing breaks, 1 the changes would break the policy,
+    2 bad input. For example: remuda capacity plan --from cluster.json --policy policy.yaml --set vm-test.max=3
+    """
+    from remuda.capacity.decide.plan import plan as judge
+    from remuda.capacity.decide.what_if import read_changes
+    from remuda.capacity.show.plan import report
+
+    changes, problems = read_changes(
+        {"--set": sets, "--add": added, "--ceiling": ceilings, "--node-add": nodes, "--node-drain": drained}
+    )
+    known = known_policies(session, policy, context, files)
+    world = look(session, context, files, overflow_nodes(known), at, summaries)
+    try:
+        made = judge(world, labels, known, changes, session.instant(at, session.now()))
+    except BadInput as error:
+        raise BadInput("\n".join((*problems, str(error)))) from None
+    if problems:
+        raise BadInput("\n".join(problems))
+    session.show(report(made, session.form))
+    if any(item.rule == "label-not-found" and item.severity == "error" for item in made.after.findings):
+        raise click.exceptions.Exit(2)
+    if made.breaks:
+        raise click.exceptions.Exit(1)

@@ -1,0 +1,249 @@
+"""
+An audit: what sets, labels and nodes come to, and every finding. It reads nothing and changes nothing.
+
+Parts of the world that could not be read lead to no finding but that they were not read.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal, TypeAlias
+
+from msgspec import Struct, UnsetType
+from msgspec.structs import replace
+
+from remuda.capacity.decide import findings_ceiling, findings_overflow, findings_placing, findings_sets
+from remuda.capacity.decide.case import Case, total
+from remuda.capacity.decide.findings import SEVERITIES, Finding, Severity
+from remuda.capacity.decide.fits import Ground, Rooms, folded
+from remuda.capacity.decide.rollback import is_lane
+from remuda.capacity.objects import CapacityPolicySpec
+from remuda.capacity.policy import read_end
+from remuda.capacity.snapshot import SCALE_SETS, Amounts, Lane, World
+from remuda.model.times import Instant
+from remuda.rules.ceilings import Member, share
+from remuda.rules.packing import Packing
+
+Placement: TypeAlias = Literal["fits", "cannot fit", "no placement found", "cannot tell", "unknown"]
+
+
+def unsure_of(lanes: Iterable[Lane], *, has_pods: bool) -> tuple[str, ...]:
+    """What keeps an audit from telling that sets fit."""
+    found = [f"{lane.id}: {words}" for lane in lanes if lane.max != 0 for words in lane.unsure]
+    return (*found, *([] if has_pods else ["pods were not read"]))
+
+
+class OwnerShare(Struct, frozen=True):
+    """What an owner would be guaranteed now if everybody wanted all they may: `share` is of the ceiling."""
+
+    name: str
+    lanes: tuple[str, ...]
+    guaranteed: int
+    priority: int
+    weight: int
+    wants: int
+    running: int | None
+    share: int
+
+
+class LabelAudit(Struct, frozen=True):
+    """A label as a whole. What is unbounded, or could not be read, is None."""
+
+    name: str
+    policy: str
+    ceiling: int | None
+    lanes: tuple[Lane, ...]
+    max: int | None
+    requests: Amounts | None
+    limits: Amounts | None
+    running: int | None
+    pending: int | None
+    owners: tuple[OwnerShare, ...]
+    packing: Packing | None
+    #: False when scale sets could not be read, so that sums say nothing
+    is_known: bool = True
+    #: False when pods could not be read, so that what fits says little
+    has_pods: bool = True
+
+    @property
+    def unsure(self) -> tuple[str, ...]:
+        """Why it cannot be told whether what fits by resources really does."""
+        return unsure_of(self.lanes, has_pods=self.has_pods)
+
+    @property
+    def placement(self) -> Placement:
+        """Whether all sets at their maximum fit the admitted nodes. What is refuted is, whatever else is not known."""
+        if self.packing is None:
+            return "unknown"
+        return "cannot tell" if self.packing.outcome == "fits" and self.unsure else self.packing.outcome
+
+
+class Audit(Struct, frozen=True):
+    """What an audit says; `cases` hold what each node is to each label, in the order of `labels`."""
+
+    world: World
+    labels: tuple[LabelAudit, ...]
+    cases: tuple[Case, ...]
+    findings: tuple[Finding, ...]
+    now: Instant
+
+    @property
+    def lanes(self) -> tuple[Lane, ...]:
+        """All lanes of the audited labels, each once."""
+        found = {(lane.kind, lane.id): lane for label in self.labels for lane in label.lanes}
+        return tuple(found[key] for key in sorted(found))
+
+
+def audit(
+    world: World, labels: Iterable[str], policies: Mapping[str, CapacityPolicySpec], now: Instant
+) -> Audit:
+    """
+    Judge labels, or every label there is when none is given, by the policies of these names.
+
+    A label has one policy at most, and is one however its letters are cased, as to GitHub. A label that was asked for and that no set carries is an error among the findings.
+    """
+    carried: dict[str, list[Lane]] = {}
+    for lane in world.lanes:
+        for label in dict.fromkeys(map(folded, lane.labels)):
+            carried.setdefault(label, []).append(lane)
+    by_label = {
+        folded(policy.label): (name, policy) for name, policy in sorted(policies.items(), reverse=True)
+    }
+    asked = tuple({folded(label): label for label in labels}.values())
+    written = {folded(label): label for lane in reversed(world.lanes) for label in reversed(lane.labels)}
+    written |= {label: policy.label for label, (_, policy) in by_label.items()}
+    chosen = asked or tuple(written[label] for label in sorted(written))
+    ground, rooms = Ground(world.nodes), Rooms(world)
+    cases = tuple(
+        Case(
+            world,
+            ground,
+            rooms,
+            label,
+            tuple(carried.get(folded(label), ())),
+            by_label.get(folded(label)),
+            now,
+        )
+        for label in chosen
+    )
+    known = tuple(sorted(written[label] for label in carried))
+    made: list[LabelAudit] = []
+    found: list[Finding] = []
+    for case in cases:
+        packing = findings_placing.packed(case)
+        made.append(_label(case, packing))
+        found += findings_ceiling.absent(case, known, asked=bool(asked))
+        of_label = (
+            *findings_ceiling.find(case),
+            *findings_sets.find(case),
+            *findings_placing.find(case, packing),
+            *findings_overflow.find(case),
+        )
+        found += [_waived(case, item) for item in of_label]
+    found += _unread(world, cases)
+    found += findings_sets.leaving(world)
+    return Audit(world, tuple(made), cases, _sorted(found), now)
+
+
+def _waived(case: Case, item: Finding) -> Finding:
+    """A finding as it is, or as an info that says who accepted it and until when."""
+    for waiver in case.policy.waivers if case.policy else ():
+        name = item.object.partition(" ")[2]
+        is_meant = isinstance(waiver.set, UnsetType) or is_lane(waiver.set, name)
+        if waiver.rule == item.rule and is_meant and (read_end(waiver.until) or 0) > case.now:
+            words = f"{item.is_} (accepted by {waiver.who} until {waiver.until}: {waiver.why})"
+            return replace(item, severity="info", is_=words)
+    return item
+
+
+def _label(case: Case, packing: Packing | None) -> LabelAudit:
+    is_known = not any(item.part == SCALE_SETS and not item.is_absent for item in case.world.unknown)
+    most = findings_ceiling.most(case.lanes) if is_known else None
+    is_bounded = most is not None
+    at_most = [(lane, lane.max or 0) for lane in case.lanes]
+    running = case.running
+    return LabelAudit(
+        name=case.label,
+        policy=case.policy_name,
+        ceiling=case.policy.ceiling if case.policy else None,
+        lanes=case.lanes,
+        max=most,
+        requests=total((lane.requests, number) for lane, number in at_most) if is_bounded else None,
+        limits=total((lane.limits, number) for lane, number in at_most) if is_bounded else None,
+        running=None if running is None else sum(running.values()),
+        pending=None if running is None else sum(case.world.pending.get(lane, 0) for lane in case.own),
+        owners=tuple(_shares(case, running)),
+        packing=packing if is_known else None,
+        is_known=is_known,
+        has_pods=running is not None,
+    )
+
+
+def _shares(case: Case, running: dict[str, int] | None) -> Iterator[OwnerShare]:
+    """Owners of the policy, and each lane without one as an owner of its own with the defaults."""
+    policy = case.policy
+    if policy is None:
+        return
+    by_name: dict[str, dict[str, Lane]] = {}
+    # A lane that an owner names in full is not among those that another means by the name alone.
+    in_full = {name for owner in policy.owners for name in owner.lanes}
+    for lane in case.lanes:
+        for name in {lane.id} if lane.id in in_full else {lane.name, lane.id}:
+            by_name.setdefault(name, {})[lane.id] = lane
+    owned: dict[str, tuple[Lane, ...]] = {}
+    members: list[Member] = []
+    taken: set[str] = set()
+    for owner in policy.owners:
+        lanes = tuple(lane for name in owner.lanes for lane in by_name.get(name, {}).values())
+        taken.update(lane.id for lane in lanes)
+        owned[str(owner.name)] = lanes
+        members.append(
+            _member(str(owner.name), lanes, policy.ceiling, running, owner.guaranteed, owner.priority, owner.weight)
+        )  # fmt: skip
+    for lane in case.lanes:
+        if lane.id not in taken:
+            owned[lane.id] = (lane,)
+            members.append(_member(lane.id, (lane,), policy.ceiling, running, 0, 0, 1))
+    for member, granted in zip(members, share(policy.ceiling, members), strict=True):
+        lanes = owned[member.name]
+        yield OwnerShare(
+            member.name, tuple(lane.id for lane in lanes), member.guaranteed, member.priority, member.weight,
+            member.wants, None if running is None else member.floor, granted,
+        )  # fmt: skip
+
+
+def _member(
+    name: str, lanes: tuple[Lane, ...], ceiling: int, running: dict[str, int] | None,
+    guaranteed: int, priority: int, weight: int,
+) -> Member:  # fmt: skip
+    wants = sum(ceiling if lane.max is None else lane.max for lane in lanes)
+    floor = sum((running or {}).get(lane.id, 0) for lane in lanes)
+    return Member(name, wants, floor, guaranteed, priority, weight)
+
+
+def _unread(world: World, cases: tuple[Case, ...]) -> Iterator[Finding]:
+    has_overflow = any(case.sites for case in cases)
+    for item in world.unknown:
+        # What kubelets say is for the gates of overflow nodes alone.
+        if item.is_quiet or (item.part.startswith("summar") and not has_overflow):
+            continue
+        fix = "make it readable, or add a file of it: until then nothing is concluded from it"
+        # Who could not look at scale sets must not be told that all is well.
+        severity: Severity = "error" if item.part == SCALE_SETS and not item.is_absent else "info"
+        yield Finding("not-read", severity, "", item.part, "", item.why, "read", fix)
+
+
+def _sorted(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The gravest first; what several labels say of one set alike is told once."""
+    once = {(item.rule, item.object, item.field, item.is_): item for item in reversed(list(findings))}
+    return tuple(
+        sorted(
+            once.values(),
+            key=lambda item: (
+                SEVERITIES.index(item.severity),
+                item.label,
+                item.rule,
+                item.object,
+                item.field,
+                item.is_,
+            ),
+        )
+    )

@@ -1,0 +1,313 @@
+"""What is wrong with where runners may be, and whether they fit there."""
+
+from collections.abc import Iterator
+
+from remuda.capacity.decide.case import Alike, Case, some
+from remuda.capacity.decide.findings import Finding, Severity
+from remuda.capacity.decide.findings_sets import about, field_of
+from remuda.capacity.decide.fits import Nodes, bits, obstacles, short
+from remuda.capacity.decide.neighbours import HOSTNAME, WHOLE, is_claim
+from remuda.capacity.decide.words import told, told_all
+from remuda.capacity.policy import measured
+from remuda.capacity.snapshot import EPHEMERAL, NODES, RESOURCES, Amounts, Lane
+from remuda.model.pods import Term
+from remuda.rules.packing import Bin, Bound, Group, Packing, pack
+from remuda.rules.placing import untolerated
+
+#: what limits may come to on an overflow node is packed like a resource of its own
+_LIMITED = "limits of "
+_BOUNDLESS = 2**62
+
+
+def find(case: Case, packing: Packing | None) -> Iterator[Finding]:
+    """Everything that is wrong with places; `packing` is what `packed` found. Unknown nodes lead to no conclusion."""
+    if case.world.is_unknown(NODES):
+        return
+    for alike, lanes, nodes in case.places:
+        yield from _nowhere(case, alike, lanes, nodes)
+        yield from _limits(case, alike, lanes, nodes)
+    yield from _envelopes(case)
+    others: dict[Nodes, tuple[str, str, str]] = {}
+    for alike in case.alike:
+        for lane in alike.lanes:
+            yield from _others(case, lane, alike.nodes, others)
+            yield from _hostnames(case, lane)
+    yield from _aggregate(case, packing)
+
+
+def _nowhere(case: Case, alike: Alike, lanes: tuple[Lane, ...], nodes: Nodes) -> Iterator[Finding]:
+    if any(alike.fits.get(index) for index in case.ground.picked(nodes)):
+        return
+    why = _why_nowhere(case, lanes[0], nodes)
+    for lane in lanes:
+        if lane.max != 0:
+            where = field_of(lane, "resources", ".requests")
+            is_ = f"{told_all(lane.requests, lane.requests)}: {why}"
+            fix = "make requests smaller, make room on a node, or let the set onto a larger admitted node"
+            yield about(
+                case,
+                lane,
+                "envelope-fits-nowhere",
+                "error",
+                where,
+                is_,
+                "fits at least one admitted node",
+                fix,
+            )
+
+
+def _why_nowhere(case: Case, lane: Lane, nodes: Nodes) -> str:
+    """What is in the way on the nodes it may be on; else on admitted nodes; else that there is none."""
+    near = nodes or (case.primary | case.overflow if case.policy else case.ground.all)
+    told_by: dict[str, int] = {}
+    count = 0
+    for count, index in enumerate(case.ground.picked(near), 1):
+        node = case.ground.nodes[index]
+        words = obstacles(lane, node, case.rooms.free(index, case.own))
+        for word in words or ("the policy does not admit it for this set",):
+            told_by.setdefault(word, index)
+        if count == 50:
+            break
+    if not count:
+        return "there is no admitted node"
+    return "; ".join(
+        f"{case.ground.nodes[index].name} {word}" for word, index in list(told_by.items())[:3]
+    ) + (" …" if len(told_by) > 3 else "")
+
+
+def _limits(case: Case, alike: Alike, lanes: tuple[Lane, ...], nodes: Nodes) -> Iterator[Finding]:
+    limits = dict(alike.shape.limits)
+    for name in ("memory", EPHEMERAL):
+        above = nodes & case.ground.below(name, limits.get(name, 0))
+        places = [index for index in case.ground.picked(above) if alike.fits.get(index)]
+        if not places:
+            continue
+        least = min(case.ground.nodes[index].allocatable[name] for index in places)
+        names = some(case.ground.nodes[index].name for index in places)
+        for lane in lanes:
+            where = field_of(lane, "resources", f".limits.{name}")
+            is_ = f"{told(name, limits[name])}, more than {names} {'has' if len(places) == 1 else 'have'}"
+            fix = "lower the limit, or keep the set off these nodes: a runner that uses it all is killed, or others are"
+            wanted = f"at most {told(name, least)}"
+            yield about(case, lane, "limit-exceeds-node", "warning", where, is_, wanted, fix)
+
+
+def _envelopes(case: Case) -> Iterator[Finding]:
+    """Envelopes of the policy that no set carries yet and that fit nowhere."""
+    if case.policy is None:
+        return
+    carried = {item.name for lane in case.lanes if (item := case.envelope(lane)) is not None}
+    sites = {str(name): site for site in case.sites for name in site.gates if site.admits(str(name))}
+    for number, item in enumerate(case.policy.envelopes):
+        if item.name in carried:
+            continue
+        size = measured(item.requests) | {"pods": 1}
+        places = list(case.ground.picked(case.primary & case.ground.up))
+        site = sites.get(str(item.name))
+        if site is not None and site.index is not None:
+            places.append(site.index)
+        free = ((index, case.rooms.free(index, case.own)) for index in places)
+        if not any(not any(short(size, case.ground.nodes[index], room)) for index, room in free):
+            fix = "make the envelope smaller, or admit a node that takes it"
+            is_ = f"{item.name}, {told_all(size)}: " + (
+                "no node takes it" if places else "there is no admitted node"
+            )
+            yield Finding(
+                "envelope-fits-nowhere", "error", case.label, case.policy_object, f"spec.envelopes[{number}].requests",
+                is_, "fits at least one admitted node", fix,
+            )  # fmt: skip
+
+
+def _others(
+    case: Case, lane: Lane, nodes: Nodes, known: dict[Nodes, tuple[str, str, str]]
+) -> Iterator[Finding]:
+    """Nodes that let a set in although the policy does not admit them for it; `known` keeps the words for such nodes."""
+    if case.policy is None:
+        return
+    envelope = case.envelope(lane)
+    listed = bits(
+        site.index
+        for site in case.sites
+        if site.index is not None and envelope is not None and envelope.name in site.overflow.envelopes
+    )
+    other = nodes & ~case.primary & ~listed
+    if not other:
+        return
+    if other not in known:
+        known[other] = _told_others(case, other)
+    tainted, taints, untainted = known[other]
+    if tainted:
+        fix = f"take the toleration of {taints} off, or admit the node for this envelope in {case.policy_object}"
+        yield about(
+            case, lane, "toleration-admits-other-node", "error", field_of(lane, "pod", ".tolerations"),
+            f"tolerates {taints}, so that runners may be on {tainted}", "only nodes that the policy admits", fix,
+        )  # fmt: skip
+    if untainted:
+        wanted = ", ".join(f"{key}={value}" for key, value in case.policy.nodes.primary.items())
+        yield about(
+            case, lane, "selector-admits-other-node", "error", field_of(lane, "pod", ".nodeSelector"),
+            f"runners may be on {untainted}", "only nodes that the policy admits", f"select {wanted}",
+        )  # fmt: skip
+
+
+def _told_others(case: Case, other: Nodes) -> tuple[str, str, str]:
+    """Names of the tainted ones, their taints, and names of those without a taint."""
+    nodes = [case.ground.nodes[index] for index in case.ground.picked(other)]
+    hard = {node.name: list(untolerated(node.taints, ())) for node in nodes}
+    taints = dict.fromkeys(str(taint) for found in hard.values() for taint in found)
+    tainted = [name for name, found in hard.items() if found]
+    return some(tainted), some(taints), some(name for name, found in hard.items() if not found)
+
+
+def _hostnames(case: Case, lane: Lane) -> Iterator[Finding]:
+    """A name of a node in what a set requires: fine beside the capability and for a primary node."""
+    by_label = lane.node_selector.get(HOSTNAME)
+    names = {*_named(lane.required), *([] if by_label is None else [by_label])}
+    if not names:
+        return
+    labels = case.policy.nodes.primary.items() if case.policy else ()
+    primary = {str(key): str(value) for key, value in labels}
+    wanted = {(key, value) for key, value in primary.items() if key != HOSTNAME}
+    selected = {*lane.node_selector.items(), *_required(lane.required)} - {(HOSTNAME, name) for name in names}
+    # Of what primary nodes have in common one label may be the capability and another tell them apart from overflow.
+    beside = not wanted or not wanted.isdisjoint(selected) if case.policy else bool(selected)
+    if beside and HOSTNAME in primary and names == {primary[HOSTNAME]}:
+        return  # the policy itself says so
+    is_primary = case.policy is None or all(
+        case.ground.having([(HOSTNAME, name)]) & case.primary or case.ground.named([name]) & case.primary
+        for name in names
+    )
+    where = field_of(lane, "pod", ".nodeSelector" if by_label is not None else ".affinity.nodeAffinity")
+    severity: Severity = "info" if beside and is_primary else "error"
+    should = "the capability alone" if beside else "the capability, which is not selected at all"
+    if not is_primary:
+        should = "no name, or that of a primary node"
+    fix = "select the capability: a set that is tied to a node stops with it" + (
+        f" ({', '.join(f'{key}={value}' for key, value in sorted(wanted))})" if wanted else ""
+    )
+    yield about(
+        case, lane, "hostname-in-selector", severity, where, f"tied to {some(sorted(names))}", should, fix
+    )
+
+
+def _named(terms: tuple[Term, ...]) -> Iterator[str]:
+    for term in terms:
+        for match in (*term.match_expressions, *term.match_fields):
+            if match.key in {HOSTNAME, "metadata.name"} and match.operator == "In":
+                yield from match.values
+
+
+def _required(terms: tuple[Term, ...]) -> set[tuple[str, str]]:
+    """Labels that every one of the terms asks for."""
+    asked = [
+        {
+            (match.key, match.values[0])
+            for match in term.match_expressions
+            if match.operator == "In" and len(match.values) == 1
+        }
+        for term in terms
+    ]
+    return set.intersection(*asked) if asked else set()
+
+
+def packed(case: Case) -> Packing | None:
+    """
+    All sets at their maximum on the admitted nodes, within the guardrails of overflow nodes.
+
+    None when there is nothing to place, when a set is unbounded, or when nodes could not be read.
+    """
+    is_unbounded = any(lane.max is None for lane in case.lanes)
+    if not case.lanes or is_unbounded or case.world.is_unknown(NODES):
+        return None
+    # Where nodes are many, twice as many as there are runners mostly do: what fits on some fits on all.
+    few = 2 * sum(lane.max or 0 for lane in case.lanes) + 1
+    for most in (few, None):
+        asked, bins = demands(case, most)
+        packing = pack([Group(lane.id, lane.max or 0, size, places) for lane, size, places in asked], bins)
+        if packing.outcome == "fits" or len(bins) < few:
+            break
+    return packing
+
+
+def demands(
+    case: Case, most: int | None = None
+) -> tuple[list[tuple[Lane, Amounts, tuple[int, ...]]], list[Bin]]:
+    """
+    What one runner of each lane takes, and the bins it may be in by index: admitted nodes, primary ones first.
+
+    With `most` only so many of the nodes.
+    Guardrails of overflow nodes are part of their room, those for limits as resources of their own.
+    """
+    union = 0
+    for _, _, nodes in case.places:
+        union |= nodes
+    sites = {site.index: site.overflow for site in case.sites if site.index is not None}
+    places = case.ground.picked(union & ~case.overflow) + case.ground.picked(union & case.overflow)
+    places = places[:most]
+    number = {index: at for at, index in enumerate(places)}
+    guarded = any(measured(overflow.limited) for overflow in sites.values())
+    bins = []
+    for index in places:
+        room = case.rooms.free(index, case.own)
+        overflow = sites.get(index)
+        if guarded:
+            limited = measured(overflow.limited) if overflow else {}
+            room = room | {_LIMITED + name: limited.get(name, _BOUNDLESS) for name in RESOURCES}
+        if overflow is not None:
+            bounds = measured(overflow.requested) | {"pods": overflow.most_runners}
+            room = room | {name: min(room.get(name, 0), bound) for name, bound in bounds.items()}
+        bins.append(Bin(case.ground.nodes[index].name, room))
+    asked = []
+    allowed: dict[Nodes, tuple[int, ...]] = {}
+    for alike, lanes, nodes in case.places:
+        if nodes not in allowed:
+            allowed[nodes] = (
+                tuple(range(len(places)))
+                if nodes == union
+                else tuple(sorted(number[index] for index in case.ground.picked(nodes) if index in number))
+            )
+        size: Amounts = alike.shape.size
+        if guarded:
+            size |= {_LIMITED + name: value for name, value in alike.shape.limits if name in RESOURCES}
+        asked += [(lane, size, allowed[nodes]) for lane in lanes]
+    return asked, bins
+
+
+def _aggregate(case: Case, packing: Packing | None) -> Iterator[Finding]:
+    if packing is None or packing.outcome == "fits":
+        return
+    together = sum(lane.max or 0 for lane in case.lanes)
+    name = case.policy_object if case.policy else f"label {case.label}"
+    where = "spec.ceiling" if case.policy else "aggregate.max"
+    left = sum(packing.left.values())
+    if packing.bound is not None:
+        is_ = f"{together} at maximum do not fit: {told_bound(packing.bound)}"
+        fix = "lower maxima, make requests smaller, or admit another node; remuda capacity plan tries such changes"
+        yield Finding(
+            "aggregate-does-not-fit", "error", case.label, name, where,
+            is_, "all sets at their maximum fit the admitted nodes", fix,
+        )  # fmt: skip
+    else:
+        is_ = f"no placement found for {left} of {together} at maximum"
+        fix = "lower maxima or make requests smaller until a placement is found"
+        yield Finding(
+            "aggregate-placement-not-found", "warning", case.label, name, where,
+            is_, "all sets at their maximum fit the admitted nodes", fix,
+        )  # fmt: skip
+
+
+def told_bound(bound: Bound) -> str:
+    """Why nothing fits, in words and numbers."""
+    who = some(bound.groups)
+    name = bound.resource.removeprefix(_LIMITED)
+    limited = "limits that come to " if bound.resource.startswith(_LIMITED) else ""
+    if bound.kind == "sum" and is_claim(name):
+        return f"{who} need {bound.wanted // WHOLE} nodes with {name}, and {bound.room // WHOLE} have it"
+    if bound.kind == "sum":
+        return f"{who} ask for {limited}{told(name, bound.wanted)}, and {told(name, bound.room)} can be used"
+    if bound.kind == "count" and not name:
+        return f"no node is admitted for {who}"
+    if bound.kind == "count":
+        what = f"room under the limits of {name}" if limited else name
+        return f"of {bound.wanted} runners of {who} at most {bound.room} fit at a time: not enough {what}"
+    return f"every placement of {who} was tried"

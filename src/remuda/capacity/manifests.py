@@ -1,0 +1,416 @@
+"""
+What is read of each kind of object: projections that declare only the fields an audit uses.
+
+Amounts are as they are written; `remuda.capacity.observe.gather` makes lanes, nodes and usage of these.
+"""
+
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct, field
+
+from remuda.model.pods import Match, Taint, Term, Toleration
+
+Name = Annotated[str, Meta(min_length=1, description="The name of the object.")]
+Natural = Annotated[int, Meta(ge=0)]
+#: quantities by resource
+Written = dict[str, Any]
+
+
+class ObjectMeta(Struct, frozen=True, gc=False, rename="camel"):
+    """Who an object is, and whether it is on its way out."""
+
+    name: Name
+    namespace: str = ""
+    labels: dict[str, str] = {}
+    deletion_timestamp: str | None = None
+
+
+class Whole(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
+    """Any object; those of a typed list carry neither version nor kind."""
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: ObjectMeta
+
+
+class Resources(Struct, frozen=True, gc=False):
+    """Requests and limits."""
+
+    requests: Written = {}
+    limits: Written = {}
+
+
+class Port(Struct, frozen=True, gc=False, rename="camel"):
+    """A port of a container; one of a pod on the host's network is the host's."""
+
+    container_port: Natural = 0
+    host_port: Natural = 0
+    #: every address, unless one is given
+    host_ip: str = field(name="hostIP", default="")
+    protocol: str = "TCP"
+
+
+class EnvVar(Struct, frozen=True, gc=False):
+    """The name of an environment variable; never its value."""
+
+    name: str = ""
+
+
+class Container(Struct, frozen=True, gc=False, rename="camel"):
+    """A container; a first container that is always restarted runs beside the others."""
+
+    resources: Resources = Resources()
+    restart_policy: str = ""
+    ports: tuple[Port, ...] = ()
+
+
+class RunnerContainer(Container, frozen=True, gc=False, rename="camel"):
+    """A container of a runner, of which more is told than what it takes."""
+
+    name: str = ""
+    env: tuple[EnvVar, ...] = ()
+
+
+class LabelSelector(Struct, frozen=True, rename="camel"):
+    """Which pods are meant; one that says nothing means all of them."""
+
+    match_labels: dict[str, str] = {}
+    match_expressions: tuple[Match, ...] = ()
+
+
+class PodTerm(Struct, frozen=True, rename="camel"):
+    """Pods that a pod must be with, or apart from, by what their nodes have in common."""
+
+    topology_key: str = ""
+    #: none means no pod
+    label_selector: LabelSelector | None = None
+    #: none means the pod's own
+    namespaces: tuple[str, ...] = ()
+    namespace_selector: LabelSelector | None = None
+    match_label_keys: tuple[str, ...] = ()
+    mismatch_label_keys: tuple[str, ...] = ()
+
+
+class _PodTerms(Struct, frozen=True):
+    required: tuple[PodTerm, ...] = field(name="requiredDuringSchedulingIgnoredDuringExecution", default=())
+
+
+class PodAffinity(Struct, frozen=True, rename="camel"):
+    """What a pod demands of the pods beside it."""
+
+    pod_affinity: _PodTerms = _PodTerms()
+    pod_anti_affinity: _PodTerms = _PodTerms()
+
+
+class PodSpec(Struct, frozen=True, gc=False, rename="camel"):
+    """What a pod takes, and where it is."""
+
+    node_name: str = ""
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    overhead: Written = {}
+    #: of the pod as a whole, where the cluster knows that
+    resources: Resources | None = None
+    host_network: bool = False
+    affinity: PodAffinity = PodAffinity()
+
+
+class PodStatus(Struct, frozen=True, gc=False):
+    """How far a pod is."""
+
+    phase: str = ""
+
+
+class Pod(Whole, frozen=True, kw_only=True, gc=False):
+    """A pod."""
+
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+
+class _Terms(Struct, frozen=True, rename="camel"):
+    node_selector_terms: tuple[Term, ...] = ()
+
+
+class _Preferred(Struct, frozen=True):
+    preference: Term = Term()
+
+
+class _NodeAffinity(Struct, frozen=True):
+    required: _Terms = field(name="requiredDuringSchedulingIgnoredDuringExecution", default=_Terms())
+    preferred: tuple[_Preferred, ...] = field(
+        name="preferredDuringSchedulingIgnoredDuringExecution", default=()
+    )
+
+
+class _Affinity(PodAffinity, frozen=True, rename="camel"):
+    node_affinity: _NodeAffinity = _NodeAffinity()
+
+
+class _Spread(Struct, frozen=True, rename="camel"):
+    topology_key: str = ""
+    when_unsatisfiable: str = ""
+
+
+class _Named(Struct, frozen=True):
+    name: str = ""
+
+
+class _Empty(Struct, frozen=True):
+    """Whatever it says."""
+
+
+class Volume(Struct, frozen=True, rename="camel"):
+    """A volume, by those kinds that decide where a pod can be."""
+
+    name: str = ""
+    persistent_volume_claim: _Empty | None = None
+    ephemeral: _Empty | None = None
+    aws_elastic_block_store: _Empty | None = None
+    gce_persistent_disk: _Empty | None = None
+    azure_disk: _Empty | None = None
+    cinder: _Empty | None = None
+    iscsi: _Empty | None = None
+    rbd: _Empty | None = None
+
+    @property
+    def is_disk(self) -> bool:
+        """Whether the scheduler has something to say to it."""
+        return any(getattr(self, name) is not None for name in self.__struct_fields__[1:])
+
+
+class PlacedSpec(PodSpec, frozen=True, rename="camel"):
+    """What runners are made from: also which nodes they may be on."""
+
+    containers: tuple[RunnerContainer, ...] = ()
+    init_containers: tuple[RunnerContainer, ...] = ()
+    node_selector: dict[str, str] = {}
+    tolerations: tuple[Toleration, ...] = ()
+    affinity: _Affinity = _Affinity()
+    priority_class_name: str = ""
+    runtime_class_name: str = ""
+    scheduler_name: str = ""
+    scheduling_gates: tuple[_Named, ...] = ()
+    resource_claims: tuple[_Named, ...] = ()
+    topology_spread_constraints: tuple[_Spread, ...] = ()
+    volumes: tuple[Volume, ...] = ()
+
+    @property
+    def required(self) -> tuple[Term, ...]:
+        """One of these must hold, if there are any."""
+        return self.affinity.node_affinity.required.node_selector_terms
+
+    @property
+    def preferred(self) -> tuple[Term, ...]:
+        """What it would rather have."""
+        return tuple(each.preference for each in self.affinity.node_affinity.preferred)
+
+
+class _TemplateMeta(Struct, frozen=True):
+    labels: dict[str, str] = {}
+
+
+class Template(Struct, frozen=True):
+    """The pod of a runner."""
+
+    metadata: _TemplateMeta = _TemplateMeta()
+    spec: PlacedSpec = PlacedSpec()
+
+
+class ScaleSetSpec(Struct, frozen=True, rename="camel"):
+    """What an AutoscalingRunnerSet says."""
+
+    github_config_url: str = ""
+    runner_scale_set_name: str = ""
+    runner_scale_set_labels: tuple[str, ...] = ()
+    min_runners: Natural | None = None
+    max_runners: Natural | None = None
+    template: Template = Template()
+
+
+class ScaleSetStatus(Struct, frozen=True):
+    """How a scale set fares: `phase` since 0.14, `state` before."""
+
+    phase: str = ""
+    state: str = ""
+
+
+class ScaleSet(Whole, frozen=True, kw_only=True):
+    """An AutoscalingRunnerSet."""
+
+    spec: ScaleSetSpec = ScaleSetSpec()
+    status: ScaleSetStatus = ScaleSetStatus()
+
+
+class Cpu(Struct, frozen=True):
+    """Processors of a VM: their product, and 1 for what is not said."""
+
+    cores: Natural = 0
+    sockets: Natural = 0
+    threads: Natural = 0
+
+
+class _Guest(Struct, frozen=True):
+    guest: Any = None
+
+
+class _Domain(Struct, frozen=True):
+    cpu: Cpu | None = None
+    memory: _Guest = _Guest()
+    resources: Resources = Resources()
+
+
+class VmSpec(PlacedSpec, frozen=True):
+    """A VirtualMachineInstanceSpec, which has a domain instead of containers."""
+
+    domain: _Domain = _Domain()
+
+
+class _Kubevirt(Struct, frozen=True):
+    spec: VmSpec = VmSpec()
+
+
+class _Provider(Struct, frozen=True):
+    kubevirt: _Kubevirt | None = None
+
+
+class PoolSpec(Struct, frozen=True):
+    """What a RunnerPool says."""
+
+    class_: str = field(name="class", default="")
+    min: Natural | None = None
+    max: Natural | None = None
+    ceiling: str = ""
+    provider: _Provider = _Provider()
+
+
+class Pool(Whole, frozen=True, kw_only=True):
+    """A RunnerPool."""
+
+    spec: PoolSpec = PoolSpec()
+
+
+class _NodeSpec(Struct, frozen=True):
+    unschedulable: bool = False
+    taints: tuple[Taint, ...] = ()
+
+
+class _Condition(Struct, frozen=True, gc=False):
+    type: str = ""
+    status: str = ""
+
+
+class _Image(Struct, frozen=True, gc=False):
+    names: tuple[str, ...] = ()
+
+
+class _NodeStatus(Struct, frozen=True):
+    allocatable: Written | None = None
+    capacity: Written = {}
+    conditions: tuple[_Condition, ...] = ()
+    images: tuple[_Image, ...] = ()
+
+
+class Node(Whole, frozen=True, kw_only=True):
+    """A node."""
+
+    spec: _NodeSpec = _NodeSpec()
+    status: _NodeStatus = _NodeStatus()
+
+
+class LimitRangeItem(Struct, frozen=True, rename="camel"):
+    """What containers, or pods, get that do not say, and what they may ask for."""
+
+    type: str = ""
+    default: Written = {}
+    default_request: Written = {}
+    min: Written = {}
+    max: Written = {}
+    max_limit_request_ratio: Written = {}
+
+
+class _LimitRangeSpec(Struct, frozen=True):
+    limits: tuple[LimitRangeItem, ...] = ()
+
+
+class LimitRange(Whole, frozen=True, kw_only=True):
+    """A LimitRange of a namespace."""
+
+    spec: _LimitRangeSpec = _LimitRangeSpec()
+
+
+class _Overhead(Struct, frozen=True, rename="camel"):
+    pod_fixed: Written = {}
+
+
+class _Scheduling(Struct, frozen=True, rename="camel"):
+    node_selector: dict[str, str] = {}
+    tolerations: tuple[Toleration, ...] = ()
+
+
+class RuntimeClass(Whole, frozen=True, kw_only=True):
+    """What pods of a runtime take beside their containers, and on which nodes it is."""
+
+    overhead: _Overhead = _Overhead()
+    scheduling: _Scheduling = _Scheduling()
+
+
+class PriorityClass(Whole, frozen=True, kw_only=True):
+    """A PriorityClass, of which the name matters alone."""
+
+
+class _ScopeTerm(Struct, frozen=True, rename="camel"):
+    scope_name: str = ""
+    operator: str = ""
+    values: tuple[str, ...] = ()
+
+
+class _ScopeSelector(Struct, frozen=True, rename="camel"):
+    match_expressions: tuple[_ScopeTerm, ...] = ()
+
+
+class _QuotaSpec(Struct, frozen=True, rename="camel"):
+    scope_selector: _ScopeSelector = _ScopeSelector()
+
+
+class Quota(Whole, frozen=True, kw_only=True):
+    """A ResourceQuota, as far as it counts pods by their PriorityClass."""
+
+    spec: _QuotaSpec = _QuotaSpec()
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The PriorityClasses whose pods alone it counts, if it is about such."""
+        terms = self.spec.scope_selector.match_expressions
+        return tuple(
+            name
+            for term in terms
+            if (term.scope_name, term.operator) == ("PriorityClass", "In")
+            for name in term.values
+        )
+
+
+class Filesystem(Struct, frozen=True, rename="camel"):
+    """A filesystem, as a kubelet tells it."""
+
+    time: str = ""
+    capacity_bytes: Natural = 0
+    available_bytes: Natural = 0
+    inodes: Natural = 0
+    inodes_free: Natural = 0
+
+
+class _Runtime(Struct, frozen=True, rename="camel"):
+    image_fs: Filesystem | None = None
+
+
+class _NodeStats(Struct, frozen=True, rename="camel"):
+    node_name: Name
+    fs: Filesystem | None = None
+    runtime: _Runtime = _Runtime()
+
+
+class Stats(Struct, frozen=True):
+    """What a kubelet answers at /stats/summary."""
+
+    node: _NodeStats

@@ -1,0 +1,235 @@
+"""An audit for people: tables on a terminal, and a page of markdown that a team can commit."""
+
+from collections.abc import Iterable, Iterator
+
+from remuda.capacity.decide.audit import Audit, LabelAudit
+from remuda.capacity.decide.case import Case, Role, some
+from remuda.capacity.decide.findings import SEVERITIES, Finding
+from remuda.capacity.decide.words import UNBOUNDED, count, figure
+from remuda.capacity.show.document import set_names
+from remuda.capacity.snapshot import EPHEMERAL, NODES, PODS, SCALE_SETS, Amounts, Lane, Node, Usage
+from remuda.model.pods import Toleration
+from remuda.model.times import write_instant
+from remuda.output.show import Report, Table
+
+#: rows of a table; -o json has all
+MOST_ROWS = 200
+#: so many nodes of one reason are told one by one
+_MOST_ALIKE = 10
+#: so many envelopes are told of a node
+_MOST_FITTING = 5
+_AMOUNTS = ("CPU", "MEMORY GiB", "EPHEMERAL GiB")
+#: what the tables do not say because of it
+_UNREAD = {
+    SCALE_SETS: "who carries the label, and what it comes to, is not known",
+    NODES: "whether anything fits is not known",
+    PODS: "what fits on a node is told as if nothing ran there",
+}
+
+
+def report(audit: Audit, form: str) -> Report:
+    """Everything, for `table` or `markdown`."""
+    tables = [_sets(audit), _labels(audit)]
+    tables += [
+        _owners(label)
+        for label, case in zip(audit.labels, audit.cases, strict=True)
+        if case.policy and case.policy.owners
+    ]
+    tables += [_nodes(audit, case) for case in audit.cases if case.ground.nodes]
+    tables.append(_page_findings(audit) if form == "markdown" else _findings(audit))
+    return Report(None, tuple(tables), tuple(_lines(audit, form)))
+
+
+def _lines(audit: Audit, form: str) -> Iterator[str]:
+    names = some((label.name for label in audit.labels), 5) or "no label"
+    if form == "markdown":
+        yield f"# Capacity of {names}"
+        yield ""
+    at = write_instant(audit.now)
+    yield f"Audit of {names} at {at}" + (f", read from {audit.world.source}" if audit.world.source else "")
+    if form == "markdown":
+        yield ""
+    found = {severity: sum(item.severity == severity for item in audit.findings) for severity in SEVERITIES}
+    yield ", ".join(f"{number} {severity}" + ("s" if number != 1 and severity != "info" else "") for severity, number in found.items())  # fmt: skip
+    unread = {item.part for item in audit.world.unknown if not item.is_absent}
+    for part, so_that in _UNREAD.items():
+        if part in unread:
+            if form == "markdown":
+                yield ""
+            yield f"{part} were not read: {so_that}"
+
+
+def _pair(name: str, requests: Amounts | None, limits: Amounts | None) -> str:
+    """A request and a limit."""
+    if requests is None or limits is None:
+        return f"{UNBOUNDED} / {UNBOUNDED}"
+    return f"{figure(name, requests.get(name))} / {figure(name, limits.get(name))}"
+
+
+def _sets(audit: Audit) -> Table:
+    running: dict[str, int] = {}
+    for case in audit.cases:
+        running |= case.running or {}
+    is_known = not audit.world.is_unknown(PODS)
+    rows = [_set_row(lane, str(running.get(lane.id, 0)) if is_known else "?") for lane in audit.lanes]
+    headings = ("SET", "LABELS", "SCOPE", "SELECTOR", "TOLERATES", "MIN", "MAX", *_AMOUNTS, "RUNNING")
+    is_read = all(label.is_known for label in audit.labels)
+    note = "no set carries the label" if is_read else "scale sets were not read"
+    return _table(headings, rows, "Sets (requests / limits of a runner)", note)
+
+
+def _set_row(lane: Lane, running: str) -> tuple[str, ...]:
+    return (
+        lane.id,
+        some(lane.labels),
+        lane.scope or "-",
+        some((f"{key}={value}" for key, value in sorted(lane.node_selector.items())), 5) or "-",
+        some(map(_toleration, lane.tolerations), 5) or "-",
+        str(lane.min),
+        count(lane.max),
+        *(_pair(name, lane.requests, lane.limits) for name in ("cpu", "memory", EPHEMERAL)),
+        running,
+    )
+
+
+def _toleration(item: Toleration) -> str:
+    key = item.key or "everything"
+    value = f"={item.value}" if item.value else ""
+    return f"{key}{value}" + (f":{item.effect}" if item.effect else "")
+
+
+def _labels(audit: Audit) -> Table:
+    headings = ("LABEL", "SETS", "MAX", "CEILING", "RUNNING", *_AMOUNTS, "AT MAXIMUM")
+    rows = [
+        (
+            label.name,
+            str(sum(lane.max != 0 for lane in label.lanes)) if label.is_known else "?",
+            count(label.max) if label.is_known else "?",
+            "-" if label.ceiling is None else str(label.ceiling),
+            "?" if label.running is None else str(label.running),
+            *(
+                _pair(name, label.requests, label.limits) if label.is_known else "?"
+                for name in ("cpu", "memory", EPHEMERAL)
+            ),
+            label.placement,
+        )
+        for label in audit.labels
+    ]
+    return _table(headings, rows, "Labels (requests / limits of all sets at their maximum)", "no label")
+
+
+def _owners(label: LabelAudit) -> Table:
+    rows = [
+        (
+            owner.name,
+            some(owner.lanes) or "-",
+            str(owner.guaranteed),
+            str(owner.priority),
+            str(owner.weight),
+            "?" if owner.running is None else str(owner.running),
+            str(owner.wants),
+            str(owner.share),
+        )
+        for owner in label.owners
+    ]
+    headings = ("OWNER", "SETS", "GUARANTEED", "PRIORITY", "WEIGHT", "RUNNING", "WANTS", "WOULD GET")
+    return _table(headings, rows, f"Owners of {label.name}, if everybody wanted all they may", "")
+
+
+def _nodes(audit: Audit, case: Case) -> Table:
+    """Nodes that matter one by one, and those that take nothing for one reason together."""
+    alike: dict[Role, list[int]] = {}
+    for index, role in enumerate(case.roles):
+        alike.setdefault(role, []).append(index)
+    names = set_names(audit.lanes)
+    rows: list[tuple[str, ...]] = []
+    for index, role in enumerate(case.roles):
+        if len(rows) > MOST_ROWS:
+            break
+        if role.admitted or len(alike[role]) <= _MOST_ALIKE:
+            rows.append(_node_row(audit, case, index, names))
+    for role, indices in alike.items():
+        if not role.admitted and len(indices) > _MOST_ALIKE:
+            told = f"{len(indices):,} nodes: {some(case.ground.nodes[index].name for index in indices)}"
+            rows.append((told, role.role, "no", *["-"] * 7, role.reason))
+    headings = ("NODE", "ROLE", "ADMITTED", "CAPABILITY", "TAINTS", *_AMOUNTS, "PODS", "FITS", "WHY")
+    beside = "allocatable" if audit.world.is_unknown(PODS) else "requested of allocatable"
+    marks = "! where limits over-commit the node"
+    if any(lane.unsure for lane in case.lanes):
+        marks += ", ? where more than resources decides"
+    return _table(headings, rows, f"Nodes for {case.label} ({beside}; {marks})", "")
+
+
+def _node_row(audit: Audit, case: Case, index: int, names: dict[tuple[str, str], str]) -> tuple[str, ...]:
+    node, role = case.ground.nodes[index], case.roles[index]
+    used = None if audit.world.is_unknown(PODS) else audit.world.usage.get(node.name, Usage())
+    return (
+        node.name,
+        role.role,
+        "yes" if role.admitted else "no",
+        some((f"{key}={node.labels[key]}" for key in _keys(case) if key in node.labels), 5) or "-",
+        some(map(str, node.taints), 5) or "-",
+        *(_taken(name, node, used) for name in ("cpu", "memory", EPHEMERAL, "pods")),
+        _fits(case, index, names),
+        role.reason,
+    )
+
+
+def _keys(case: Case) -> list[str]:
+    wanted = {key for alike in case.alike for key, _ in alike.shape.placement.selector}
+    return sorted(wanted | {str(key) for key in (case.policy.nodes.primary if case.policy else ())})
+
+
+def _taken(name: str, node: Node, used: Usage | None) -> str:
+    whole = figure(name, node.allocatable.get(name))
+    return whole if used is None else f"{figure(name, used.requested.get(name, 0))} of {whole}"
+
+
+def _fits(case: Case, index: int, names: dict[tuple[str, str], str]) -> str:
+    """How many of each envelope fit: sets that fit alike together, by the first of them."""
+    here = [alike for alike in case.alike if index in alike.fits]
+    told = []
+    for alike in here[:_MOST_FITTING]:
+        first, *more = alike.lanes
+        beyond = case.overcommitted(alike, index)
+        who = names[first.kind, first.id] + (f" and {len(more)} like it" if more else "")
+        marks = ("!" if beyond else "") + ("?" if any(lane.unsure for lane in alike.lanes) else "")
+        told.append(f"{who} {alike.fits[index]}{marks}")
+    rest = len(here) - len(told)
+    return ", ".join(told) + (f" and {rest} more" if rest else "") or "-"
+
+
+def _findings(audit: Audit) -> Table:
+    rows: list[tuple[str, ...]] = []
+    for item in audit.findings[:MOST_ROWS]:
+        rows += [
+            (item.severity, item.rule, _where(item)),
+            ("", "found", item.is_),
+            ("", "expected", item.should),
+            ("", "fix", item.fix),
+        ]
+    if len(audit.findings) > MOST_ROWS:
+        rows.append(("…", "", f"and {len(audit.findings) - MOST_ROWS:,} more: -o json has all"))
+    return Table(("SEVERITY", "RULE", "WHERE"), tuple(rows), "Findings", "no findings")
+
+
+def _where(item: Finding) -> str:
+    place = f" ({item.place.file}:{item.place.line})" if item.place.line else ""
+    return " ".join(part for part in (item.object, item.field) if part) + place
+
+
+def _page_findings(audit: Audit) -> Table:
+    headings = ("Severity", "Rule", "Object", "Field", "Is", "Should be", "Fix")
+    rows = [
+        (item.severity, f"`{item.rule}`", item.object, item.field, item.is_, item.should, item.fix)
+        for item in audit.findings
+    ]
+    return _table(headings, rows, "Findings", "No findings.")
+
+
+def _table(headings: tuple[str, ...], rows: Iterable[tuple[str, ...]], title: str, note: str) -> Table:
+    found = tuple(rows)
+    if len(found) > MOST_ROWS:
+        more = f"and {len(found) - MOST_ROWS:,} more: -o json has all"
+        found = (*found[:MOST_ROWS], ("…", more, *[""] * (len(headings) - 2)))
+    return Table(headings, found, title, note)

@@ -1,0 +1,292 @@
+"""
+An audit as a program reads it: the text of its schema, made piece by piece.
+
+How many runners of 2,000 sets fit on each of 5,000 nodes is most of the text: sets that fit alike are written once and
+joined, nodes that are alike share it, and no more than a node is held at a time beside that.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from remuda.capacity.decide.audit import Audit, LabelAudit
+from remuda.capacity.decide.case import Alike, Case, Role
+from remuda.capacity.decide.findings import Finding
+from remuda.capacity.decide.neighbours import is_claim
+from remuda.capacity.decide.words import quantity
+from remuda.capacity.show.schema import (
+    MOST_FITS,
+    SCHEMA,
+    Aggregate,
+    FindingRow,
+    Label,
+    NodeRole,
+    NodeRow,
+    Quantities,
+    Room,
+    ScaleSet,
+    Share,
+    Unread,
+)
+from remuda.capacity.snapshot import PODS, RESOURCES, Amounts, Lane, Usage
+from remuda.model.times import write_instant
+
+_NONE: Mapping[str, object] = {}
+
+
+def text(audit: Audit) -> Iterator[str]:
+    """The whole document, piece by piece; a large one has a line for each node."""
+    is_large = len(audit.lanes) * len(audit.world.nodes) > MOST_FITS
+    head = {"schema": SCHEMA, "at": write_instant(audit.now), "source": audit.world.source}
+    yield "{\n" + "".join(
+        f'  "{key}": {msgspec.json.encode(value).decode()},\n' for key, value in head.items()
+    )
+    yield from _listed("scaleSets", _sets(audit))
+    yield from _listed("labels", map(_label, audit.labels))
+    yield from _listed("nodes", _nodes(audit, is_large=is_large), is_compact=is_large)
+    yield from _listed("findings", map(_finding, audit.findings))
+    unread = [Unread(item.part, item.why) for item in audit.world.unknown]
+    yield from _listed("unknown", unread, end="\n}\n")
+
+
+def data(audit: Audit) -> Any:
+    """The same as plain data."""
+    return msgspec.json.decode("".join(text(audit)))
+
+
+def _listed(key: str, items: Iterable[Any], end: str = ",\n", *, is_compact: bool = False) -> Iterator[str]:
+    between = f'  "{key}": ['
+    is_empty = True
+    for item in items:
+        encoded = msgspec.json.encode(item)
+        if is_compact:
+            yield f"{between}\n    {encoded.decode()}"
+        else:
+            written = msgspec.json.format(encoded, indent=2).decode()
+            yield between + "\n    " + written.replace("\n", "\n    ")
+        between, is_empty = ",", False
+    yield f'  "{key}": []{end}' if is_empty else f"\n  ]{end}"
+
+
+def quantities(amounts: Mapping[str, int] | None, written: Mapping[str, object] = _NONE) -> Quantities:
+    """Amounts as the document has them: what is written somewhere as it stands there."""
+    given = amounts or {}
+    cpu, memory, ephemeral = map(given.get, RESOURCES)
+    return Quantities(cpu, memory, ephemeral, _raw(given, written))
+
+
+def _room(amounts: Amounts, written: Mapping[str, object] = _NONE) -> Room:
+    cpu, memory, ephemeral = map(amounts.get, RESOURCES)
+    return Room(cpu, memory, ephemeral, _raw(amounts, written), amounts.get("pods"))
+
+
+def _raw(amounts: Mapping[str, int], written: Mapping[str, object]) -> dict[str, str]:
+    return {
+        name: str(written[name]) if name in written else _quantity(name, value)
+        for name, value in amounts.items()
+        if not is_claim(name)
+    }
+
+
+_quantity = lru_cache(maxsize=16_384)(quantity)
+
+
+def _sets(audit: Audit) -> Iterator[ScaleSet]:
+    running: dict[str, int] = {}
+    for case in audit.cases:
+        running |= case.running or {}
+    is_known = not audit.world.is_unknown(PODS)
+    for lane in audit.lanes:
+        yield ScaleSet(
+            kind=lane.kind,
+            namespace=lane.namespace,
+            name=lane.name,
+            labels=list(lane.labels),
+            scope=lane.scope,
+            node_selector=lane.node_selector,
+            tolerations=[
+                {key: value for key, value in msgspec.structs.asdict(item).items() if value}
+                for item in lane.tolerations
+            ],
+            min=lane.min,
+            max=lane.max,
+            requests=quantities(lane.requests, lane.written[0]),
+            limits=quantities(lane.limits, lane.written[1]),
+            running=running.get(lane.id, 0) if is_known else None,
+            pending=audit.world.pending.get(lane.id, 0) if is_known else None,
+            phase=lane.phase,
+            priority_class=lane.priority_class,
+            unsure=list(lane.unsure),
+            file=lane.place.file,
+            line=lane.place.line,
+        )
+
+
+def _label(label: LabelAudit) -> Label:
+    shares = [
+        Share(**(msgspec.structs.asdict(owner) | {"lanes": list(owner.lanes)})) for owner in label.owners
+    ]
+    return Label(
+        name=label.name,
+        policy=label.policy or None,
+        active_sets=sum(lane.max != 0 for lane in label.lanes),
+        ceiling=label.ceiling,
+        aggregate=Aggregate(label.max, _summed(label.requests), _summed(label.limits)),
+        running=label.running,
+        pending=label.pending,
+        placement=label.placement,
+        unsure=list(label.unsure),
+        owners=shares,
+    )
+
+
+def _summed(amounts: Amounts | None) -> Quantities:
+    """A sum has a number for each resource, unless it has no end."""
+    return quantities(None if amounts is None else dict.fromkeys(RESOURCES, 0) | amounts)
+
+
+def _finding(item: Finding) -> FindingRow:
+    return FindingRow(
+        item.rule, item.severity, item.label, item.object, item.field,
+        item.is_, item.should, item.fix, item.place.file, item.place.line,
+    )  # fmt: skip
+
+
+def set_names(lanes: Iterable[Lane]) -> dict[tuple[str, str], str]:
+    """How each lane, by kind and id, is named where its name has to do: its id where two have the same name."""
+    found = list(lanes)
+    counts: dict[str, int] = {}
+    for lane in found:
+        counts[lane.name] = counts.get(lane.name, 0) + 1
+    return {(lane.kind, lane.id): lane.name if counts[lane.name] == 1 else lane.id for lane in found}
+
+
+def _nodes(audit: Audit, *, is_large: bool) -> Iterator[NodeRow]:
+    lanes = audit.lanes
+    fitting = _Fitting(audit, has_zeros=not is_large)
+    is_known = not audit.world.is_unknown(PODS)
+    nothing = dict.fromkeys((*RESOURCES, "pods"), 0)
+    keys = sorted(
+        {key for lane in lanes for key in lane.node_selector}
+        | {str(key) for case in audit.cases if case.policy for key in case.policy.nodes.primary}
+    )
+    for index, node in enumerate(audit.world.nodes):
+        roles = [case.roles[index] for case in audit.cases]
+        best = min(roles, key=_rank, default=Role("not-eligible", False, "no label was audited"))
+        fits, overcommits = fitting.told(index)
+        yield NodeRow(
+            name=node.name,
+            admitted=best.admitted,
+            role=best.role,
+            reason=best.reason,
+            taints=[str(taint) for taint in node.taints],
+            capability={key: node.labels[key] for key in keys if key in node.labels},
+            cordoned=node.cordoned,
+            ready=node.ready,
+            allocatable=_room(node.allocatable, node.written),
+            requested=_room(nothing | audit.world.usage.get(node.name, Usage()).requested)
+            if is_known
+            else None,
+            fits=fits,
+            overcommits=overcommits,
+            labels=fitting.labels(roles) if len(roles) > 1 else {},
+        )
+
+
+#: so many texts of nodes are kept for others that are alike
+_MOST_ALIKE = 64
+_UNUSED = Usage()
+_RANKS = ("primary", "overflow", "eligible", "not-eligible")
+
+
+def _rank(role: Role) -> tuple[bool, int]:
+    return not role.admitted, _RANKS.index(role.role)
+
+
+class _Fitting:
+    """What is said of sets on a node, as text that sets of one kind share."""
+
+    def __init__(self, audit: Audit, *, has_zeros: bool) -> None:
+        self._cases = audit.cases
+        self._has_zeros = has_zeros
+        names = set_names(audit.lanes)
+        self._numbers: dict[tuple[int, int], str] = {}
+        self._beyond: dict[tuple[int, tuple[str, ...]], str] = {}
+        self._roles: dict[tuple[int, ...], Raw] = {}
+        self._told: dict[tuple[Any, ...], tuple[Any, Any]] = {}
+        self._nodes, self._usage = audit.world.nodes, audit.world.usage
+        # Labels whose sets select by the same keys share them.
+        self._signatures = list({id(case.signatures): case.signatures for case in audit.cases}.values())
+        #: a set of several labels is told once, by the first of them
+        told: set[tuple[str, str]] = set()
+        self._groups: list[tuple[Case, Alike, list[str]]] = []
+        #: nodes on which some set fits or may be
+        self._reached: set[int] = set()
+        for case in audit.cases:
+            for alike in case.alike:
+                self._reached.update(alike.fits)
+                keys = [key for lane in alike.lanes if (key := (lane.kind, lane.id)) not in told]
+                told.update(keys)
+                if keys:
+                    written = [msgspec.json.encode(names[key]).decode() for key in keys]
+                    self._groups.append((case, alike, written))
+
+    def told(self, index: int) -> tuple[Any, Any]:
+        """How many of each set fit on a node, and whose limits over-commit it; nodes that are alike share the text."""
+        key = self._key(index)
+        made = self._told.get(key)
+        if made is None:
+            made = self._fits(index), self._overcommits(index)
+            if len(self._told) < _MOST_ALIKE:
+                self._told[key] = made
+        return made
+
+    def _key(self, index: int) -> tuple[Any, ...]:
+        used = self._usage.get(self._nodes[index].name, _UNUSED)
+        if used.runners:
+            return (index,)
+        taken = tuple(sorted(used.requested.items())), tuple(sorted(used.limits.items()))
+        return *[numbers[index] for numbers in self._signatures], taken
+
+    def _fits(self, index: int) -> Any:
+        """Sets by how many fit."""
+        parts = []
+        for at, (_, alike, names) in enumerate(self._groups_at(index)):
+            number = alike.fits.get(index, 0)
+            if number or self._has_zeros:
+                piece = self._numbers.get((at, number))
+                if piece is None:
+                    piece = self._numbers[at, number] = ",".join([f"{name}:{number}" for name in names])
+                parts.append(piece)
+        return Raw(f"{{{','.join(parts)}}}".encode())
+
+    def _overcommits(self, index: int) -> Any:
+        """Sets whose limits come to more than the node has, by what."""
+        parts = []
+        for at, (case, alike, names) in enumerate(self._groups_at(index)):
+            beyond = case.overcommitted(alike, index)
+            if beyond:
+                piece = self._beyond.get((at, beyond))
+                if piece is None:
+                    told = msgspec.json.encode(beyond).decode()
+                    piece = self._beyond[at, beyond] = ",".join([f"{name}:{told}" for name in names])
+                parts.append(piece)
+        return Raw(f"{{{','.join(parts)}}}".encode())
+
+    def _groups_at(self, index: int) -> list[tuple[Case, Alike, list[str]]]:
+        return self._groups if self._has_zeros or index in self._reached else []
+
+    def labels(self, roles: list[Role]) -> Any:
+        """Roles by label; nodes that are the same to all labels share the text."""
+        key = tuple(map(id, roles))
+        made = self._roles.get(key)
+        if made is None:
+            by_label = {
+                case.label: NodeRole(role.role, role.admitted, role.reason)
+                for case, role in zip(self._cases, roles, strict=True)
+            }
+            made = self._roles[key] = Raw(msgspec.json.encode(by_label))
+        return made

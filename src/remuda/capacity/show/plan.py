@@ -1,0 +1,264 @@
+"""A plan for people and for programs: what would change, where runners would be, and what it would break."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from msgspec import to_builtins
+
+from remuda.capacity.decide.case import some
+from remuda.capacity.decide.findings import Finding
+from remuda.capacity.decide.findings_placing import told_bound
+from remuda.capacity.decide.plan import LabelPlan, Placed, Plan, Side
+from remuda.capacity.decide.words import count, figure
+from remuda.capacity.show.document import quantities
+from remuda.capacity.show.schema import FindingRow
+from remuda.capacity.snapshot import RESOURCES
+from remuda.model.times import write_instant
+from remuda.output.show import Report, Table
+
+SCHEMA = "remuda.dev/capacity-plan/v1"
+#: rows of a table; -o json has all
+MOST_ROWS = 200
+_WORDS = {"cpu": "CPU", "memory": "memory GiB", "ephemeral-storage": "ephemeral GiB"}
+
+
+def report(plan: Plan, form: str) -> Report:
+    """Everything, in any form."""
+    if form in {"json", "yaml"}:
+        return Report(data(plan))
+    tables = [_compared(item) for item in plan.labels]
+    tables.append(_findings(plan))
+    tables += [_placed(item) for item in plan.labels]
+    return Report(None, tuple(tables), tuple(_lines(plan, form)))
+
+
+def _lines(plan: Plan, form: str) -> Iterator[str]:
+    between = [""] if form == "markdown" else []
+    names = some((item.name for item in plan.labels), 5) or "no label"
+    if form == "markdown":
+        yield f"# What if: {names}"
+        yield ""
+    for change in plan.changes:
+        yield f"- `{change.written}`" if form == "markdown" else change.written
+    yield from between
+    yield _verdict(plan)
+    for told in plan.breaks:
+        yield from between
+        yield f"breaks: {told}"
+    for note in plan.notes:
+        yield from between
+        yield f"note: {note}"
+
+
+def _verdict(plan: Plan) -> str:
+    if plan.breaks:
+        number = len(plan.breaks)
+        return f"This would break the policy in {number} {'way' if number == 1 else 'ways'}."
+    if not plan.changes:
+        return "Nothing is changed: this is how it is now."
+    left = sum(item.severity == "error" for item in plan.after.findings)
+    if left:
+        return f"This breaks nothing that holds now; {left} {'error' if left == 1 else 'errors'} would stay."
+    return "This breaks nothing."
+
+
+def _compared(item: LabelPlan) -> Table:
+    rows = []
+    for what, tell in _ASPECTS.items():
+        before, after = tell(item.before), tell(item.after)
+        rows.append((what, before, after, "" if before == after else "*"))
+    return Table(("", "BEFORE", "AFTER", "CHANGED"), tuple(rows), f"Label {item.name}")
+
+
+def _total(resource: str, kind: str) -> Callable[[Side], str]:
+    def tell(side: Side) -> str:
+        amounts = side.label.requests if kind == "requests" else side.label.limits
+        if not side.label.is_known:
+            return "?"
+        return count(None) if amounts is None else figure(resource, amounts.get(resource, 0))
+
+    return tell
+
+
+def _told_worst(side: Side) -> str:
+    found = side.worst
+    if found is None:
+        return "unknown: nodes were not read"
+    number = sum(found.mix.values())
+    who = f"{number} {'runner' if number == 1 else 'runners'}"
+    if found.outcome == "fits":
+        return f"{who}: cannot tell, resources fit" if side.label.unsure else f"{who}: fits"
+    if found.outcome == "cannot fit":
+        return f"{who}: cannot fit"
+    left = sum(found.packing.left.values())
+    if left:
+        return f"{who}: no placement found for {left}"
+    return f"{who}: fits, but not every mix is shown to"
+
+
+def _told_safe(side: Side) -> str:
+    found = side.safe
+    if found is None:
+        return "unknown: nodes were not read"
+    alone = ", by resources alone" if side.label.unsure else ""
+    if found.is_all:
+        return f"{found.number}, proven: all maxima together fit{alone}"
+    how = "proven" if found.is_proven else "found: a higher one may be safe"
+    return f"{found.number}, {how}{alone}"
+
+
+def _told_first(side: Side) -> str:
+    resource = side.runs_out
+    if not resource or side.worst is None:
+        return "-"
+    part = side.worst.taken.get(resource)
+    return resource if part is None else f"{resource}: {min(part, 99.99):.0%} of what is free"
+
+
+_ASPECTS: dict[str, Callable[[Side], str]] = {
+    "ceiling": lambda side: "-" if side.label.ceiling is None else str(side.label.ceiling),
+    "sets": lambda side: str(sum(lane.max != 0 for lane in side.label.lanes)) if side.label.is_known else "?",
+    "maxima together": lambda side: count(side.label.max) if side.label.is_known else "?",
+    **{f"requests at maximum, {_WORDS[name]}": _total(name, "requests") for name in RESOURCES},
+    **{f"limits at maximum, {_WORDS[name]}": _total(name, "limits") for name in RESOURCES},
+    "nodes admitted": lambda side: str(side.nodes),
+    "worst moment": _told_worst,
+    "runs out first": _told_first,
+    "highest safe ceiling": _told_safe,
+}
+
+
+def _findings(plan: Plan) -> Table:
+    rows: list[tuple[str, ...]] = []
+    for what, items in (("appears", plan.appeared), ("goes", plan.gone)):
+        for item in items:
+            rows += _finding(what, item, item.is_)
+    for each in plan.altered:
+        rows += _finding("changes", each.after, f"{each.before.is_} → {each.after.is_}")
+    return _cut(
+        Table(
+            ("CHANGE", "SEVERITY", "RULE", "WHERE"), tuple(rows), "Findings that change", "no finding changes"
+        )
+    )
+
+
+def _finding(what: str, item: Finding, is_: str) -> Iterator[tuple[str, ...]]:
+    yield what, item.severity, item.rule, " ".join(part for part in (item.object, item.field) if part)
+    yield "", "", "found", is_
+    if what != "goes":
+        yield "", "", "expected", item.should
+        yield "", "", "fix", item.fix
+
+
+def _placed(item: LabelPlan) -> Table:
+    side = item.after
+    found = side.worst
+    rows = [
+        (place.node, _told_counts(place.runners), *(figure(name, place.left.get(name)) for name in RESOURCES))
+        for place in side.placed
+    ]
+    headings = ("NODE", "RUNNERS", "CPU LEFT", "MEMORY GiB LEFT", "EPHEMERAL GiB LEFT")
+    title = f"The worst moment of {item.name} after the change"
+    if found is None:
+        return Table(headings, (), title, "nodes were not read")
+    if found.packing.left:
+        rows.append(("on no node", _told_counts(found.packing.left), "", "", ""))
+    if found.packing.bound is not None:
+        title += f": {told_bound(found.packing.bound)}"
+    return _cut(Table(headings, tuple(rows), title, "no runner"))
+
+
+def _told_counts(counts: Mapping[str, int]) -> str:
+    return some((f"{name} ×{number}" for name, number in sorted(counts.items())), 8)
+
+
+def _cut(table: Table) -> Table:
+    if len(table.rows) <= MOST_ROWS:
+        return table
+    more = f"and {len(table.rows) - MOST_ROWS:,} more rows: -o json has all"
+    rest = ("…", more, *[""] * (len(table.headings) - 2))
+    return Table(table.headings, (*table.rows[:MOST_ROWS], rest), table.title, table.note)
+
+
+def data(plan: Plan) -> dict[str, Any]:
+    """The plan as a program reads it."""
+    return {
+        "schema": SCHEMA,
+        "at": write_instant(plan.after.now),
+        "source": plan.after.world.source,
+        "changes": [change.written for change in plan.changes],
+        "breaks": list(plan.breaks),
+        "notes": list(plan.notes),
+        "labels": [
+            {"name": item.name, "before": _side(item.before), "after": _side(item.after)}
+            for item in plan.labels
+        ],
+        "findings": {
+            "appeared": _rows(plan.appeared),
+            "gone": _rows(plan.gone),
+            "changed": [{"before": _row(each.before), "after": _row(each.after)} for each in plan.altered],
+            "before": _counted(plan.before.findings),
+            "after": _counted(plan.after.findings),
+        },
+    }
+
+
+def _side(side: Side) -> dict[str, Any]:
+    found, label = side.worst, side.label
+    return {
+        "ceiling": label.ceiling,
+        "activeSets": sum(lane.max != 0 for lane in label.lanes),
+        "aggregate": {
+            "max": label.max,
+            "requests": quantities(_whole(label.requests)),
+            "limits": quantities(_whole(label.limits)),
+        },
+        "admittedNodes": side.nodes,
+        "worst": None
+        if found is None
+        else {
+            "outcome": "cannot tell" if found.outcome == "fits" and label.unsure else found.outcome,
+            "runners": sum(found.mix.values()),
+            "mix": {name: number for name, number in sorted(found.mix.items()) if number},
+            "placement": [_place(place) for place in side.placed],
+            "left": dict(found.packing.left),
+            "bound": to_builtins(found.packing.bound),
+            "taken": {name: round(part, 4) for name, part in found.taken.items()},
+        },
+        "runsOutFirst": side.runs_out or None,
+        "safeCeiling": None
+        if side.safe is None
+        else {
+            "number": side.safe.number,
+            "proven": side.safe.is_proven,
+            "allMaxima": side.safe.is_all,
+            "resourcesAlone": bool(label.unsure),
+        },
+    }
+
+
+def _whole(amounts: Mapping[str, int] | None) -> dict[str, int] | None:
+    return None if amounts is None else dict.fromkeys(RESOURCES, 0) | dict(amounts)
+
+
+def _place(place: Placed) -> dict[str, Any]:
+    left = {name: value for name, value in place.left.items() if not name.startswith("limits of ")}
+    return {"node": place.node, "runners": place.runners, "left": quantities(left)}
+
+
+def _row(item: Finding) -> FindingRow:
+    return FindingRow(
+        item.rule, item.severity, item.label, item.object, item.field,
+        item.is_, item.should, item.fix, item.place.file, item.place.line,
+    )  # fmt: skip
+
+
+def _rows(items: Iterable[Finding]) -> list[FindingRow]:
+    return [_row(item) for item in items]
+
+
+def _counted(items: Iterable[Finding]) -> dict[str, int]:
+    counts = {"error": 0, "warning": 0, "info": 0}
+    for item in items:
+        counts[item.severity] += 1
+    return counts
