@@ -21,7 +21,7 @@ from bench.table import Row, at_most
 
 if TYPE_CHECKING:
     from remuda.capacity.objects import CapacityPolicySpec
-    from remuda.capacity.snapshot import World
+    from remuda.capacity.snapshot import Snapshot
 
 SETS, NODES, PODS = 2_000, 5_000, 50_000
 TRIES, WORK_S = 3, 120.0
@@ -50,13 +50,13 @@ def work(files: list[Path]) -> Measured:
     before = _peak_mb()
     read = timed("read", lambda: read_files(files, 20_000 * DAY))
     assert not read.problems, read.problems[:3]  # type: ignore[attr-defined]
-    world = read.world  # type: ignore[attr-defined]
-    assert (len(world.lanes), len(world.nodes)) == (SETS, NODES)
-    made: Any = timed("audit", lambda: audit(world, (), {}, 20_000 * DAY))
+    snapshot = read.snapshot  # type: ignore[attr-defined]
+    assert (len(snapshot.scale_sets), len(snapshot.nodes)) == (SETS, NODES)
+    made: Any = timed("audit", lambda: audit(snapshot, (), {}, 20_000 * DAY))
     assert len(made.labels) == LABELS
     timed("json", lambda: sum(map(len, document.text(made))))
-    timed("plan", lambda: _planned(world, {"kvm": _policy()}))
-    timed("plans", lambda: _planned(world, {}))
+    timed("plan", lambda: _planned(snapshot, {"kvm": _policy()}))
+    timed("plans", lambda: _planned(snapshot, {}))
     # Files are read one after another.
     found["beyond_mb"] = _peak_mb() - before - max(file.stat().st_size for file in files) / MB
     return found
@@ -70,7 +70,7 @@ def _policy() -> "CapacityPolicySpec":
     return CapacityPolicySpec("label-0", SETS // LABELS, Nodes({LabelKey(CAPABILITY): LabelValue("true")}))
 
 
-def _planned(world: "World", policies: "dict[str, CapacityPolicySpec]") -> None:
+def _planned(snapshot: "Snapshot", policies: "dict[str, CapacityPolicySpec]") -> None:
     """With a policy a set and nodes change; without one only nodes, so that every label is looked at."""
     from remuda.capacity.decide.plan import plan
     from remuda.capacity.decide.what_if import read_changes
@@ -84,7 +84,7 @@ def _planned(world: "World", policies: "dict[str, CapacityPolicySpec]") -> None:
         }
     )
     assert not problems
-    made = plan(world, (), policies, changes, 20_000 * DAY)
+    made = plan(snapshot, (), policies, changes, 20_000 * DAY)
     assert len(made.labels) == (1 if policies else LABELS)
 
 

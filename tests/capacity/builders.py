@@ -1,4 +1,4 @@
-"""Small lanes, nodes, worlds and policies that show only what a test is about, and the manifests they are read from."""
+"""Small scale sets, nodes, worlds and policies that show only what a test is about, and the manifests they are read from."""
 
 import json
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from remuda.capacity.objects import CapacityPolicySpec
-from remuda.capacity.snapshot import EPHEMERAL, Amounts, Lane, Node, World
+from remuda.capacity.snapshot import EPHEMERAL, Amounts, Node, ScaleSet, Snapshot
 from remuda.catalog import KINDS
 from remuda.model.amounts import amounts
 from remuda.objects.load import load_text
@@ -34,8 +34,8 @@ def measured(cpu: str = "", memory: str = "", ephemeral: str = "") -> Amounts:
 # Worlds
 
 
-def lane(name: str = "vm-test", **fields: Any) -> Lane:
-    """A scale set of the label; `labels`, `requests` and so on as in `Lane`."""
+def scale_set(name: str = "vm-test", **fields: Any) -> ScaleSet:
+    """A scale set of the label; `labels`, `requests` and so on as in `Scale set`."""
     given: dict[str, Any] = {
         "kind": "AutoscalingRunnerSet",
         "namespace": NAMESPACE,
@@ -46,7 +46,7 @@ def lane(name: str = "vm-test", **fields: Any) -> Lane:
         "limits": measured("8", "16Gi"),
         "node_selector": CAPABILITY,
     } | fields
-    return Lane(name=name, **given)
+    return ScaleSet(name=name, **given)
 
 
 def node(name: str = "honey", cpu: str = "32", memory: str = "128Gi", ephemeral: str = "500Gi", **fields: Any) -> Node:  # fmt: skip
@@ -58,10 +58,10 @@ def node(name: str = "honey", cpu: str = "32", memory: str = "128Gi", ephemeral:
     return Node(name=name, **given)
 
 
-def world(*parts: Lane | Node, **fields: Any) -> World:
-    """What was read: these lanes and nodes."""
-    return World(
-        lanes=tuple(part for part in parts if isinstance(part, Lane)),
+def snapshot(*parts: ScaleSet | Node, **fields: Any) -> Snapshot:
+    """What was read: these scale sets and nodes."""
+    return Snapshot(
+        scale_sets=tuple(part for part in parts if isinstance(part, ScaleSet)),
         nodes=tuple(part for part in parts if isinstance(part, Node)),
         read_at=NOW,
         **fields,

@@ -40,7 +40,7 @@ from remuda.capacity.snapshot import (
     RUNTIME_CLASSES,
     SCALE_SETS,
     SUMMARIES,
-    World,
+    Snapshot,
     summary_of,
 )
 from remuda.catalog import KINDS
@@ -107,10 +107,10 @@ def grant(cluster: Cluster, user: str, *, optional: bool) -> None:
     post(cluster, f"{RBAC}/clusterrolebindings", binding)
 
 
-def look(cluster: Cluster, user: str = "admin", **options: Any) -> World:
+def look(cluster: Cluster, user: str = "admin", **options: Any) -> Snapshot:
     """One look at it, in which kubelets are given little time."""
 
-    async def once() -> World:
+    async def once() -> Snapshot:
         access = from_kubeconfig([cluster.kubeconfig(user)], SystemClock())
         async with Client(access, SystemClock(), random.Random(1)) as client:
             found = await collect(client, NOW, **{"within": 1.0, **options})
@@ -120,8 +120,8 @@ def look(cluster: Cluster, user: str = "admin", **options: Any) -> World:
     return asyncio.run(once())
 
 
-def whys(world: World) -> dict[str, str]:
-    return {each.part: each.why for each in world.unknown}
+def whys(snapshot: Snapshot) -> dict[str, str]:
+    return {each.part: each.why for each in snapshot.unknown}
 
 
 # In this order: what is installed stays.
@@ -129,28 +129,28 @@ def whys(world: World) -> dict[str, str]:
 
 @needs_address
 def test_without_the_controller_its_kind_is_named_and_the_rest_is_read(staged: Cluster) -> None:
-    world = look(staged, asks=lambda name: name == "honey")
-    assert whys(world) == {
+    snapshot = look(staged, asks=lambda name: name == "honey")
+    assert whys(snapshot) == {
         SCALE_SETS: "cannot list autoscalingrunnersets.actions.github.com: the cluster has no such kind, so its CRD is "
         "not installed"
     }
-    assert [node.name for node in world.nodes] == ["honey", "sting"]
-    assert world.usage["honey"].runners == {"arc/vm-test": 1}
-    assert world.summaries.keys() == {"honey"}
+    assert [node.name for node in snapshot.nodes] == ["honey", "sting"]
+    assert snapshot.usage["honey"].runners == {"arc/vm-test": 1}
+    assert snapshot.summaries.keys() == {"honey"}
 
 
 @needs_address
 def test_a_kubelet_that_does_not_answer_is_told_and_holds_nobody_up(staged: Cluster) -> None:
-    world = look(staged)
-    assert world.summaries["honey"].root.capacity == 500 * 2**30
-    assert whys(world)[summary_of("sting")] == "the kubelet did not answer within 1 s"
-    assert not world.is_unknown(SUMMARIES)
+    snapshot = look(staged)
+    assert snapshot.summaries["honey"].root.capacity == 500 * 2**30
+    assert whys(snapshot)[summary_of("sting")] == "the kubelet did not answer within 1 s"
+    assert not snapshot.is_unknown(SUMMARIES)
 
 
 def test_who_may_do_nothing_is_told_every_verb_and_resource(staged: Cluster) -> None:
-    world = look(staged, "nobody")
+    snapshot = look(staged, "nobody")
     help_ = "`remuda rbac capacity` prints what is needed"
-    assert whys(world) == {
+    assert whys(snapshot) == {
         SCALE_SETS: f"may not list autoscalingrunnersets.actions.github.com; {help_}",
         POOLS: f"may not list runnerpools.remuda.dev; {help_}",
         NODES: f"may not list nodes; {help_}",
@@ -160,7 +160,7 @@ def test_who_may_do_nothing_is_told_every_verb_and_resource(staged: Cluster) -> 
         PRIORITY_CLASSES: f"may not list priorityclasses.scheduling.k8s.io; {help_}",
         QUOTAS: f"may not list resourcequotas; {help_}",
     }
-    assert (world.lanes, world.nodes, world.usage) == ((), (), {})
+    assert (snapshot.scale_sets, snapshot.nodes, snapshot.usage) == ((), (), {})
 
 
 @needs_address
@@ -173,7 +173,7 @@ def test_what_is_read_live_is_what_kubectl_writes_to_files(
     for kind in KINDS:
         staged.kubectl("wait", "--for=condition=Established", "--timeout=60s", f"crd/{kind.plural}.remuda.dev")  # fmt: skip
     labels: dict[str, Any] = {"runnerScaleSetLabels": ["kvm", "x64"]} if version in LABELLED else {}
-    lane = written_set(
+    scale_set = written_set(
         requests=sized("4", "32Gi", "24Gi"),
         limits=sized("8", "64Gi", "40Gi"),
         runnerScaleSetName=LABEL,
@@ -181,13 +181,13 @@ def test_what_is_read_live_is_what_kubectl_writes_to_files(
         pod={"tolerations": [{"key": "overflow", "operator": "Exists"}], "nodeSelector": {"a": "b"}},
         **labels,
     )
-    bodies = yaml.safe_dump_all([lane, written_set("free"), written_pool()])
+    bodies = yaml.safe_dump_all([scale_set, written_set("free"), written_pool()])
     staged.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=bodies)
     live = look(staged, asks=lambda name: name == "honey")
     assert live.unknown == ()
-    assert [each.id for each in live.lanes] == ["arc/free", "arc/vm-test", "arc/linux"]
-    assert live.lanes[1].labels == ((LABEL, "kvm", "x64") if labels else (LABEL,))
-    assert live.lanes[0].max is None
+    assert [each.id for each in live.scale_sets] == ["arc/free", "arc/vm-test", "arc/linux"]
+    assert live.scale_sets[1].labels == ((LABEL, "kvm", "x64") if labels else (LABEL,))
+    assert live.scale_sets[0].max is None
     ranged = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "range", "namespace": "arc"}} | {
         "spec": {"limits": [{"type": "Container", "default": {"memory": "1Gi"}}]}
     }
@@ -199,7 +199,7 @@ def test_what_is_read_live_is_what_kubectl_writes_to_files(
     }
     staged.kubectl("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump_all([ranged, runtime]))
     live = look(staged, asks=lambda name: name == "honey")
-    assert live.lanes[0].requests["memory"] == 2**30
+    assert live.scale_sets[0].requests["memory"] == 2**30
     wanted = "autoscalingrunnersets.actions.github.com,runnerpools.remuda.dev,nodes,pods,limitranges,runtimeclasses,priorityclasses"
     for form in ("json", "yaml"):
         (tmp_path / form).write_text(staged.kubectl("get", wanted, "-A", "-o", form))
@@ -207,13 +207,13 @@ def test_what_is_read_live_is_what_kubectl_writes_to_files(
     (tmp_path / "stats").write_text(stats)
     for form in ("json", "yaml"):
         found = read_files([tmp_path / form, tmp_path / "stats"], NOW)
-        assert (found.problems, found.notes, found.world.unknown) == ((), (), ())
-        assert bare(found.world) == bare(live)
+        assert (found.problems, found.notes, found.snapshot.unknown) == ((), (), ())
+        assert bare(found.snapshot) == bare(live)
 
 
-def bare(world: World) -> Any:
+def bare(snapshot: Snapshot) -> Any:
     """Without where and when it was read."""
-    made = msgspec.to_builtins(msgspec.structs.replace(world, source="", read_at=0))
+    made = msgspec.to_builtins(msgspec.structs.replace(snapshot, source="", read_at=0))
     for each in (*made["lanes"], *made["nodes"]):
         each["place"] = msgspec.to_builtins(Place())
     for each in made["summaries"].values():
@@ -229,7 +229,7 @@ def test_what_rbac_prints_is_enough_and_the_optional_part_lets_kubelets_be_asked
     assert whys(reader) == {
         SUMMARIES: "may not get nodes/proxy; `remuda rbac capacity` prints what is needed with --optional"
     }
-    assert (len(reader.lanes), len(reader.nodes), reader.summaries) == (3, 2, {})
+    assert (len(reader.scale_sets), len(reader.nodes), reader.summaries) == (3, 2, {})
     asker = look(staged, "asker", asks=lambda name: name == "honey")
     assert asker.unknown == ()
     assert asker.summaries.keys() == {"honey"}
@@ -237,6 +237,8 @@ def test_what_rbac_prints_is_enough_and_the_optional_part_lets_kubelets_be_asked
 
 def test_a_quantity_that_the_server_lets_pass_is_told_with_its_object(staged: Cluster) -> None:
     staged.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(written_set("odd", limits={"cpu": "-1"})))  # fmt: skip
-    world = look(staged, asks=lambda _: False)
-    assert whys(world) == {"AutoscalingRunnerSet arc/odd": "'-1' is not a quantity: it cannot be below zero"}
-    assert "arc/odd" not in {lane.id for lane in world.lanes}
+    snapshot = look(staged, asks=lambda _: False)
+    assert whys(snapshot) == {
+        "AutoscalingRunnerSet arc/odd": "'-1' is not a quantity: it cannot be below zero"
+    }
+    assert "arc/odd" not in {scale_set.id for scale_set in snapshot.scale_sets}

@@ -11,20 +11,20 @@ from tests.capacity.builders import (
     GIB,
     LABEL,
     NOW,
-    lane,
     measured,
     node,
+    scale_set,
     sized,
-    world,
+    snapshot,
     written_set,
 )
 
 from remuda.capacity import manifests
 from remuda.capacity.decide.admission import Admission
 from remuda.capacity.decide.audit import audit
-from remuda.capacity.observe.gather import lane_of_set, node_of
+from remuda.capacity.observe.gather import node_of, scale_set_from
 from remuda.capacity.show import document
-from remuda.capacity.snapshot import Usage, World
+from remuda.capacity.snapshot import Snapshot, Usage
 from remuda.objects.problems import Place
 
 
@@ -36,10 +36,12 @@ def usage(cpu: int, *, is_runner: bool) -> Usage:
     return Usage(taken, limits, {"arc/a": 1}, {"arc/a": taken}, {"arc/a": limits})
 
 
-def herd(kinds: list[tuple[bool, int, bool]]) -> World:
+def herd(kinds: list[tuple[bool, int, bool]]) -> Snapshot:
     sets = [
-        lane("a", requests=measured("2", "8Gi"), limits=measured("8", "64Gi"), node_selector={}),
-        lane("b", requests=measured("3", "9Gi"), limits=measured("4", "16Gi"), node_selector={"big": "yes"}),
+        scale_set("a", requests=measured("2", "8Gi"), limits=measured("8", "64Gi"), node_selector={}),
+        scale_set(
+            "b", requests=measured("3", "9Gi"), limits=measured("4", "16Gi"), node_selector={"big": "yes"}
+        ),
     ]
     nodes = [
         node(
@@ -50,7 +52,7 @@ def herd(kinds: list[tuple[bool, int, bool]]) -> World:
     used = {
         f"n{at:02}": usage(cpu, is_runner=is_runner) for at, (_, cpu, is_runner) in enumerate(kinds) if cpu
     }
-    return world(*sets, *nodes, usage=used)
+    return snapshot(*sets, *nodes, usage=used)
 
 
 @pytest.mark.slow
@@ -60,7 +62,7 @@ def test_nodes_that_share_a_text_say_what_each_would_alone(kinds: list[tuple[boo
     (case,) = made.cases
     for index, row in enumerate(document.data(made)["nodes"]):
         for alike in case.alike:
-            for each in alike.lanes:
+            for each in alike.scale_sets:
                 assert row["fits"][each.name] == alike.fits.get(index, 0)
                 beyond = case.overcommitted(alike, index)
                 assert tuple(row["overcommits"].get(each.name, ())) == beyond
@@ -83,7 +85,7 @@ def test_a_quantity_is_given_raw_as_it_is_written(pod: dict[str, Any], cpu: str)
         Place(),
         {},
     )
-    seen = world(lane_of_set(msgspec.convert(body, manifests.ScaleSet), Place(), Admission()), there)
+    seen = snapshot(scale_set_from(msgspec.convert(body, manifests.ScaleSet), Place(), Admission()), there)
     found = document.data(audit(seen, (LABEL,), {}, NOW))
     assert found["scaleSets"][0]["requests"]["raw"]["cpu"] == cpu
     assert found["nodes"][0]["allocatable"]["raw"] == {"cpu": "4", "memory": "57336136Ki"}

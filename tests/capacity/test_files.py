@@ -31,18 +31,18 @@ from tests.capacity.builders import (
 
 from remuda.capacity.observe.files import FilesRead, read_files
 from remuda.capacity.observe.gather import POOL_MAX, POOL_MIN
-from remuda.capacity.snapshot import NODES, PODS, SCALE_SETS, SUMMARIES, Filesystem, Lane, World
+from remuda.capacity.snapshot import NODES, PODS, SCALE_SETS, SUMMARIES, Filesystem, ScaleSet, Snapshot
 from remuda.model.pods import Match, Taint, Term, Toleration
 from remuda.objects.problems import Place
 from remuda.pools.objects import RunnerPoolSpec
 from remuda.pools.policy import DEFAULT_MIN
 
 
-def read(folder: Path, *items: object) -> World:
+def read(folder: Path, *items: object) -> Snapshot:
     """The world of one file of these objects, which must be right."""
     found = read_files([write(folder, *items)], NOW)
     assert found.problems == ()
-    return found.world
+    return found.snapshot
 
 
 def told(found: FilesRead) -> list[str]:
@@ -52,7 +52,7 @@ def told(found: FilesRead) -> list[str]:
 # What is read
 
 
-def test_a_scale_set_becomes_a_lane(tmp_path: Path) -> None:
+def test_a_scale_set_becomes_a_scale_set(tmp_path: Path) -> None:
     term = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
     item = written_set(
         requests=sized("4", "32Gi", "24Gi"),
@@ -73,8 +73,8 @@ def test_a_scale_set_becomes_a_lane(tmp_path: Path) -> None:
         },
     ) | {"status": {"phase": "Running", "currentRunners": 1}}
     zone = Term((Match("zone", "In", ("a",)),))
-    assert read(tmp_path, item).lanes == (
-        Lane(
+    assert read(tmp_path, item).scale_sets == (
+        ScaleSet(
             "AutoscalingRunnerSet",
             "arc",
             "vm-test",
@@ -117,17 +117,23 @@ def test_a_scale_set_becomes_a_lane(tmp_path: Path) -> None:
 def test_a_workflow_targets_the_name_and_the_labels(
     tmp_path: Path, spec: dict[str, Any], labels: tuple[str, ...], given: tuple[str, ...]
 ) -> None:
-    lane = read(tmp_path, written_set(**spec)).lanes[0]
-    assert (lane.labels, lane.given) == (labels, given)
+    scale_set = read(tmp_path, written_set(**spec)).scale_sets[0]
+    assert (scale_set.labels, scale_set.given) == (labels, given)
 
 
 def test_a_set_without_bounds_has_no_minimum_and_no_maximum(tmp_path: Path) -> None:
-    lane = read(tmp_path, written_set()).lanes[0]
-    assert (lane.min, lane.max, lane.requests, lane.limits, lane.phase) == (0, None, {}, {}, "")
+    scale_set = read(tmp_path, written_set()).scale_sets[0]
+    assert (scale_set.min, scale_set.max, scale_set.requests, scale_set.limits, scale_set.phase) == (
+        0,
+        None,
+        {},
+        {},
+        "",
+    )
 
 
 def test_older_controllers_say_state(tmp_path: Path) -> None:
-    assert read(tmp_path, written_set() | {"status": {"state": "Pending"}}).lanes[0].phase == "Pending"
+    assert read(tmp_path, written_set() | {"status": {"state": "Pending"}}).scale_sets[0].phase == "Pending"
 
 
 def test_what_is_null_was_not_given(tmp_path: Path) -> None:
@@ -136,22 +142,22 @@ def test_what_is_null_was_not_given(tmp_path: Path) -> None:
     )
     item["spec"]["template"]["spec"]["containers"][0]["resources"] = None
     item["status"] = None
-    assert read(tmp_path, item).lanes[0].max is None
+    assert read(tmp_path, item).scale_sets[0].max is None
 
 
-def test_a_pool_becomes_a_lane_by_its_class(tmp_path: Path) -> None:
+def test_a_pool_becomes_a_scale_set_by_its_class(tmp_path: Path) -> None:
     vm = {
         "domain": {"cpu": {"cores": 2, "threads": 2}, "memory": {"guest": "4Gi"}, "devices": {}},
         "nodeSelector": CAPABILITY,
         "tolerations": [{"operator": "Exists"}],
     }
-    world = read(
+    snapshot = read(
         tmp_path,
         written_pool("vms", min=1, max=4, provider={"kubevirt": {"spec": vm}}),
         written_pool("shell", "a/b"),
         written_pool("under", "a/c", ceiling="roof"),
     )
-    shell, under, vms = world.lanes
+    shell, under, vms = snapshot.scale_sets
     assert (vms.labels, vms.min, vms.max) == ((LABEL,), 1, 4)
     assert vms.requests == {"cpu": 400, "memory": 4 * GIB}
     assert (vms.node_selector, vms.tolerations) == (CAPABILITY, (Toleration(operator="Exists"),))
@@ -172,8 +178,10 @@ def test_a_vm_asks_for_what_it_says_before_what_its_guest_has(tmp_path: Path) ->
         "memory": {"guest": "4Gi"},
         "resources": {"requests": sized("1"), "limits": sized("", "8Gi")},
     }
-    lane = read(tmp_path, written_pool(provider={"kubevirt": {"spec": {"domain": domain}}})).lanes[0]
-    assert (lane.requests, lane.limits) == ({"cpu": 1000, "memory": 8 * GIB}, {"memory": 8 * GIB})
+    scale_set = read(tmp_path, written_pool(provider={"kubevirt": {"spec": {"domain": domain}}})).scale_sets[
+        0
+    ]
+    assert (scale_set.requests, scale_set.limits) == ({"cpu": 1000, "memory": 8 * GIB}, {"memory": 8 * GIB})
 
 
 def test_a_node_is_read_with_what_it_has(tmp_path: Path) -> None:
@@ -207,7 +215,7 @@ def test_a_node_that_says_only_its_capacity_can_give_all_of_it(tmp_path: Path) -
 
 
 def test_pods_take_what_they_request_until_they_are_over(tmp_path: Path) -> None:
-    world = read(
+    snapshot = read(
         tmp_path,
         written_pod("a", requests=sized("1", "1Gi"), limits=sized("", "2Gi")),
         written_pod("b", requests=sized("2")),
@@ -219,13 +227,13 @@ def test_pods_take_what_they_request_until_they_are_over(tmp_path: Path) -> None
         written_runner("r-2"),
         written_runner("r-3", on=None, phase="Pending"),
     )
-    honey = world.usage["honey"]
+    honey = snapshot.usage["honey"]
     assert honey.requested == {"pods": 4, "cpu": 7000, "memory": 17 * GIB}
     assert honey.limits == {"memory": 2 * GIB}
     assert honey.runners == {"arc/vm-test": 2}
     assert honey.runner_requests == {"arc/vm-test": {"pods": 2, "cpu": 4000, "memory": 16 * GIB}}
-    assert world.usage["sting"].requested == {"pods": 1, "ephemeral-storage": 8 * GIB}
-    assert world.pending == {"arc/vm-test": 1}
+    assert snapshot.usage["sting"].requested == {"pods": 1, "ephemeral-storage": 8 * GIB}
+    assert snapshot.pending == {"arc/vm-test": 1}
 
 
 def test_a_pod_that_is_told_to_end_takes_its_share_until_it_has(tmp_path: Path) -> None:
@@ -277,7 +285,7 @@ def test_a_kubelet_tells_of_its_filesystems(tmp_path: Path) -> None:
 def test_a_summary_without_a_time_is_as_old_as_its_file(tmp_path: Path) -> None:
     path = write(tmp_path, written_summary())
     os.utime(path, (1_700_000_000, 1_700_000_000))
-    assert read_files([path], NOW).world.summaries["honey"].read_at == 1_700_000_000_000
+    assert read_files([path], NOW).snapshot.summaries["honey"].read_at == 1_700_000_000_000
 
 
 # How it is written
@@ -287,13 +295,13 @@ SETS = [written_set("a", maxRunners=1), written_set("b", maxRunners=2)]
 EVERYTHING = [*SETS, written_node(), written_pod(requests=sized("1")), written_runner(), written_pool()]
 
 
-def world_of(found: FilesRead) -> World:
+def world_of(found: FilesRead) -> Snapshot:
     """What was read, wherever it stood."""
     assert told(found) == []
-    made = found.world
+    made = found.snapshot
     return msgspec.structs.replace(
         made,
-        lanes=tuple(msgspec.structs.replace(lane, place=Place()) for lane in made.lanes),
+        scale_sets=tuple(msgspec.structs.replace(scale_set, place=Place()) for scale_set in made.scale_sets),
         nodes=tuple(msgspec.structs.replace(node, place=Place()) for node in made.nodes),
         summaries={name: msgspec.structs.replace(each, read_at=0) for name, each in made.summaries.items()},
         source="",
@@ -332,7 +340,7 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 def test_the_same_is_read_in_whatever_form_it_comes(tmp_path: Path, form: str) -> None:
     expected = world_of(read_files([write(tmp_path, *EVERYTHING, written_summary())], NOW))
-    assert len(expected.lanes) == 3
+    assert len(expected.scale_sets) == 3
     assert expected.usage["honey"].runners == {"arc/vm-test": 1}
     path = tmp_path / "form.txt"
     path.write_text(FORMS[form], encoding="utf-8")
@@ -343,7 +351,7 @@ def test_the_same_is_read_in_whatever_form_it_comes(tmp_path: Path, form: str) -
 def test_what_windows_writes_is_read(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "sets.json"
     path.write_text(json.dumps(listed(*SETS)), encoding=encoding)
-    assert [lane.name for lane in read_files([path], NOW).world.lanes] == ["a", "b"]
+    assert [scale_set.name for scale_set in read_files([path], NOW).snapshot.scale_sets] == ["a", "b"]
 
 
 def test_files_directories_and_standard_input_go_together(tmp_path: Path) -> None:
@@ -355,9 +363,9 @@ def test_files_directories_and_standard_input_go_together(tmp_path: Path) -> Non
     path = write(tmp_path, *SETS)
     found = read_files([path, inside, "-", path], NOW, io.BytesIO(json.dumps(written_pod()).encode()))
     assert (told(found), found.notes) == ([], ())
-    assert [node.name for node in found.world.nodes] == ["honey"]
-    assert found.world.usage["honey"].requested == {"pods": 1}
-    assert found.world.source == f"{path}, {inside}, -"
+    assert [node.name for node in found.snapshot.nodes] == ["honey"]
+    assert found.snapshot.usage["honey"].requested == {"pods": 1}
+    assert found.snapshot.source == f"{path}, {inside}, -"
 
 
 def test_a_pipe_is_read_to_its_end(tmp_path: Path) -> None:
@@ -374,17 +382,17 @@ def test_a_pipe_is_read_to_its_end(tmp_path: Path) -> None:
     found = read_files([f"/dev/fd/{out}"], NOW)
     feeding.join()
     os.close(out)
-    assert (told(found), len(found.world.lanes)) == ([], 2)
+    assert (told(found), len(found.snapshot.scale_sets)) == ([], 2)
 
 
-def test_a_lane_knows_its_line(tmp_path: Path) -> None:
+def test_a_scale_set_knows_its_line(tmp_path: Path) -> None:
     text = json.dumps(listed(written_node(), *SETS), indent=4)
     path = tmp_path / "all.json"
     path.write_text(text)
     lines = text.splitlines()
-    for lane in read_files([path], NOW).world.lanes:
-        assert lines[lane.place.line - 1] == "        {"
-        assert "AutoscalingRunnerSet" in lines[lane.place.line + 1]
+    for scale_set in read_files([path], NOW).snapshot.scale_sets:
+        assert lines[scale_set.place.line - 1] == "        {"
+        assert "AutoscalingRunnerSet" in lines[scale_set.place.line + 1]
 
 
 # What is told beside
@@ -399,7 +407,7 @@ def test_kinds_that_are_not_read_are_counted_and_told(tmp_path: Path) -> None:
         written_policy(),
     ]
     found = read_files([write(tmp_path, *foreign, written_node())], NOW)
-    assert (told(found), len(found.world.nodes)) == ([], 1)
+    assert (told(found), len(found.snapshot.nodes)) == ([], 1)
     (note,) = found.notes
     passed = "1 CapacityPolicy.remuda.dev, 2 ConfigMap, 1 Deployment.apps, 1 Node.longhorn.io"
     assert note == f"passed over, since an audit does not read them: {passed}"
@@ -409,8 +417,8 @@ def test_of_an_object_that_comes_twice_the_last_counts_and_it_is_told(tmp_path: 
     first = write(tmp_path, written_set(maxRunners=1), written_pod(requests=sized("1")), name="1.json")
     second = write(tmp_path, written_set(maxRunners=5), written_pod(requests=sized("2")), name="2.json")
     found = read_files([first, second], NOW)
-    assert found.world.lanes[0].max == 5
-    assert found.world.usage["honey"].requested == {"pods": 1, "cpu": 2000}
+    assert found.snapshot.scale_sets[0].max == 5
+    assert found.snapshot.usage["honey"].requested == {"pods": 1, "cpu": 2000}
     assert found.notes == (
         "1 AutoscalingRunnerSet more than once: the last counts, of arc/vm-test",
         "1 Pod more than once: the last counts, of arc/web",
@@ -419,7 +427,7 @@ def test_of_an_object_that_comes_twice_the_last_counts_and_it_is_told(tmp_path: 
 
 def test_a_pod_that_was_over_the_second_time_takes_nothing(tmp_path: Path) -> None:
     pods = [written_pod(requests=sized("1")), written_pod(phase="Succeeded")]
-    assert read_files([write(tmp_path, *pods)], NOW).world.usage == {}
+    assert read_files([write(tmp_path, *pods)], NOW).snapshot.usage == {}
 
 
 @pytest.mark.parametrize(
@@ -570,14 +578,14 @@ def test_problems_of_all_files_are_told_at_once_and_what_is_right_is_read(tmp_pa
     found = read_files([first, second, tmp_path / "c.json"], NOW)
     where = [str(problem).split(": ")[0].removeprefix(f"{tmp_path}/") for problem in found.problems]
     assert where == ["a.json:8:5", "b.yaml:10:10", "c.json"]
-    assert [lane.name for lane in found.world.lanes] == ["b"]
+    assert [scale_set.name for scale_set in found.snapshot.scale_sets] == ["b"]
 
 
 def test_a_broken_pod_does_not_count_twice_those_before_it(tmp_path: Path) -> None:
     pods = [written_pod("a"), written_pod("b", requests={"cpu": "x"}), written_pod("c")]
     found = read_files([write(tmp_path, *pods)], NOW)
     assert len(found.problems) == 1
-    assert (found.world.usage["honey"].requested, found.notes) == ({"pods": 2}, ())
+    assert (found.snapshot.usage["honey"].requested, found.notes) == ({"pods": 2}, ())
 
 
 def test_nobody_is_told_more_than_a_thousand_problems(tmp_path: Path) -> None:
@@ -601,7 +609,7 @@ def test_yaml_may_be_larger_than_our_own_objects(tmp_path: Path) -> None:
     note = f"metadata:\n  annotations:\n    note: {'n' * 5_000_000}"
     path.write_text(yaml.safe_dump(written_set()).replace("metadata:", note, 1))
     found = read_files([path], NOW)
-    assert (told(found), len(found.world.lanes)) == ([], 1)
+    assert (told(found), len(found.snapshot.scale_sets)) == ([], 1)
 
 
 def test_what_is_no_file_is_told(tmp_path: Path) -> None:
@@ -641,7 +649,10 @@ def test_a_large_file_is_read_where_it_is_with_the_same_places(tmp_path: Path) -
     assert [(each.line, each.column) for each in small.problems] == [
         (each.line, each.column) for each in large.problems
     ]
-    assert (len(large.problems), large.world.lanes[0].place) == (1, Place(str(tmp_path / "large.json"), 8))
+    assert (len(large.problems), large.snapshot.scale_sets[0].place) == (
+        1,
+        Place(str(tmp_path / "large.json"), 8),
+    )
     (tmp_path / "cut.json").write_text("[" + "\n" * (17 * 1024 * 1024))
     assert told(read_files([tmp_path / "cut.json"], NOW)) == [
         f"{tmp_path / 'cut.json'}:{17 * 1024 * 1024 + 1}:1: is cut off: the JSON ends before it is complete"

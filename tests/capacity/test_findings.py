@@ -13,12 +13,12 @@ from tests.capacity.builders import (
     LABEL,
     NOW,
     decision,
-    lane,
     measured,
     node,
     policy,
+    scale_set,
     sized,
-    world,
+    snapshot,
 )
 
 from remuda.capacity.decide.audit import Audit, audit
@@ -32,13 +32,13 @@ from remuda.capacity.snapshot import (
     SUMMARIES,
     Bare,
     Filesystem,
-    Lane,
     Node,
     Quota,
+    ScaleSet,
+    Snapshot,
     Summary,
     Unknown,
     Usage,
-    World,
 )
 from remuda.model.pods import Match, Taint, Term, Toleration
 
@@ -61,18 +61,18 @@ OVERFLOW: dict[str, Any] = {
 }
 
 
-def docs(**fields: Any) -> Lane:
-    return lane("docs", **fields)
+def docs(**fields: Any) -> ScaleSet:
+    return scale_set("docs", **fields)
 
 
-def vm_test(**fields: Any) -> Lane:
+def vm_test(**fields: Any) -> ScaleSet:
     given = {
         "requests": measured("4", "20Gi", "24Gi"),
         "limits": measured("8", "30Gi", "40Gi"),
         "tolerations": (Toleration("overflow", "Equal", "true", "NoSchedule"),),
         "preferred": PREFERS,
     }
-    return lane("vm-test", **(given | fields))
+    return scale_set("vm-test", **(given | fields))
 
 
 def honey(**fields: Any) -> Node:
@@ -84,13 +84,14 @@ def sting(**fields: Any) -> Node:
     return node("sting", cpu="32", memory="54Gi", ephemeral="66Gi", **(given | fields))
 
 
-def herd(*parts: Lane | Node, **fields: Any) -> World:
+def herd(*parts: ScaleSet | Node, **fields: Any) -> Snapshot:
     """Two sets, a primary node and one for overflow; a part of the same name takes the place of one."""
-    whole: dict[tuple[bool, str], Lane | Node] = {
-        (isinstance(part, Lane), part.name): part for part in (docs(), vm_test(), honey(), sting(), *parts)
+    whole: dict[tuple[bool, str], ScaleSet | Node] = {
+        (isinstance(part, ScaleSet), part.name): part
+        for part in (docs(), vm_test(), honey(), sting(), *parts)
     }
     given = {"summaries": {"sting": Summary(DISK, DISK, NOW)}} | fields
-    return world(*whole.values(), **given)
+    return snapshot(*whole.values(), **given)
 
 
 def rules(**spec: Any) -> CapacityPolicySpec:
@@ -114,11 +115,11 @@ def overflow(**fields: Any) -> dict[str, Any]:
     return {"primary": CAPABILITY, "overflow": [OVERFLOW | fields]}
 
 
-def judged(seen: World, spec: CapacityPolicySpec | None, *labels: str) -> Audit:
+def judged(seen: Snapshot, spec: CapacityPolicySpec | None, *labels: str) -> Audit:
     return audit(seen, labels or (LABEL,), {"kvm": spec} if spec else {}, NOW)
 
 
-def found(seen: World, spec: CapacityPolicySpec | None) -> list[tuple[str, Severity, str]]:
+def found(seen: Snapshot, spec: CapacityPolicySpec | None) -> list[tuple[str, Severity, str]]:
     return [(item.rule, item.severity, item.object) for item in judged(seen, spec).findings]
 
 
@@ -191,7 +192,7 @@ POLICY, STING = "CapacityPolicy kvm", "Node sting"
     ],
 )  # fmt: skip
 def test_each_rule_is_found_by_what_breaks_it(
-    rule: str, severity: Severity, name: str, parts: dict[str, Lane | Node], spec: dict[str, Any]
+    rule: str, severity: Severity, name: str, parts: dict[str, ScaleSet | Node], spec: dict[str, Any]
 ) -> None:
     seen = found(herd(*parts.values()), rules(**spec))
     if rule == "unbounded-set":  # without an end it is above every ceiling
@@ -251,7 +252,7 @@ def test_a_name_of_a_node_that_is_not_primary_is_an_error_beside_the_capability_
 def test_a_set_that_selects_what_the_policy_names_is_not_told_to(
     primary: dict[str, str], selector: dict[str, str]
 ) -> None:
-    seen = world(docs(node_selector=selector), honey())
+    seen = snapshot(docs(node_selector=selector), honey())
     spec = policy(
         ceiling=1, nodes={"primary": primary}, evidence={"date": "2026-11-10", "fitted": 1}, sets=[{"name": "docs", "max": 1}]
     )  # fmt: skip
@@ -321,12 +322,15 @@ def test_a_set_with_no_runners_need_not_fit() -> None:
 def test_the_ceiling_of_sums_is_not_that_of_packing() -> None:
     """Two runners of 32Gi have 64Gi between two nodes of 40Gi with 8Gi taken each, and three have not."""
     nodes = [node(name, memory="40Gi") for name in ("one", "two")]
-    three = lane("large", max=3, requests=measured("1", "26Gi"))
-    seen = judged(world(three, *nodes), None)
+    three = scale_set("large", max=3, requests=measured("1", "26Gi"))
+    seen = judged(snapshot(three, *nodes), None)
     told = [item for item in seen.findings if item.rule == "aggregate-does-not-fit"]
     assert len(told) == 1
     assert "of 3 runners of arc/large at most 2 fit at a time: not enough memory" in told[0].is_
-    assert judged(world(lane("large", max=2, requests=measured("1", "26Gi")), *nodes), None).findings == ()
+    assert (
+        judged(snapshot(scale_set("large", max=2, requests=measured("1", "26Gi")), *nodes), None).findings
+        == ()
+    )
 
 
 def test_overflow_takes_only_as_many_as_are_allowed() -> None:
@@ -374,11 +378,11 @@ def test_a_gate_is_told_of_what_it_is_about() -> None:
 
 def test_who_could_not_look_at_scale_sets_is_not_told_that_all_is_well() -> None:
     spec = rules(nodes={"primary": CAPABILITY})
-    forbidden = judged(world(honey(), unknown=(Unknown(SCALE_SETS, "may not list"),)), spec)
+    forbidden = judged(snapshot(honey(), unknown=(Unknown(SCALE_SETS, "may not list"),)), spec)
     assert [(item.rule, item.severity) for item in forbidden.findings] == [("not-read", "error")]
     (label,) = forbidden.labels
     assert (label.max, label.requests, label.packing, label.is_known) == (None, None, None, False)
-    absent = judged(world(honey(), unknown=(Unknown(SCALE_SETS, "no such kind", is_absent=True),)), spec)
+    absent = judged(snapshot(honey(), unknown=(Unknown(SCALE_SETS, "no such kind", is_absent=True),)), spec)
     assert [item.severity for item in absent.findings if item.rule == "not-read"] == ["info"]
     assert absent.labels[0].max == 0
 
@@ -424,8 +428,8 @@ def test_without_a_policy_each_node_says_whether_a_set_can_run_there_and_why_not
         node("away", ready=False),
         node("tiny", cpu="1"),
     ]
-    seen = judged(world(docs(), *nodes), None)
-    roles = {node.name: role for node, role in zip(seen.world.nodes, seen.cases[0].roles, strict=True)}
+    seen = judged(snapshot(docs(), *nodes), None)
+    roles = {node.name: role for node, role in zip(seen.snapshot.nodes, seen.cases[0].roles, strict=True)}
     assert {name: role.admitted for name, role in roles.items()} == {
         "honey": True, "sting": False, "bumble": False, "away": False, "tiny": False
     }  # fmt: skip
@@ -439,7 +443,7 @@ def test_without_a_policy_each_node_says_whether_a_set_can_run_there_and_why_not
 
 
 def test_without_a_policy_what_cannot_be_counted_is_a_warning() -> None:
-    seen = found(world(docs(requests={}, limits={}, min=1), honey()), None)
+    seen = found(snapshot(docs(requests={}, limits={}, min=1), honey()), None)
     assert seen == [
         ("minimum-not-zero", "warning", SET),
         ("missing-limits", "warning", SET),
@@ -457,7 +461,7 @@ def test_a_label_that_nobody_carries_is_told_with_near_misses(asked: str, hint: 
 
 
 def test_a_label_is_one_however_its_letters_are_cased() -> None:
-    seen = world(docs(), lane("shouted", labels=(LABEL.upper(),), max=2), honey())
+    seen = snapshot(docs(), scale_set("shouted", labels=(LABEL.upper(),), max=2), honey())
     for labels in ((LABEL,), ("Nix-KVM",)):
         (label,) = audit(seen, labels, {"kvm": rules(ceiling=3)}, NOW).labels
         assert (label.max, label.ceiling) == (3, 3)
@@ -466,18 +470,18 @@ def test_a_label_is_one_however_its_letters_are_cased() -> None:
 
 
 def test_a_policy_may_wait_for_its_first_set() -> None:
-    seen = audit(world(honey()), (), {"kvm": policy(evidence={"date": "2026-11-10", "fitted": 4})}, NOW)
+    seen = audit(snapshot(honey()), (), {"kvm": policy(evidence={"date": "2026-11-10", "fitted": 4})}, NOW)
     assert [(item.rule, item.severity) for item in seen.findings] == [("label-not-found", "warning")]
 
 
 def test_every_label_is_audited_when_none_is_asked_for() -> None:
-    seen = audit(world(docs(labels=("b", "a")), lane("other", labels=("c",)), honey()), (), {}, NOW)
+    seen = audit(snapshot(docs(labels=("b", "a")), scale_set("other", labels=("c",)), honey()), (), {}, NOW)
     assert [label.name for label in seen.labels] == ["a", "b", "c"]
-    assert len(seen.lanes) == 2
+    assert len(seen.scale_sets) == 2
 
 
 def test_what_several_labels_say_of_one_set_is_told_once() -> None:
-    seen = audit(world(docs(labels=("a", "b"), max=None), honey()), (), {}, NOW)
+    seen = audit(snapshot(docs(labels=("a", "b"), max=None), honey()), (), {}, NOW)
     assert [item.rule for item in seen.findings] == ["unbounded-set"]
 
 
@@ -504,9 +508,9 @@ def test_unknown_pods_leave_what_runs_unknown() -> None:
 
 
 def test_a_name_alone_means_all_sets_of_it_but_those_that_another_owner_names_in_full() -> None:
-    lanes = [lane("a", namespace=place, max=1) for place in ("one", "three", "two")]
+    scale_sets = [scale_set("a", namespace=place, max=1) for place in ("one", "three", "two")]
     owners = [{"name": "ada", "lanes": ["a"]}, {"name": "bob", "lanes": ["two/a"]}]
-    (label,) = judged(world(*lanes, honey()), rules(owners=owners)).labels
+    (label,) = judged(snapshot(*scale_sets, honey()), rules(owners=owners)).labels
     assert [(owner.name, owner.lanes) for owner in label.owners] == [
         ("ada", ("one/a", "three/a")),
         ("bob", ("two/a",)),
@@ -514,12 +518,12 @@ def test_a_name_alone_means_all_sets_of_it_but_those_that_another_owner_names_in
 
 
 def test_owners_share_the_ceiling_by_guarantee_priority_and_weight() -> None:
-    lanes = [lane(name, max=4) for name in ("a", "b", "c")]
+    scale_sets = [scale_set(name, max=4) for name in ("a", "b", "c")]
     owners = [
         {"name": "one", "lanes": ["a"], "guaranteed": 2},
         {"name": "two", "lanes": ["arc/b"], "priority": 1},
     ]
-    (label,) = judged(world(*lanes, honey()), rules(ceiling=6, owners=owners)).labels
+    (label,) = judged(snapshot(*scale_sets, honey()), rules(ceiling=6, owners=owners)).labels
     assert [(owner.name, owner.wants, owner.share) for owner in label.owners] == [
         ("one", 4, 2),
         ("two", 4, 4),
@@ -528,9 +532,9 @@ def test_owners_share_the_ceiling_by_guarantee_priority_and_weight() -> None:
 
 
 def test_runners_that_are_there_are_not_taken_away() -> None:
-    lanes = [lane(name, max=4) for name in ("a", "b")]
+    scale_sets = [scale_set(name, max=4) for name in ("a", "b")]
     owners = [{"name": "one", "lanes": ["a"], "guaranteed": 3}, {"name": "two", "lanes": ["b"]}]
-    seen = world(*lanes, honey(), usage=runners("honey", 3, of="arc/b"))
+    seen = snapshot(*scale_sets, honey(), usage=runners("honey", 3, of="arc/b"))
     (label,) = judged(seen, rules(ceiling=4, owners=owners)).labels
     assert [(owner.name, owner.running, owner.share) for owner in label.owners] == [
         ("one", 0, 1),
@@ -540,12 +544,12 @@ def test_runners_that_are_there_are_not_taken_away() -> None:
 
 def test_what_is_neither_shown_nor_refuted_says_so() -> None:
     """Of 35 and 32 a node of 100 takes one and two; 21 and 39 pass every bound on 20 nodes, and do not fit."""
-    lanes = [
-        lane(f"set-{size}", max=number, requests={"cpu": size, "memory": 2**20})
+    scale_sets = [
+        scale_set(f"set-{size}", max=number, requests={"cpu": size, "memory": 2**20})
         for size, number in ((35, 21), (32, 39))
     ]
     nodes = [Node(f"node-{at}", CAPABILITY, allocatable={"cpu": 100, "memory": 64 * GIB}) for at in range(20)]
-    (told,) = judged(world(*lanes, *nodes), None).findings
+    (told,) = judged(snapshot(*scale_sets, *nodes), None).findings
     assert (told.rule, told.severity) == ("aggregate-placement-not-found", "warning")
     assert told.is_.startswith("no placement found for ")
 
@@ -588,10 +592,12 @@ def test_fits_never_over_commits(
     asked: list[dict[str, int]], rooms: list[dict[str, int]], taken: list[dict[str, int]]
 ) -> None:
     """As many runners as are said to fit do beside other pods, and one more does not."""
-    lanes = [lane(f"set-{at}", requests=requests, node_selector={}) for at, requests in enumerate(asked)]
+    scale_sets = [
+        scale_set(f"set-{at}", requests=requests, node_selector={}) for at, requests in enumerate(asked)
+    ]
     nodes = [Node(f"node-{at}", allocatable=room | {"pods": 5}) for at, room in enumerate(rooms)]
     usage = {f"node-{at}": Usage(used | {"pods": at}) for at, used in enumerate(taken)}
-    (case,) = judged(world(*lanes, *nodes, usage=usage), None).cases
+    (case,) = judged(snapshot(*scale_sets, *nodes, usage=usage), None).cases
     for alike in case.alike:
         size = alike.shape.size
         for index, number in alike.fits.items():
@@ -601,12 +607,12 @@ def test_fits_never_over_commits(
             assert any((number + 1) * size[name] > room[name] for name in size)
 
 
-CHANGES: dict[str, Callable[[], World]] = {
+CHANGES: dict[str, Callable[[], Snapshot]] = {
     "none": herd,
     "a set without bound": lambda: herd(docs(max=None)),
-    "no node": lambda: world(docs(), vm_test()),
-    "no set": lambda: world(honey(), sting()),
-    "nothing": world,
+    "no node": lambda: snapshot(docs(), vm_test()),
+    "no set": lambda: snapshot(honey(), sting()),
+    "nothing": snapshot,
 }
 
 

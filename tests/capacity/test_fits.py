@@ -3,10 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.capacity.builders import CAPABILITY, lane, measured, node, world
+from tests.capacity.builders import CAPABILITY, measured, node, scale_set, snapshot
 
 from remuda.capacity.decide.fits import Ground, Rooms, bits, closed, obstacles, shape_of
-from remuda.capacity.snapshot import Lane, Node, Usage
+from remuda.capacity.snapshot import Node, ScaleSet, Usage
 from remuda.model.pods import Match, Taint, Term, Toleration
 
 TAINT = Taint("overflow", "true", "NoSchedule")
@@ -15,32 +15,32 @@ TAINT = Taint("overflow", "true", "NoSchedule")
 @pytest.mark.parametrize(
     ("seen", "there", "told"),
     [
-        (lane(), node(), ()),
-        (lane(), node(cordoned=True), ("is cordoned",)),
-        (lane(), node(ready=False), ("is not ready",)),
-        (lane(), node(taints=(TAINT,)), ("has the taint overflow=true:NoSchedule, which is not tolerated",)),
-        (lane(tolerations=(Toleration("overflow", "Exists"),)), node(taints=(TAINT,)), ()),
-        (lane(tolerations=(Toleration("overflow", "Equal", "no"),)), node(taints=(TAINT,)),
+        (scale_set(), node(), ()),
+        (scale_set(), node(cordoned=True), ("is cordoned",)),
+        (scale_set(), node(ready=False), ("is not ready",)),
+        (scale_set(), node(taints=(TAINT,)), ("has the taint overflow=true:NoSchedule, which is not tolerated",)),
+        (scale_set(tolerations=(Toleration("overflow", "Exists"),)), node(taints=(TAINT,)), ()),
+        (scale_set(tolerations=(Toleration("overflow", "Equal", "no"),)), node(taints=(TAINT,)),
          ("has the taint overflow=true:NoSchedule, which is not tolerated",)),
-        (lane(), node(taints=(Taint("overflow", "", "PreferNoSchedule"),)), ()),
-        (lane(), node(labels={}), ("has no label capability.example/kvm=true",)),
-        (lane(required=(Term((Match("zone", "In", ("a",)),)),)), node(), ("does not meet the required node affinity",)),
-        (lane(required=(Term((Match("zone", "In", ("a",)),)), Term((Match("zone", "DoesNotExist"),)))), node(), ()),
-        (lane(required=(Term(match_fields=(Match("metadata.name", "In", ("honey",)),)),)), node(), ()),
-        (lane(), node(memory="4Gi"), ("is too small: has 4.00Gi memory, and a runner asks for 8.00Gi memory",)),
-        (lane(requests={"example.com/kvm": 1}), node(),
+        (scale_set(), node(taints=(Taint("overflow", "", "PreferNoSchedule"),)), ()),
+        (scale_set(), node(labels={}), ("has no label capability.example/kvm=true",)),
+        (scale_set(required=(Term((Match("zone", "In", ("a",)),)),)), node(), ("does not meet the required node affinity",)),
+        (scale_set(required=(Term((Match("zone", "In", ("a",)),)), Term((Match("zone", "DoesNotExist"),)))), node(), ()),
+        (scale_set(required=(Term(match_fields=(Match("metadata.name", "In", ("honey",)),)),)), node(), ()),
+        (scale_set(), node(memory="4Gi"), ("is too small: has 4.00Gi memory, and a runner asks for 8.00Gi memory",)),
+        (scale_set(requests={"example.com/kvm": 1}), node(),
          ("is too small: has no example.com/kvm, and a runner asks for 1 example.com/kvm",)),
-        (lane(), node(cordoned=True, labels={}, cpu="1"),
+        (scale_set(), node(cordoned=True, labels={}, cpu="1"),
          ("is cordoned", "has no label capability.example/kvm=true", "is too small: has 1 CPU, and a runner asks for 2 CPU")),
     ],
 )  # fmt: skip
-def test_every_obstacle_is_told(seen: Lane, there: Node, told: tuple[str, ...]) -> None:
+def test_every_obstacle_is_told(seen: ScaleSet, there: Node, told: tuple[str, ...]) -> None:
     assert obstacles(seen, there) == told
 
 
 def test_a_full_node_is_told_from_a_small_one() -> None:
     free = {"cpu": 1_000, "memory": 2**40, "pods": 0}
-    assert obstacles(lane(), node(), free) == (
+    assert obstacles(scale_set(), node(), free) == (
         "is too full: 1 CPU left of 32 CPU, and a runner asks for 2 CPU",
         "is too full: 0 pods left of 110 pods, and a runner asks for 1 pods",
     )
@@ -72,8 +72,8 @@ tolerations = st.builds(
     st.sampled_from(("", "1")),
     st.sampled_from(("", "NoSchedule")),
 )
-lanes = st.builds(
-    lambda selector, tolerated, required: lane(
+scale_sets = st.builds(
+    lambda selector, tolerated, required: scale_set(
         node_selector=selector, tolerations=tuple(tolerated), required=tuple(required), requests={}
     ),
     st.dictionaries(keys, values, max_size=2),
@@ -95,8 +95,8 @@ nodes = st.lists(
 
 
 @pytest.mark.slow
-@given(lanes, nodes)
-def test_what_all_nodes_say_at_once_is_what_each_says(seen: Lane, there: list[Node]) -> None:
+@given(scale_sets, nodes)
+def test_what_all_nodes_say_at_once_is_what_each_says(seen: ScaleSet, there: list[Node]) -> None:
     ground = Ground(there)
     allowed = ground.picked(ground.allowing(shape_of(seen).placement))
     assert list(allowed) == [at for at, each in enumerate(there) if not any(closed(seen, each))]
@@ -125,7 +125,7 @@ def test_the_labels_own_runners_make_room_for_themselves() -> None:
         {"arc/own": 2, "arc/other": 1},
         {"arc/own": {name: 2 * value for name, value in eight.items()}, "arc/other": eight},
     )
-    rooms = Rooms(world(node(memory="40Gi"), usage={"honey": usage}))
+    rooms = Rooms(snapshot(node(memory="40Gi"), usage={"honey": usage}))
     requests = tuple(measured("2", "8Gi").items())
     assert rooms.fits(requests, (0,), frozenset({"arc/own"})) == {0: 4}
     assert rooms.fits(requests, (0,), frozenset()) == {0: 2}
@@ -133,9 +133,9 @@ def test_the_labels_own_runners_make_room_for_themselves() -> None:
 
 def test_a_node_that_does_not_say_how_many_pods_it_takes_takes_what_kubelets_do() -> None:
     there = Node("honey", CAPABILITY, allocatable=measured("1000", "8000Gi"))
-    assert Rooms(world(there)).fits((("cpu", 1),), (0,), frozenset()) == {0: 110}
+    assert Rooms(snapshot(there)).fits((("cpu", 1),), (0,), frozenset()) == {0: 110}
 
 
 def test_a_node_that_is_over_committed_takes_none() -> None:
-    rooms = Rooms(world(node(), usage={"honey": Usage({"cpu": 99_000})}))
+    rooms = Rooms(snapshot(node(), usage={"honey": Usage({"cpu": 99_000})}))
     assert rooms.fits((("cpu", 1),), (0,), frozenset()) == {0: 0}

@@ -6,7 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from tests.capacity.builders import CAPABILITY, GIB, NOW, decision, lane, measured, node, policy, sized, world
+from tests.capacity.builders import (
+    CAPABILITY,
+    GIB,
+    NOW,
+    decision,
+    measured,
+    node,
+    policy,
+    scale_set,
+    sized,
+    snapshot,
+)
 
 from remuda.capacity.decide.gates import Gate, carriers, gates
 from remuda.capacity.objects import CapacityPolicySpec
@@ -15,12 +26,12 @@ from remuda.capacity.snapshot import (
     PODS,
     SUMMARIES,
     Filesystem,
-    Lane,
     Node,
+    ScaleSet,
+    Snapshot,
     Summary,
     Unknown,
     Usage,
-    World,
     summary_of,
 )
 from remuda.model.pods import Match, Taint, Term, Toleration
@@ -65,21 +76,23 @@ def sting(**fields: Any) -> Node:
     )
 
 
-def runner(**fields: Any) -> Lane:
-    return lane(**LARGE | {"tolerations": (TOLERATION,)} | fields)
+def runner(**fields: Any) -> ScaleSet:
+    return scale_set(**LARGE | {"tolerations": (TOLERATION,)} | fields)
 
 
-def seen(*parts: Lane | Node, **fields: Any) -> World:
+def seen(*parts: ScaleSet | Node, **fields: Any) -> Snapshot:
     """A world in which every gate holds, but for the parts given."""
     there = {part.name for part in parts}
     usual = [part for part in (sting(), node("honey"), runner()) if part.name not in there]
     summary = {"summaries": {"sting": Summary(ROOM, ROOM, NOW)}}
-    return world(*parts, *usual, **summary | fields)
+    return snapshot(*parts, *usual, **summary | fields)
 
 
-def judge(here: World | None = None, by: CapacityPolicySpec | None = None, now: int = NOW) -> dict[str, Gate]:
+def judge(
+    here: Snapshot | None = None, by: CapacityPolicySpec | None = None, now: int = NOW
+) -> dict[str, Gate]:
     there, spec = here or seen(), by or judged_by()
-    asked = next((item for item in there.lanes if item.name == "vm-test"), runner())
+    asked = next((item for item in there.scale_sets if item.name == "vm-test"), runner())
     found = gates(there, spec, spec.nodes.overflow[0], spec.envelopes[0], asked, now)
     assert len({item.gate for item in found}) == len(found)
     return {item.gate: item for item in found}
@@ -104,11 +117,11 @@ def fs(available: float, capacity: int = 100, inodes: int = 1_000, free: int = 9
     return Filesystem(capacity * GIB, int(available * GIB), inodes, free)
 
 
-def disks(root: Filesystem = ROOM, images: Filesystem = ROOM, read_at: int = NOW) -> World:
+def disks(root: Filesystem = ROOM, images: Filesystem = ROOM, read_at: int = NOW) -> Snapshot:
     return seen(summaries={"sting": Summary(root, images, read_at)})
 
 
-def used(number: int = 1, requested: dict[str, int] | None = None, of: str = "arc/vm-test") -> World:
+def used(number: int = 1, requested: dict[str, int] | None = None, of: str = "arc/vm-test") -> Snapshot:
     asks = measured("4", "20Gi", "24Gi")
     mine = {name: value * number for name, value in asks.items()}
     usage = Usage(requested or mine | {"pods": number}, {}, {of: number}, {of: mine})
@@ -116,13 +129,13 @@ def used(number: int = 1, requested: dict[str, int] | None = None, of: str = "ar
 
 
 #: id → (world, the gates that do not hold)
-WORLDS: dict[str, tuple[World, dict[str, str]]] = {
+WORLDS: dict[str, tuple[Snapshot, dict[str, str]]] = {
     "a node without the capability": (seen(sting(labels={"kubernetes.io/os": "linux"})), {"capability": "fail", "toleration": "fail"}),
     "the capability with another value": (seen(sting(labels=dict.fromkeys(CAPABILITY, "no"))), {"capability": "fail", "toleration": "fail"}),
-    "a lane without a toleration": (seen(runner(tolerations=())), {"toleration": "fail"}),
-    "a lane that tolerates everything": (seen(runner(tolerations=(Toleration(operator="Exists"),))), {"toleration": "fail"}),
+    "a scale set without a toleration": (seen(runner(tolerations=())), {"toleration": "fail"}),
+    "a scale set that tolerates everything": (seen(runner(tolerations=(Toleration(operator="Exists"),))), {"toleration": "fail"}),
     "a toleration of another value": (seen(runner(tolerations=(Toleration("overflow", "Equal", "no"),))), {"toleration": "fail"}),
-    "a lane that is tied to another node": (
+    "a scale set that is tied to another node": (
         seen(runner(node_selector={**CAPABILITY, "kubernetes.io/hostname": "honey"})), {"toleration": "fail"},
     ),
     "a required affinity to other nodes": (
@@ -188,7 +201,7 @@ POLICIES: dict[str, tuple[CapacityPolicySpec, dict[str, str]]] = {
     "a record of tomorrow": (judged_by(prewarm={"record": decision(when="2026-11-17")}), {"prewarm": "fail"}),
     "a record where no image tells": (judged_by(prewarm={"image": "gone", "record": decision()}), {}),
     "no rollback": (judged_by(rollbacks=[]), {"rollback": "fail"}),
-    "a rollback of another lane": (judged_by(rollbacks=[{"lane": "small"}]), {"rollback": "fail"}),
+    "a rollback of another scale set": (judged_by(rollbacks=[{"lane": "small"}]), {"rollback": "fail"}),
     "a rollback of the same name elsewhere": (judged_by(rollbacks=[{"lane": "other/vm-test"}]), {"rollback": "fail"}),
     "a rollback by namespace and name": (judged_by(rollbacks=[{"lane": "arc/vm-test"}]), {}),
     "a patch that takes tolerations off": (
@@ -219,10 +232,10 @@ def test_what_the_policy_says_closes_gates(case: str) -> None:
 
 
 def test_a_node_that_is_not_there_passes_nothing_that_is_about_it() -> None:
-    here = world(node("honey"), runner())
+    here = snapshot(node("honey"), runner())
     found = judge(here)
     assert set(failing(found)) == set(found) - {"admission"}
-    here = world(runner(), unknown=(Unknown(NODES, "may not list nodes"),))
+    here = snapshot(runner(), unknown=(Unknown(NODES, "may not list nodes"),))
     states = failing(judge(here))
     assert states["capability"] == states["budget"] == states["toleration"] == states["room"] == "unknown"
 
@@ -240,7 +253,7 @@ def test_primary_nodes_may_have_labels_that_are_no_capability() -> None:
     primary = {**CAPABILITY, "role": "primary", "kubernetes.io/hostname": "honey"}
     by = judged_by({"nodes": {"primary": primary, "overflow": [overflow()]}})
     assert failing(judge(by=by)) == {}
-    # while no lane selects by any of them, all but the name count
+    # while no scale set selects by any of them, all but the name count
     by_nothing = seen(runner(node_selector={}))
     assert failing(judge(by_nothing, by)) == {"capability": "fail"}
     named = judged_by(
@@ -254,15 +267,15 @@ def test_primary_nodes_may_have_labels_that_are_no_capability() -> None:
     assert failing(judge(by_nothing, named)) == {}
 
 
-def test_a_lane_that_is_tied_to_a_node_by_name_says_nothing_of_the_capability() -> None:
+def test_a_scale_set_that_is_tied_to_a_node_by_name_says_nothing_of_the_capability() -> None:
     by = judged_by({"nodes": {"primary": {**CAPABILITY, "role": "primary"}, "overflow": [overflow()]}})
-    tied = lane("tied", node_selector={"kubernetes.io/hostname": "honey"})
+    tied = scale_set("tied", node_selector={"kubernetes.io/hostname": "honey"})
     assert failing(judge(seen(tied), by)) == {}
 
 
-def test_what_one_lane_selects_by_beside_the_others_is_no_capability() -> None:
+def test_what_one_scale_set_selects_by_beside_the_others_is_no_capability() -> None:
     by = judged_by({"nodes": {"primary": {**CAPABILITY, "role": "primary"}, "overflow": [overflow()]}})
-    choosy = lane(name="choosy", **LARGE | {"node_selector": {**CAPABILITY, "role": "primary"}})
+    choosy = scale_set(name="choosy", **LARGE | {"node_selector": {**CAPABILITY, "role": "primary"}})
     assert failing(judge(seen(choosy), by)) == {}
 
 
@@ -275,10 +288,10 @@ def test_evidence_grows_old() -> None:
     assert len(failing(judge(by=short, now=NOW + DAY))) == len(found) - 1
 
 
-def test_lanes_that_carry_the_envelope_and_can_be_there_are_asked_about() -> None:
+def test_scale_sets_that_carry_the_envelope_and_can_be_there_are_asked_about() -> None:
     by = judged_by()
     site, large = by.nodes.overflow[0], by.envelopes[0]
-    sized_alike, small = lane("b", **LARGE), lane("small")
+    sized_alike, small = scale_set("b", **LARGE), scale_set("small")
     assert carriers(seen(sized_alike, small), by, site, large) == (runner(),)
     kept_off = runner(tolerations=())
     assert carriers(seen(kept_off, sized_alike, small), by, site, large) == (kept_off, sized_alike)

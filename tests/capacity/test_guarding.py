@@ -114,7 +114,7 @@ def test_json_holds_every_gate_with_its_age_and_expiry(run: Run, files: Files) -
     assert by["room"]["lane"] is None
 
 
-def test_a_lane_may_be_asked_about_by_name(run: Run, files: Files) -> None:
+def test_a_scale_set_may_be_asked_about_by_name(run: Run, files: Files) -> None:
     small = written_set("small", requests=sized("1", "1Gi"), runnerScaleSetLabels=[LABEL])
     words = files(small)
     assert run("gate", "sting", "--envelope", "large", *AT, *words).code == 0
@@ -123,7 +123,7 @@ def test_a_lane_may_be_asked_about_by_name(run: Run, files: Files) -> None:
     assert {name for name, state in states(ran.out).items() if state == "fail"} == {"toleration", "rollback"}
 
 
-def test_an_envelope_that_no_set_carries_passes_no_gate_of_a_lane(run: Run, files: Files) -> None:
+def test_an_envelope_that_no_set_carries_passes_no_gate_of_a_scale_set(run: Run, files: Files) -> None:
     ran = run("gate", "sting", "--envelope", "large", "-o", "json", *AT, *files(sets=[{"name": "vm-test", "max": 1, "envelope": "other"}], envelopes=[LARGE, LARGE | {"name": "other"}]))  # fmt: skip
     assert ran.code == 1
     assert states(ran.out)["toleration"] == states(ran.out)["rollback"] == "fail"

@@ -92,6 +92,8 @@ def test_junk_in_the_midst_of_objects_is_read_alike_as_json_and_as_yaml(data: st
     quick, slow = read(json.dumps(listed(*items)).encode()), read(yaml.safe_dump(listed(*items)).encode())
     told = [{(each.path, each.message) for each in found.problems} for found in (quick, slow)]
     assert told[0] == told[1]
-    assert quick.world.usage == slow.world.usage
-    assert [lane.requests for lane in quick.world.lanes] == [lane.requests for lane in slow.world.lanes]
+    assert quick.snapshot.usage == slow.snapshot.usage
+    assert [scale_set.requests for scale_set in quick.snapshot.scale_sets] == [
+        scale_set.requests for scale_set in slow.snapshot.scale_sets
+    ]
     assert quick.notes == slow.notes

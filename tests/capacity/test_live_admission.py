@@ -182,7 +182,7 @@ def test_what_fits_is_what_the_scheduler_places(scheduled: Cluster, case: str) -
     gathering.add_pod(msgspec.convert(stored.json(), manifests.Pod), Place())
     for each in hosts:
         gathering.add_node(msgspec.convert(each, manifests.Node), Place())
-    (label,) = audit(gathering.world("", NOW), (LABEL,), {}, NOW).labels
+    (label,) = audit(gathering.snapshot("", NOW), (LABEL,), {}, NOW).labels
     # all runners are equal, so that whatever the scheduler does first does not hinder the others
     assert label.placement == ("fits" if all(placed) else "cannot fit"), (placed, label)
 

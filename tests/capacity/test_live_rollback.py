@@ -1,4 +1,4 @@
-"""Rollbacks made on a real API server: guarded, once, and of one lane alone."""
+"""Rollbacks made on a real API server: guarded, once, and of one scale set alone."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ from tests.capacity.controllers import SETS
 from tests.capacity.live import bind
 from tests.servers.cluster import Cluster
 
-from remuda.capacity.act import find_lane, roll_back
+from remuda.capacity.act import find_scale_set, roll_back
 from remuda.errors import BadInput, NotFound, Unavailable
 from remuda.kube.client import Client
 from remuda.kube.config import find_access
@@ -36,7 +36,7 @@ def node(guarded: Cluster, place: str) -> Iterator[str]:
 
 
 @pytest.fixture
-def lanes(guarded: Cluster, version: str, place: str) -> str:
+def scale_sets(guarded: Cluster, version: str, place: str) -> str:
     """Two scale sets that may be on the node."""
     for name in ("vm-test", "small"):
         body = written_set(
@@ -79,34 +79,34 @@ def config(guarded: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("config")
-def test_a_lane_is_rolled_back_once_and_no_other_is_touched(
-    guarded: Cluster, lanes: str, policy: Path, run: Run
+def test_a_scale_set_is_rolled_back_once_and_no_other_is_touched(
+    guarded: Cluster, scale_sets: str, policy: Path, run: Run
 ) -> None:
-    other = read(guarded, lanes, "small")
+    other = read(guarded, scale_sets, "small")
     printed = run("rollback", "vm-test", "--policy", policy, "-o", "json")
     assert printed.code == 0, printed.err
     patch = json.loads(printed.out)["rollbacks"][0]["patch"]
     assert patch == {"spec": {"template": {"spec": {"tolerations": [OTHER]}}}}
-    assert tolerations(read(guarded, lanes)) == [OURS, OTHER]
+    assert tolerations(read(guarded, scale_sets)) == [OURS, OTHER]
 
     first = run("rollback", "vm-test", "--policy", policy, "--apply", "--yes")
     assert first.code == 0, first.err
     assert "spec.template.spec.tolerations" in first.out
     assert "is rolled back" in first.out
-    after = read(guarded, lanes)
+    after = read(guarded, scale_sets)
     assert tolerations(after) == [OTHER]
 
     again = run("rollback", "vm-test", "--policy", policy, "--apply", "--yes", "-o", "json")
     assert (again.code, json.loads(again.out)["changed"]) == (0, False)
-    assert read(guarded, lanes)["metadata"]["resourceVersion"] == after["metadata"]["resourceVersion"]
-    assert read(guarded, lanes, "small") == other
+    assert read(guarded, scale_sets)["metadata"]["resourceVersion"] == after["metadata"]["resourceVersion"]
+    assert read(guarded, scale_sets, "small") == other
 
 
 @pytest.mark.usefixtures("config")
 def test_nothing_is_done_without_being_asked_or_recorded(
-    guarded: Cluster, lanes: str, policy: Path, run: Run
+    guarded: Cluster, scale_sets: str, policy: Path, run: Run
 ) -> None:
-    before = read(guarded, lanes)
+    before = read(guarded, scale_sets)
     for words in (
         ("vm-test", "--policy", policy, "--apply"),  # nobody can be asked, and --yes is not said
         ("small", "--policy", policy, "--apply", "--yes"),  # not recorded
@@ -115,18 +115,18 @@ def test_nothing_is_done_without_being_asked_or_recorded(
     ):
         ran = run("rollback", *words)
         assert ran.code == 2, ran.out + ran.err
-    assert read(guarded, lanes) == before
+    assert read(guarded, scale_sets) == before
 
 
 @pytest.mark.usefixtures("config")
 def test_a_recorded_patch_is_applied_as_it_is(
-    guarded: Cluster, lanes: str, node: str, tmp_path: Path, run: Run
+    guarded: Cluster, scale_sets: str, node: str, tmp_path: Path, run: Run
 ) -> None:
     patch = {"spec": {"maxRunners": 0, "template": {"spec": {"tolerations": None}}}}
-    policy = written(tmp_path, node, {"lane": f"{lanes}/vm-test", "patch": patch})
-    ran = run("rollback", f"{lanes}/vm-test", "--policy", policy, "--apply", "--yes")
+    policy = written(tmp_path, node, {"lane": f"{scale_sets}/vm-test", "patch": patch})
+    ran = run("rollback", f"{scale_sets}/vm-test", "--policy", policy, "--apply", "--yes")
     assert ran.code == 0, ran.err
-    after = read(guarded, lanes)
+    after = read(guarded, scale_sets)
     assert (after["spec"]["maxRunners"], tolerations(after)) == (0, None)
     # what was printed needs no cluster
     assert (
@@ -141,23 +141,25 @@ def test_a_recorded_patch_is_applied_as_it_is(
     [{"metadata": {"name": "another"}}, {"kind": "Secret"}, {"spec": None}, {"status": {"phase": ""}}],
 )
 def test_a_patch_that_is_no_rollback_is_refused(
-    guarded: Cluster, lanes: str, node: str, tmp_path: Path, run: Run, patch: dict[str, Any]
+    guarded: Cluster, scale_sets: str, node: str, tmp_path: Path, run: Run, patch: dict[str, Any]
 ) -> None:
-    before = read(guarded, lanes)
+    before = read(guarded, scale_sets)
     policy = written(tmp_path, node, {"lane": "vm-test", "patch": patch})
-    ran = run("rollback", f"{lanes}/vm-test", "--policy", policy, "--apply", "--yes")
+    ran = run("rollback", f"{scale_sets}/vm-test", "--policy", policy, "--apply", "--yes")
     assert ran.code == 2
     assert "vm-test" in ran.err
-    assert read(guarded, lanes) == before
+    assert read(guarded, scale_sets) == before
 
 
-def test_a_lane_that_changed_since_it_was_looked_at_is_left_alone(guarded: Cluster, lanes: str) -> None:
+def test_a_scale_set_that_changed_since_it_was_looked_at_is_left_alone(
+    guarded: Cluster, scale_sets: str
+) -> None:
     async def late() -> None:
         clock = SystemClock()
         access = find_access({"KUBECONFIG": str(guarded.kubeconfig())}, clock)
         async with Client(access, clock, random.Random(1)) as client:
-            seen = await find_lane(client, f"{lanes}/vm-test")
-            path = f"{SETS.format(lanes)}/vm-test"
+            seen = await find_scale_set(client, f"{scale_sets}/vm-test")
+            path = f"{SETS.format(scale_sets)}/vm-test"
             kind = "application/merge-patch+json"
             answer = guarded.request("PATCH", path, {"spec": {"maxRunners": 7}}, content_type=kind)
             assert answer.status == 200
@@ -165,18 +167,18 @@ def test_a_lane_that_changed_since_it_was_looked_at_is_left_alone(guarded: Clust
             with pytest.raises(Unavailable, match="was changed meanwhile: nothing was done"):
                 await roll_back(client, seen, patch)
             # another look, and it can be done
-            await roll_back(client, await find_lane(client, f"{lanes}/vm-test"), patch)
+            await roll_back(client, await find_scale_set(client, f"{scale_sets}/vm-test"), patch)
             with pytest.raises(NotFound, match="no scale set or pool"):
-                await find_lane(client, "nobody")
+                await find_scale_set(client, "nobody")
             with pytest.raises(NotFound, match="no scale set or pool"):
-                await find_lane(client, f"{lanes}/nobody")
+                await find_scale_set(client, f"{scale_sets}/nobody")
 
     asyncio.run(late())
-    after = read(guarded, lanes)
+    after = read(guarded, scale_sets)
     assert (after["spec"]["maxRunners"], tolerations(after)) == (7, None)
 
 
-def test_a_name_that_several_have_needs_its_namespace(guarded: Cluster, lanes: str) -> None:
+def test_a_name_that_several_have_needs_its_namespace(guarded: Cluster, scale_sets: str) -> None:
     body = written_set("vm-test", namespace="default", requests=sized("1", "1Gi"))
     assert guarded.request("POST", SETS.format("default"), body).status == 201
 
@@ -185,7 +187,7 @@ def test_a_name_that_several_have_needs_its_namespace(guarded: Cluster, lanes: s
         access = find_access({"KUBECONFIG": str(guarded.kubeconfig())}, clock)
         async with Client(access, clock, random.Random(1)) as client:
             with pytest.raises(BadInput, match="several are called vm-test"):
-                await find_lane(client, "vm-test")
+                await find_scale_set(client, "vm-test")
 
     try:
         asyncio.run(find())
@@ -194,29 +196,29 @@ def test_a_name_that_several_have_needs_its_namespace(guarded: Cluster, lanes: s
 
 
 def test_the_permissions_that_are_printed_are_enough(
-    guarded: Cluster, lanes: str, policy: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+    guarded: Cluster, scale_sets: str, policy: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", str(guarded.kubeconfig("returner")))
     bind(guarded, "returner", "capacity rollback")
-    ran = run("rollback", f"{lanes}/vm-test", "--policy", policy, "--apply", "--yes")
+    ran = run("rollback", f"{scale_sets}/vm-test", "--policy", policy, "--apply", "--yes")
     assert ran.code == 0, ran.err
-    assert tolerations(read(guarded, lanes)) == [OTHER]
+    assert tolerations(read(guarded, scale_sets)) == [OTHER]
 
 
 @pytest.mark.usefixtures("config")
 def test_without_the_node_the_taints_are_not_known(
-    guarded: Cluster, lanes: str, tmp_path: Path, run: Run
+    guarded: Cluster, scale_sets: str, tmp_path: Path, run: Run
 ) -> None:
-    policy = written(tmp_path, "gone", {"lane": f"{lanes}/vm-test"})
+    policy = written(tmp_path, "gone", {"lane": f"{scale_sets}/vm-test"})
     ran = run("rollback", "vm-test", "--policy", policy, "--apply", "--yes")
     assert ran.code == 2
     assert "there is no node gone" in ran.err
-    assert tolerations(read(guarded, lanes)) == [OURS, OTHER]
+    assert tolerations(read(guarded, scale_sets)) == [OURS, OTHER]
 
 
 @pytest.mark.usefixtures("config")
 def test_gates_of_a_live_node_are_closed_while_its_kubelet_cannot_be_asked(
-    guarded: Cluster, lanes: str, policy: Path, node: str, run: Run
+    guarded: Cluster, scale_sets: str, policy: Path, node: str, run: Run
 ) -> None:
     ran = run("gate", node, "--envelope", "large", "--policy", policy, "-o", "json")
     assert ran.code == 1, ran.err

@@ -37,7 +37,7 @@ def audited(*items: dict[str, Any]) -> Audit:
     for item in items:
         kind, add = KINDS[item["kind"]]
         add(gathering, msgspec.convert(item, kind), Place())
-    return audit(gathering.world("", NOW), (LABEL,), {}, NOW)
+    return audit(gathering.snapshot("", NOW), (LABEL,), {}, NOW)
 
 
 def term(labels: dict[str, str] | None, key: str = HOST, **more: Any) -> dict[str, Any]:
@@ -199,7 +199,7 @@ def test_safety_what_fits_is_what_some_placement_shows(sets: list[Any], resident
         assert possible
     if label.placement == "cannot fit":
         assert not possible
-    if not any(each.unsure for each in label.lanes):
+    if not any(each.unsure for each in label.scale_sets):
         assert label.placement == ("fits" if possible else "cannot fit")
 
 

@@ -14,19 +14,19 @@ from tests.capacity.builders import (
     LABEL,
     NOW,
     decision,
-    lane,
     measured,
     node,
     policy,
+    scale_set,
     sized,
-    world,
+    snapshot,
 )
 
 from remuda.capacity.decide.plan import Plan, Side, plan
 from remuda.capacity.decide.what_if import read_changes
 from remuda.capacity.objects import CapacityPolicySpec
 from remuda.capacity.show.plan import data, report
-from remuda.capacity.snapshot import Lane, Node, Unknown, Usage, World
+from remuda.capacity.snapshot import Node, ScaleSet, Snapshot, Unknown, Usage
 from remuda.errors import BadInput
 from remuda.model.pods import Taint, Toleration
 from remuda.output.show import show
@@ -38,14 +38,14 @@ KVM = policy(
     ceiling=4, envelopes=[SMALL, LARGE], evidence=EVIDENCE,
     sets=[{"name": "a", "max": 1}, {"name": "b", "max": 1}, {"name": "vm", "max": 2}],
 )  # fmt: skip
-VM = lane("vm", max=2, requests=measured("4", "32Gi", "24Gi"), limits=measured("8", "64Gi", "40Gi"))
+VM = scale_set("vm", max=2, requests=measured("4", "32Gi", "24Gi"), limits=measured("8", "64Gi", "40Gi"))
 HONEY = node("honey", "32", "110Gi", "400Gi")
 STING = node("sting", "32", "54.68Gi", "66.32Gi")
-WORLD = world(lane("a"), lane("b"), VM, HONEY, STING)
+WORLD = snapshot(scale_set("a"), scale_set("b"), VM, HONEY, STING)
 
 
 def planned(
-    before: World = WORLD,
+    before: Snapshot = WORLD,
     policies: dict[str, CapacityPolicySpec] | None = None,
     labels: tuple[str, ...] = (),
     **words: Sequence[str],
@@ -95,7 +95,7 @@ def test_a_higher_maximum_breaks_what_the_policy_gives_and_does_not_fit() -> Non
 
 
 def test_what_was_broken_before_is_no_new_break() -> None:
-    unbounded = world(lane("a", max=None), HONEY)
+    unbounded = snapshot(scale_set("a", max=None), HONEY)
     found = planned(unbounded, set=["a.min=0"])
     assert found.breaks == ()
     assert any(item.severity == "error" for item in found.after.findings)
@@ -105,7 +105,7 @@ TWICE = [{"name": "a", "max": 4}, {"name": "b", "max": 4}]
 
 
 def test_what_gets_worse_breaks_even_if_it_was_broken() -> None:
-    seen = world(lane("a", max=3), lane("b", max=3), HONEY)
+    seen = snapshot(scale_set("a", max=3), scale_set("b", max=3), HONEY)
     found = planned(seen, {"kvm": policy(evidence=EVIDENCE, sets=TWICE)}, set=["a.max=4"])
     assert found.appeared == ()
     assert found.breaks == ("nix-kvm: maxima would be 3 above the ceiling instead of 2",)
@@ -113,7 +113,7 @@ def test_what_gets_worse_breaks_even_if_it_was_broken() -> None:
 
 
 def test_a_mended_finding_goes() -> None:
-    seen = world(lane("a", max=3), lane("b", max=3), HONEY)
+    seen = snapshot(scale_set("a", max=3), scale_set("b", max=3), HONEY)
     found = planned(seen, {"kvm": policy(evidence=EVIDENCE, sets=TWICE)}, set=["a.max=1"])
     assert [item.rule for item in found.gone] == ["ceiling-exceeded"]
     assert found.breaks == ()
@@ -121,7 +121,9 @@ def test_a_mended_finding_goes() -> None:
 
 def test_under_a_ceiling_the_worst_mix_counts_not_the_sum() -> None:
     """Eight at maximum, of which the ceiling lets four run: four large ones are the worst, not two of each."""
-    many = world(lane("a", max=4), lane("vm", max=4, requests=VM.requests), node("honey", "32", "110Gi"))
+    many = snapshot(
+        scale_set("a", max=4), scale_set("vm", max=4, requests=VM.requests), node("honey", "32", "110Gi")
+    )
     roomy = policy(ceiling=4, sets=[{"name": "a", "max": 4}, {"name": "vm", "max": 4}], evidence=EVIDENCE)
     _, after = only(planned(many, {"kvm": roomy}))
     assert after.worst is not None
@@ -135,15 +137,15 @@ def test_under_a_ceiling_the_worst_mix_counts_not_the_sum() -> None:
 
 
 def test_a_ceiling_that_no_longer_fits_breaks_even_without_a_new_finding() -> None:
-    sets = [lane(name, max=3, requests=VM.requests) for name in ("a", "b", "c")]
-    many = world(*sets, node("honey", "32", "110Gi"))
+    sets = [scale_set(name, max=3, requests=VM.requests) for name in ("a", "b", "c")]
+    many = snapshot(*sets, node("honey", "32", "110Gi"))
     roomy = policy(ceiling=3, sets=[{"name": each.name, "max": 3} for each in sets], evidence=EVIDENCE)
     found = planned(many, {"kvm": roomy}, ceiling=["4"])
     assert found.breaks == ("nix-kvm: the worst that the ceiling of 4 allows would not fit any more",)
 
 
 def test_an_unbounded_set_never_fits_and_still_has_a_safe_ceiling() -> None:
-    _, after = only(planned(world(lane("a", max=None), HONEY), {}))
+    _, after = only(planned(snapshot(scale_set("a", max=None), HONEY), {}))
     assert after.worst is not None
     assert after.worst.outcome == "cannot fit"
     assert after.safe is not None
@@ -152,7 +154,7 @@ def test_an_unbounded_set_never_fits_and_still_has_a_safe_ceiling() -> None:
 
 def test_runners_that_are_there_now_are_not_counted_twice() -> None:
     used = {"honey": Usage({"memory": 64 * GIB, "pods": 2}, {}, {"arc/vm": 2}, {"arc/vm": {"memory": 64 * GIB, "pods": 2}})}  # fmt: skip
-    _, after = only(planned(world(VM, HONEY, usage=used), {}))
+    _, after = only(planned(snapshot(VM, HONEY, usage=used), {}))
     assert after.worst is not None
     assert after.worst.outcome == "fits"
     assert after.placed[0].left["memory"] == 46 * GIB
@@ -160,7 +162,7 @@ def test_runners_that_are_there_now_are_not_counted_twice() -> None:
 
 def test_other_pods_take_room() -> None:
     used = {"honey": Usage({"memory": 50 * GIB, "pods": 1})}
-    _, after = only(planned(world(VM, HONEY, usage=used), {}))
+    _, after = only(planned(snapshot(VM, HONEY, usage=used), {}))
     assert after.worst is not None
     assert after.worst.outcome == "cannot fit"
 
@@ -193,11 +195,11 @@ def test_an_overflow_node_takes_no_more_than_it_admits() -> None:
         nodes={"primary": CAPABILITY, "overflow": [overflow]},
     )  # fmt: skip
     tainted = node("sting", "99", "999Gi", "999Gi", labels=label, taints=(Taint("overflow", "", "NoSchedule"),), images=("i",))  # fmt: skip
-    tolerant = lane(
+    tolerant = scale_set(
         "vm", max=2, requests=VM.requests, limits=VM.limits, tolerations=(Toleration("overflow", "Exists"),)
     )
     small = node("honey", "32", "40Gi", "400Gi")
-    case = world(tolerant, small, tainted)
+    case = snapshot(tolerant, small, tainted)
     found = only(planned(case, {"kvm": spec}))[1]
     assert found.worst is not None
     on = {place.node: place.runners for place in found.placed}
@@ -205,7 +207,7 @@ def test_an_overflow_node_takes_no_more_than_it_admits() -> None:
 
 
 def test_labels_are_those_of_the_policy_else_of_the_change_else_all() -> None:
-    mixed = world(lane("a"), lane("g", labels=("gpu",)), HONEY)
+    mixed = snapshot(scale_set("a"), scale_set("g", labels=("gpu",)), HONEY)
     assert [item.name for item in planned(mixed).labels] == [LABEL]
     assert [item.name for item in planned(mixed, {}, set=["g.max=2"]).labels] == ["gpu"]
     assert [item.name for item in planned(mixed, {}, node_drain=["honey"]).labels] == ["gpu", LABEL]
@@ -222,7 +224,7 @@ def test_a_finding_that_was_there_is_not_taken_for_a_new_one_about_the_same_fiel
         nodes={"primary": {"role": "primary"}, "overflow": [overflow]}, sets=[{"name": "vm", "max": 2}],
     )  # fmt: skip
     taint = Taint("overflow", "", "NoSchedule")
-    there = world(
+    there = snapshot(
         msgspec.structs.replace(VM, tolerations=(Toleration("overflow", "Exists"),)),
         msgspec.structs.replace(STING, taints=(taint,)),
         HONEY,
@@ -234,16 +236,16 @@ def test_a_finding_that_was_there_is_not_taken_for_a_new_one_about_the_same_fiel
 
 
 def test_scale_sets_that_were_not_read_are_told(capsys: pytest.CaptureFixture[str]) -> None:
-    found = planned(world(HONEY, unknown=(Unknown("scale sets", "forbidden"),)))
+    found = planned(snapshot(HONEY, unknown=(Unknown("scale sets", "forbidden"),)))
     assert "scale sets were not read: what they come to is not known" in found.notes
     show(report(found, "table"), "table")
     assert re.search(r"^maxima together +[?] +[?]$", capsys.readouterr().out, re.MULTILINE)
 
 
 def test_what_was_not_read_is_unknown() -> None:
-    _, after = only(planned(world(lane("a"), unknown=(Unknown("nodes", "forbidden"),)), {}))
+    _, after = only(planned(snapshot(scale_set("a"), unknown=(Unknown("nodes", "forbidden"),)), {}))
     assert (after.worst, after.safe, after.placed, after.runs_out) == (None, None, (), "")
-    found = planned(world(lane("a"), HONEY, unknown=(Unknown("pods", "forbidden"),)), {})
+    found = planned(snapshot(scale_set("a"), HONEY, unknown=(Unknown("pods", "forbidden"),)), {})
     assert found.notes == ("pods were not read: nodes count as empty",)
 
 
@@ -279,7 +281,7 @@ def test_a_program_reads_quantities_and_the_proof() -> None:
 
 # Small worlds, against trying everything
 
-small_lanes = st.lists(
+small_scale_sets = st.lists(
     st.tuples(st.integers(0, 3), st.sampled_from([1, 2, 3]), st.sampled_from([1, 2, 4])),
     min_size=1,
     max_size=3,
@@ -287,17 +289,17 @@ small_lanes = st.lists(
 small_nodes = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=3)
 
 
-def small_world(lanes: Sequence[tuple[int, int, int]], nodes: Sequence[tuple[int, int]]) -> World:
-    return world(
+def small_world(scale_sets: Sequence[tuple[int, int, int]], nodes: Sequence[tuple[int, int]]) -> Snapshot:
+    return snapshot(
         *(
-            lane(f"l{index}", max=most, requests={"cpu": 1000 * cpu, "memory": memory * GIB})
-            for index, (most, cpu, memory) in enumerate(lanes)
+            scale_set(f"l{index}", max=most, requests={"cpu": 1000 * cpu, "memory": memory * GIB})
+            for index, (most, cpu, memory) in enumerate(scale_sets)
         ),
         *(node(f"n{index}", str(cpu), f"{memory}Gi") for index, (cpu, memory) in enumerate(nodes)),
     )
 
 
-def fits(items: Sequence[Lane], nodes: Sequence[Node]) -> bool:
+def fits(items: Sequence[ScaleSet], nodes: Sequence[Node]) -> bool:
     def place(at: int, free: tuple[tuple[int, int], ...]) -> bool:
         if at == len(items):
             return True
@@ -311,12 +313,12 @@ def fits(items: Sequence[Lane], nodes: Sequence[Node]) -> bool:
     return place(0, tuple((each.allocatable["cpu"], each.allocatable["memory"]) for each in nodes))
 
 
-def truly_safe(found: World) -> int:
+def truly_safe(found: Snapshot) -> int:
     def is_safe(ceiling: int) -> bool:
-        counts = product(*(range(each.max + 1 if each.max else 1) for each in found.lanes))
+        counts = product(*(range(each.max + 1 if each.max else 1) for each in found.scale_sets))
         return all(
             fits(
-                [each for each, count in zip(found.lanes, mix, strict=True) for _ in range(count)],
+                [each for each, count in zip(found.scale_sets, mix, strict=True) for _ in range(count)],
                 found.nodes,
             )
             for mix in counts
@@ -324,26 +326,26 @@ def truly_safe(found: World) -> int:
         )
 
     number = 0
-    most = sum(each.max or 0 for each in found.lanes)
+    most = sum(each.max or 0 for each in found.scale_sets)
     while number < most and is_safe(number + 1):
         number += 1
     return number
 
 
 @pytest.mark.slow
-@given(small_lanes, small_nodes, st.integers(0, 6))
+@given(small_scale_sets, small_nodes, st.integers(0, 6))
 def test_a_plan_claims_what_trying_everything_finds(
-    lanes: list[tuple[int, int, int]], nodes: list[tuple[int, int]], ceiling: int
+    scale_sets: list[tuple[int, int, int]], nodes: list[tuple[int, int]], ceiling: int
 ) -> None:
-    case = small_world(lanes, nodes)
+    case = small_world(scale_sets, nodes)
     _, after = only(planned(case, {"kvm": policy(ceiling=ceiling)}))
     assert after.safe is not None
     assert (after.safe.number, after.safe.is_proven) == (truly_safe(case), True)
     assert after.worst is not None
-    total = min(ceiling, sum(most for most, _, _ in lanes))
+    total = min(ceiling, sum(most for most, _, _ in scale_sets))
     assert after.worst.outcome == ("fits" if total <= truly_safe(case) else "cannot fit")
     free = {each.name: dict(each.allocatable) for each in case.nodes}
-    sizes = {each.id: each.requests for each in case.lanes}
+    sizes = {each.id: each.requests for each in case.scale_sets}
     for place in after.placed:
         for name, count in place.runners.items():
             for resource, size in sizes[name].items():
@@ -353,11 +355,11 @@ def test_a_plan_claims_what_trying_everything_finds(
 
 
 @pytest.mark.slow
-@given(small_lanes, small_nodes, st.integers(0, 6), st.integers(0, 6))
+@given(small_scale_sets, small_nodes, st.integers(0, 6), st.integers(0, 6))
 def test_a_node_more_never_lowers_the_safe_ceiling_and_one_less_never_raises_it(
-    lanes: list[tuple[int, int, int]], nodes: list[tuple[int, int]], cpu: int, memory: int
+    scale_sets: list[tuple[int, int, int]], nodes: list[tuple[int, int]], cpu: int, memory: int
 ) -> None:
-    case = small_world(lanes, nodes)
+    case = small_world(scale_sets, nodes)
     added = planned(case, {}, node_add=[f"name=new,like=n0,cpu={cpu},memory={memory}Gi"])
     drained = planned(case, {}, node_drain=["n0"])
     for found, sign in ((added, 1), (drained, -1)):

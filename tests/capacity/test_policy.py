@@ -155,13 +155,13 @@ def test_shares_may_come_to_more_than_the_ceiling() -> None:
         ),
         pytest.param(
             {"owners": [{"name": "a", "lanes": ["x", "z"]}, {"name": "b", "lanes": ["z"]}]},
-            "owners[1].lanes[0]: z is a lane of a already: a lane has one owner",
-            id="a lane of two owners",
+            "owners[1].lanes[0]: z is a scale set of a already: a scale set has one owner",
+            id="a scale set of two owners",
         ),
         pytest.param(
             {"owners": [{"name": "a", "lanes": ["x", "x"]}]},
             "owners[0].lanes[1]: x is listed already",
-            id="a lane of an owner twice",
+            id="a scale set of an owner twice",
         ),
         pytest.param(
             {"forbiddenLabels": ["a", "nix-("]},

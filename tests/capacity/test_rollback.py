@@ -1,16 +1,16 @@
-"""How a lane returns to primary nodes: merge patches, and what they change."""
+"""How a scale set returns to primary nodes: merge patches, and what they change."""
 
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.capacity.builders import CAPABILITY, decision, lane, node, policy
+from tests.capacity.builders import CAPABILITY, decision, node, policy, scale_set
 
 from remuda.capacity.decide.rollback import (
     changes,
     difference,
-    is_lane,
+    is_scale_set,
     keeps_off,
     merged,
     patch_for,
@@ -68,9 +68,9 @@ def test_a_pool_keeps_its_pod_elsewhere() -> None:
     assert merged(whole, patch) == {"spec": {"provider": {"kubevirt": {"spec": {}}}}}
 
 
-def test_a_lane_that_was_read_has_the_pod_it_was_read_from() -> None:
+def test_a_scale_set_that_was_read_has_the_pod_it_was_read_from() -> None:
     term = Term((Match("zone", "In", ("a",)),))
-    read = lane(
+    read = scale_set(
         tolerations=(Toleration("overflow", "Exists"), Toleration("ci", "Exists", seconds=0)),
         required=(term,),
     )
@@ -97,11 +97,13 @@ def test_a_lane_that_was_read_has_the_pod_it_was_read_from() -> None:
         ("small", "vm-test", False),
     ],
 )
-def test_a_lane_is_meant_by_its_name_or_with_its_namespace(written: str, asked: str, is_meant: bool) -> None:
-    assert is_lane(written, asked) == is_meant
+def test_a_scale_set_is_meant_by_its_name_or_with_its_namespace(
+    written: str, asked: str, is_meant: bool
+) -> None:
+    assert is_scale_set(written, asked) == is_meant
 
 
-def test_a_lane_may_return_from_several_nodes() -> None:
+def test_a_scale_set_may_return_from_several_nodes() -> None:
     nodes = [
         {"node": name, "envelopes": ["large"], "admitted": decision(), "rollbacks": [{"lane": "vm-test"}]}
         for name in ("sting", "wasp")
@@ -124,7 +126,7 @@ def test_a_lane_may_return_from_several_nodes() -> None:
         ({"metadata": 3, "spec": None}, ("metadata", "spec")),
     ],
 )
-def test_a_patch_changes_what_a_lane_says_and_never_which_it_is(
+def test_a_patch_changes_what_a_scale_set_says_and_never_which_it_is(
     patch: dict[str, Any], told: tuple[str, ...]
 ) -> None:
     problems = list(problems_of(patch))

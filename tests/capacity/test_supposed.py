@@ -3,18 +3,18 @@
 from typing import Any
 
 import pytest
-from tests.capacity.builders import CAPABILITY, GIB, LABEL, lane, measured, node, policy, sized, world
+from tests.capacity.builders import CAPABILITY, GIB, LABEL, measured, node, policy, scale_set, sized, snapshot
 
-from remuda.capacity.decide.suppose import Supposed, suppose
+from remuda.capacity.decide.apply_changes import AfterChanges, apply_changes
 from remuda.capacity.decide.what_if import read_changes
 from remuda.capacity.objects import CapacityPolicySpec
-from remuda.capacity.snapshot import Usage, World
+from remuda.capacity.snapshot import Snapshot, Usage
 from remuda.model.pods import Taint
 
 LARGE = {"name": "large", "requests": sized("4", "32Gi", "24Gi"), "limits": sized("8", "64Gi", "40Gi")}
 POLICIES = {"kvm": policy(envelopes=[LARGE], owners=[{"name": "team", "guaranteed": 2}])}
-WORLD = world(
-    lane("vm-test", max=2), lane("linux", namespace="other"), lane("twin"), lane("twin", namespace="other"),
+WORLD = snapshot(
+    scale_set("vm-test", max=2), scale_set("linux", namespace="other"), scale_set("twin"), scale_set("twin", namespace="other"),
     node("honey", labels=CAPABILITY | {"kubernetes.io/hostname": "honey"}, taints=(Taint("k", "v", "NoSchedule"),)),
     node("sting", cordoned=True),
     usage={
@@ -29,58 +29,61 @@ WORLD = world(
 def after(
     option: str,
     *words: str,
-    before: World = WORLD,
+    before: Snapshot = WORLD,
     policies: dict[str, CapacityPolicySpec] = POLICIES,
     labels: tuple[str, ...] = (),
-) -> Supposed:
+) -> AfterChanges:
     changes, problems = read_changes({option: words})
     assert problems == ()
-    return suppose(before, policies, labels, changes)
+    return apply_changes(before, policies, labels, changes)
 
 
-def the_lane(found: Supposed, name: str) -> Any:
+def the_scale_set(found: AfterChanges, name: str) -> Any:
     assert found.problems == ()
-    return next(each for each in found.world.lanes if name in (each.id, each.name))
+    return next(each for each in found.snapshot.scale_sets if name in (each.id, each.name))
 
 
 def test_a_set_gets_another_maximum_and_everything_else_stays() -> None:
     found = after("--set", "vm-test.max=5")
-    assert the_lane(found, "vm-test").max == 5
-    assert found.world.nodes is not None
-    assert found.world.lanes[1:] == WORLD.lanes[1:]
+    assert the_scale_set(found, "vm-test").max == 5
+    assert found.snapshot.nodes is not None
+    assert found.snapshot.scale_sets[1:] == WORLD.scale_sets[1:]
     assert found.labels == (LABEL,)
-    assert the_lane(after("--set", "vm-test.max=unbounded"), "vm-test").max is None
-    assert the_lane(after("--set", "vm-test.max=0"), "vm-test").max == 0
-    assert the_lane(after("--set", "other/twin.min=1"), "other/twin").min == 1
+    assert the_scale_set(after("--set", "vm-test.max=unbounded"), "vm-test").max is None
+    assert the_scale_set(after("--set", "vm-test.max=0"), "vm-test").max == 0
+    assert the_scale_set(after("--set", "other/twin.min=1"), "other/twin").min == 1
 
 
 def test_a_set_gets_another_envelope() -> None:
-    found = the_lane(after("--set", "vm-test.envelope=large"), "vm-test")
+    found = the_scale_set(after("--set", "vm-test.envelope=large"), "vm-test")
     assert (found.requests, found.limits) == (measured("4", "32Gi", "24Gi"), measured("8", "64Gi", "40Gi"))
 
 
 def test_an_added_set_carries_the_envelope_where_the_policy_wants_it() -> None:
-    found = the_lane(after("--add", "name=new,envelope=large,max=3"), "new")
+    found = the_scale_set(after("--add", "name=new,envelope=large,max=3"), "new")
     assert (found.id, found.labels, found.max, found.min) == ("default/new", (LABEL,), 3, 0)
     assert found.node_selector == CAPABILITY
     assert found.requests == measured("4", "32Gi", "24Gi")
-    alone = world(lane("vm-test"))
-    assert the_lane(after("--add", "name=new,envelope=large,max=3", before=alone), "new").id == "arc/new"
-    assert the_lane(after("--add", "name=new,envelope=large,max=3,namespace=x"), "new").id == "x/new"
+    alone = snapshot(scale_set("vm-test"))
+    assert the_scale_set(after("--add", "name=new,envelope=large,max=3", before=alone), "new").id == "arc/new"
+    assert the_scale_set(after("--add", "name=new,envelope=large,max=3,namespace=x"), "new").id == "x/new"
 
 
 def test_an_added_set_selects_what_all_others_select_else_what_primary_nodes_have() -> None:
     words = "name=new,envelope=large,max=3"
-    zoned = lane("a", node_selector=CAPABILITY | {"zone": "x"})
-    differing = world(zoned, lane("b", node_selector=CAPABILITY | {"zone": "y"}))
-    assert the_lane(after("--add", words, before=differing), "new").node_selector == CAPABILITY
-    assert the_lane(after("--add", words, before=world(zoned)), "new").node_selector == zoned.node_selector
-    assert the_lane(after("--add", words, before=world()), "new").node_selector == CAPABILITY
+    zoned = scale_set("a", node_selector=CAPABILITY | {"zone": "x"})
+    differing = snapshot(zoned, scale_set("b", node_selector=CAPABILITY | {"zone": "y"}))
+    assert the_scale_set(after("--add", words, before=differing), "new").node_selector == CAPABILITY
+    assert (
+        the_scale_set(after("--add", words, before=snapshot(zoned)), "new").node_selector
+        == zoned.node_selector
+    )
+    assert the_scale_set(after("--add", words, before=snapshot()), "new").node_selector == CAPABILITY
 
 
 def test_an_added_set_is_like_another() -> None:
-    found = the_lane(after("--add", "name=new,like=linux,max=3", policies={}), "new")
-    like = WORLD.lanes[1]
+    found = the_scale_set(after("--add", "name=new,like=linux,max=3", policies={}), "new")
+    like = WORLD.scale_sets[1]
     assert (found.id, found.requests, found.node_selector) == ("other/new", like.requests, like.node_selector)
 
 
@@ -88,33 +91,33 @@ def test_a_ceiling_is_the_policys() -> None:
     found = after("--ceiling", "6")
     assert found.problems == ()
     assert found.policies["kvm"].ceiling == 6
-    assert found.world is WORLD
+    assert found.snapshot is WORLD
     assert found.labels == (LABEL,)
 
 
 def test_an_added_node_is_like_another_and_empty() -> None:
     found = after("--node-add", "name=new,like=honey,memory=1Gi")
-    made = found.world.nodes[-1]
+    made = found.snapshot.nodes[-1]
     assert (made.name, made.labels) == ("new", CAPABILITY | {"kubernetes.io/hostname": "new"})
     assert made.allocatable == WORLD.nodes[0].allocatable | {"memory": GIB}
     assert made.taints == WORLD.nodes[0].taints
-    assert "new" not in found.world.usage
+    assert "new" not in found.snapshot.usage
     assert found.notes == ("new counts as empty: what DaemonSets would take there is not known",)
-    assert after("--node-add", "name=new,like=honey,taints=").world.nodes[-1].taints == ()
-    assert after("--node-add", "name=new,like=sting").world.nodes[-1].cordoned is False
+    assert after("--node-add", "name=new,like=honey,taints=").snapshot.nodes[-1].taints == ()
+    assert after("--node-add", "name=new,like=sting").snapshot.nodes[-1].cordoned is False
 
 
 def test_an_added_node_has_what_is_written() -> None:
     found = after("--node-add", "name=new,cpu=4,memory=1Gi,ephemeral-storage=1Gi,labels=a=b")
-    made = found.world.nodes[-1]
+    made = found.snapshot.nodes[-1]
     assert made.allocatable == {"cpu": 4000, "memory": GIB, "ephemeral-storage": GIB, "pods": 110}
     assert made.labels == {"a": "b"}
 
 
 def test_a_drained_node_takes_nothing_and_tells_what_was_there() -> None:
     found = after("--node-drain", "honey")
-    assert found.world.nodes[0].cordoned
-    assert found.world.usage == {}
+    assert found.snapshot.nodes[0].cordoned
+    assert found.snapshot.usage == {}
     assert [note.split(",")[0] for note in found.notes] == [
         "where 3 other pods of honey",
         "1 runner on honey would be lost by a drain: its job fails",
@@ -181,4 +184,4 @@ def test_with_several_policies_a_change_says_which() -> None:
     assert after("--ceiling", "9", policies=several, labels=("gpu",)).policies["gpu"].ceiling == 9
     added = ("--add", "name=new,envelope=large,max=1")
     assert "add label=LABEL, one of gpu, nix-kvm" in after(*added, policies=several).problems[0]
-    assert the_lane(after(*added, policies=several, labels=("gpu",)), "new").labels == ("gpu",)
+    assert the_scale_set(after(*added, policies=several, labels=("gpu",)), "new").labels == ("gpu",)

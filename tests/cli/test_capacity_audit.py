@@ -103,11 +103,11 @@ def test_the_document_is_as_its_schema_says(run: Run, tmp_path: Path) -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
     sets = [*written_sets(maxRunners=None), written_pool(class_="other")]
-    world = write(tmp_path, *sets, written_node("sting", STING), written_node(), written_runner())
+    snapshot = write(tmp_path, *sets, written_node("sting", STING), written_node(), written_runner())
     policy = write(tmp_path, written_policy(owners=[{"name": "team", "lanes": ["docs"]}]), name="p.json")
     for words in (
-        ["--from", str(world)],
-        ["--from", str(world), "--label", LABEL, "--policy", str(policy)],
+        ["--from", str(snapshot)],
+        ["--from", str(snapshot), "--label", LABEL, "--policy", str(policy)],
     ):
         found = audited(run, *words)
         validator.validate(found)

@@ -1,8 +1,8 @@
 """
-What is written to a cluster, and what is looked at before: guard rails, and a lane's rollback.
+What is written to a cluster, and what is looked at before: guard rails, and a scale set's rollback.
 
 Guard rails are applied server-side, each tried out before the first is kept. A rollback is made only to the very state
-of the lane that was looked at.
+of the scale set that was looked at.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ from remuda.model.pods import Taint
 from remuda.objects.load import load_text
 
 _RESOURCES = {item.kind: item for item in (PRIORITY_CLASSES, QUOTAS, ADMISSION_POLICIES, ADMISSION_BINDINGS)}
-LANES: dict[str, Resource] = {item.kind: item for item in (SCALE_SETS, RUNNER_POOLS)}
+SCALE_SET_KINDS: dict[str, Resource] = {item.kind: item for item in (SCALE_SETS, RUNNER_POOLS)}
 _MANAGED = "app.kubernetes.io/managed-by"
 
 
@@ -100,15 +100,15 @@ async def _apply(client: Client, item: Mapping[str, Any], query: dict[str, str])
     return msgspec.json.decode(data, type=Thing)
 
 
-async def find_lane(client: Client, lane: str) -> dict[str, Any]:
+async def find_scale_set(client: Client, scale_set: str) -> dict[str, Any]:
     """
     A scale set or pool as it is now, whole, by `namespace/name`, or by a name that is the only one of its kind.
 
     `NotFound` when there is none, `BadInput` when several have the name.
     """
-    where, _, name = lane.rpartition("/")
+    where, _, name = scale_set.rpartition("/")
     found = []
-    for kind, resource in LANES.items():
+    for kind, resource in SCALE_SET_KINDS.items():
         if where:
             with suppress(Missing):
                 whole = await client.get(resource, name, dict[str, Any], where)
@@ -118,12 +118,12 @@ async def find_lane(client: Client, lane: str) -> dict[str, Any]:
             listed = await client.list(resource, Thing)
             found += [(kind, *item.key) for item in listed.items if item.metadata.name == name]
     if not found:
-        raise NotFound(f"there is no scale set or pool {lane}")
+        raise NotFound(f"there is no scale set or pool {scale_set}")
     if len(found) > 1:
         told = ", ".join(f"{kind} {place}/{name}" for kind, place, name in found)
-        raise BadInput(f"several are called {lane}: {told}; write namespace/name")
+        raise BadInput(f"several are called {scale_set}: {told}; write namespace/name")
     kind, place, name = found[0]
-    return {"kind": kind, **await client.get(LANES[kind], name, dict[str, Any], place)}
+    return {"kind": kind, **await client.get(SCALE_SET_KINDS[kind], name, dict[str, Any], place)}
 
 
 async def taints_of(client: Client, node: str) -> tuple[Taint, ...] | None:
@@ -143,8 +143,8 @@ class _Node(Struct, frozen=True):
 
 
 async def roll_back(client: Client, seen: Mapping[str, Any], patch: Mapping[str, Any]) -> None:
-    """Apply a patch to a lane in the very state that was seen; `Unavailable` when it has changed since, and nothing is done."""
-    meta, resource = seen["metadata"], LANES[str(seen["kind"])]
+    """Apply a patch to a scale set in the very state that was seen; `Unavailable` when it has changed since, and nothing is done."""
+    meta, resource = seen["metadata"], SCALE_SET_KINDS[str(seen["kind"])]
     guarded = {**patch, "metadata": {**patch.get("metadata", {}), "resourceVersion": meta["resourceVersion"]}}
     try:
         await client.patch(resource, meta["name"], guarded, Thing, meta["namespace"])

@@ -1,7 +1,7 @@
 """
 What is read of each kind of object: projections that declare only the fields an audit uses.
 
-Amounts are as they are written; `remuda.capacity.observe.gather` makes lanes, nodes and usage of these.
+Amounts are as they are written; `remuda.capacity.observe.gather` makes scale sets, nodes and usage of these.
 """
 
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""`CapacityPolicy`: what a team decided about one capability label that several lanes share."""
+"""`CapacityPolicy`: what a team decided about one capability label that several scale sets share."""
 
 from typing import Annotated, Any
 
@@ -12,7 +12,7 @@ from remuda.objects.scalars import Count, LabelKey, LabelValue, ObjectName
 Text = Annotated[str, Meta(min_length=1, max_length=1_000)]
 LabelText = Annotated[str, Meta(min_length=1, max_length=256)]
 #: A scale set or pool by name, or by `namespace/name` where the name alone is not unique.
-LaneName = Annotated[str, Meta(min_length=1, max_length=317)]
+ScaleSetName = Annotated[str, Meta(min_length=1, max_length=317)]
 #: A day or a time by RFC 3339, like 2026-11-16 or 2026-11-16T09:00:00Z.
 Day = Annotated[str, Meta(pattern=r"^\d{4}-\d{2}-\d{2}([Tt ].*)?$", max_length=40)]
 
@@ -29,7 +29,7 @@ class Decision(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
 
 
 class WarmPool(Decision, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """The decision that lets a lane keep runners warm, which always has an end."""
+    """The decision that lets a scale set keep runners warm, which always has an end."""
 
     until: Annotated[Day, Meta(description="The day it ends.")]
 
@@ -43,7 +43,7 @@ class Waiver(Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw
     until: Annotated[Day, Meta(description="The day it ends.")]
     rule: Annotated[Text, Meta(description="The rule of the finding, like limit-exceeds-node.")]
     set: Annotated[
-        LaneName | UnsetType,
+        ScaleSetName | UnsetType,
         Meta(
             description="The scale set or pool, or namespace/name. By default whatever the finding is about."
         ),
@@ -67,9 +67,9 @@ class Envelope(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
 
 
 class BudgetedSet(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """A lane that was given a share. One that is not listed is a newcomer."""
+    """A scale set that was given a share. One that is not listed is a newcomer."""
 
-    name: Annotated[LaneName, Meta(description="The scale set or pool, or namespace/name.")]
+    name: Annotated[ScaleSetName, Meta(description="The scale set or pool, or namespace/name.")]
     max: Annotated[Count, Meta(description="The most runners it may have.")]
     envelope: Annotated[ObjectName | UnsetType, Meta(description="The envelope its runners carry.")] = UNSET
     warm_pool: Annotated[
@@ -78,10 +78,10 @@ class BudgetedSet(Struct, frozen=True, forbid_unknown_fields=True, rename="camel
 
 
 class Owner(CeilingMember, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """Who shares the ceiling: a member of it, and the lanes it stands for."""
+    """Who shares the ceiling: a member of it, and the scale sets it stands for."""
 
     lanes: Annotated[
-        tuple[LaneName, ...], Meta(max_length=1_000, description="Its scale sets and pools.")
+        tuple[ScaleSetName, ...], Meta(max_length=1_000, description="Its scale sets and pools.")
     ] = ()
 
 
@@ -107,9 +107,9 @@ class Prewarm(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
 
 
 class Rollback(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """How a lane returns to primary nodes alone: a merge patch for its scale set."""
+    """How a scale set returns to primary nodes alone: a merge patch for its scale set."""
 
-    lane: Annotated[LaneName, Meta(description="The scale set it is for.")]
+    lane: Annotated[ScaleSetName, Meta(description="The scale set it is for.")]
     patch: Annotated[
         dict[str, Any],
         Meta(
@@ -138,7 +138,7 @@ class Overflow(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     limited: Annotated[Amounts, Meta(description="The most their limits may come to together.")] = Amounts()
     prewarm: Annotated[Prewarm, Meta(description="What must be there beforehand.")] = Prewarm()
     rollbacks: Annotated[
-        tuple[Rollback, ...], Meta(max_length=100, description="How each lane returns to primary nodes.")
+        tuple[Rollback, ...], Meta(max_length=100, description="How each scale set returns to primary nodes.")
     ] = ()
 
 
@@ -154,12 +154,13 @@ class Nodes(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
 
 
 class Require(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """What every lane must give."""
+    """What every scale set must give."""
 
     requests: Annotated[bool, Meta(description="Requests for processors and memory.")] = True
     limits: Annotated[bool, Meta(description="Limits for memory.")] = True
     ephemeral_storage: Annotated[
-        bool, Meta(description="A request and a limit for local storage on every lane, not only on overflow.")
+        bool,
+        Meta(description="A request and a limit for local storage on every scale set, not only on overflow."),
     ] = False
 
 
@@ -167,15 +168,19 @@ class CapacityPolicySpec(Struct, frozen=True, forbid_unknown_fields=True, rename
     """A ceiling for a capability label, who shares it, which nodes it is for, and on what evidence."""
 
     label: Annotated[LabelText, Meta(description="The capability label that workflows target, like nix-kvm.")]
-    ceiling: Annotated[Count, Meta(description="The most runners all lanes of the label may have together.")]
+    ceiling: Annotated[
+        Count, Meta(description="The most runners all scale sets of the label may have together.")
+    ]
     nodes: Annotated[Nodes, Meta(description="Which nodes runners may be on.")]
     envelopes: Annotated[
         tuple[Envelope, ...], Meta(max_length=100, description="What runners may carry, by name.")
     ] = ()
     sets: Annotated[
-        tuple[BudgetedSet, ...], Meta(max_length=10_000, description="Lanes that were given a share.")
+        tuple[BudgetedSet, ...], Meta(max_length=10_000, description="Scale sets that were given a share.")
     ] = ()
-    newcomer_max: Annotated[Count, Meta(description="The most runners of a lane that is not listed.")] = 1
+    newcomer_max: Annotated[
+        Count, Meta(description="The most runners of a scale set that is not listed.")
+    ] = 1
     owners: Annotated[
         tuple[Owner, ...], Meta(max_length=1_000, description="Who shares the ceiling, as members of it.")
     ] = ()
@@ -186,7 +191,7 @@ class CapacityPolicySpec(Struct, frozen=True, forbid_unknown_fields=True, rename
             description="Regular expressions of labels that name a repository or a node instead of a capability.",
         ),
     ] = ()
-    require: Annotated[Require, Meta(description="What every lane must give.")] = Require()
+    require: Annotated[Require, Meta(description="What every scale set must give.")] = Require()
     evidence: Annotated[Evidence | UnsetType, Meta(description="The audit that justified the ceiling.")] = (
         UNSET
     )

@@ -90,15 +90,15 @@ def _check_owners(spec: CapacityPolicySpec) -> Iterator[Complaint]:
         yield "spec.ceiling", f"{words}: raise it to {guaranteed} or lower their guarantees", *rest_on
     first: dict[str, tuple[str, str]] = {}
     for index, owner in enumerate(spec.owners):
-        for number, lane in enumerate(owner.lanes):
+        for number, scale_set in enumerate(owner.lanes):
             path = f"spec.owners[{index}].lanes[{number}]"
-            if lane in first:
-                before, by = first[lane]
-                words = f"{lane} is a lane of {by} already: a lane has one owner"
+            if scale_set in first:
+                before, by = first[scale_set]
+                words = f"{scale_set} is a scale set of {by} already: a scale set has one owner"
                 if by == owner.name:
-                    words = f"{lane} is listed already"
+                    words = f"{scale_set} is listed already"
                 yield path, words, before
-            first.setdefault(lane, (path, str(owner.name)))
+            first.setdefault(scale_set, (path, str(owner.name)))
 
 
 def _check_envelopes(spec: CapacityPolicySpec) -> Iterator[Complaint]:

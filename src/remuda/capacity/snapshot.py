@@ -1,5 +1,5 @@
 """
-What an audit looks at, as plain data: lanes, nodes and what runs there, from a cluster or from files alike.
+What an audit looks at, as plain data: scale sets, nodes and what runs there, from a cluster or from files alike.
 
 Amounts are whole numbers by resource: `cpu` in millicores, everything else in bytes or counts. A resource that is not
 there was not given, which is not the same as zero.
@@ -38,7 +38,7 @@ class Bare(Struct, frozen=True):
     containers: tuple[str, ...]
 
 
-class Lane(Struct, frozen=True):
+class ScaleSet(Struct, frozen=True):
     """One AutoscalingRunnerSet or RunnerPool: what advertises labels and makes runners for them."""
 
     kind: Literal["AutoscalingRunnerSet", "RunnerPool"]
@@ -129,16 +129,16 @@ class Quota(Struct, frozen=True):
 
 
 class Usage(Struct, frozen=True):
-    """What is taken of a node: by all pods that are not over, and by the runners of each lane among them."""
+    """What is taken of a node: by all pods that are not over, and by the runners of each scale set among them."""
 
     #: `pods` is among them, here and in what runners request; so is what a node has once
     requested: Amounts = {}
     limits: Amounts = {}
-    #: lane id → pods
+    #: scale set id → pods
     runners: dict[str, int] = {}
-    #: lane id → what its runners request together
+    #: scale set id → what its runners request together
     runner_requests: dict[str, Amounts] = {}
-    #: lane id → what their limits come to
+    #: scale set id → what their limits come to
     runner_limits: dict[str, Amounts] = {}
 
 
@@ -172,14 +172,14 @@ class Unknown(Struct, frozen=True):
     is_quiet: bool = False
 
 
-class World(Struct, frozen=True):
+class Snapshot(Struct, frozen=True):
     """Everything that was read."""
 
-    lanes: tuple[Lane, ...] = ()
+    scale_sets: tuple[ScaleSet, ...] = ()
     nodes: tuple[Node, ...] = ()
     #: by node
     usage: dict[str, Usage] = {}
-    #: pods of lanes that have no node yet, by lane id
+    #: pods of scale sets that have no node yet, by scale set id
     pending: dict[str, int] = {}
     #: by node
     summaries: dict[str, Summary] = {}

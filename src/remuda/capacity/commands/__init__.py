@@ -73,8 +73,8 @@ def audit(
         raise BadInput(
             f"--policy is for {has}, and for none of the labels that are asked for: {', '.join(labels)}"
         )
-    world = look(session, context, files, overflow_nodes(known), at, summaries)
-    made = judge(world, labels, known, session.instant(at, session.now()))
+    snapshot = look(session, context, files, overflow_nodes(known), at, summaries)
+    made = judge(snapshot, labels, known, session.instant(at, session.now()))
     match session.form:
         case "json":
             for piece in document.text(made):

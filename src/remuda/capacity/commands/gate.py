@@ -15,7 +15,7 @@ from remuda.output.show import Report, Table
 
 if TYPE_CHECKING:
     from remuda.capacity.decide.gates import Gate
-    from remuda.capacity.snapshot import Lane, World
+    from remuda.capacity.snapshot import ScaleSet, Snapshot
 
 
 def reading(command: Callable[..., None]) -> Callable[..., None]:
@@ -41,7 +41,9 @@ policy_option = click.option(
 @click.command(cls=Command)
 @click.argument("node")
 @click.option("--envelope", "name", required=True, metavar="NAME", help="What a runner would carry.")
-@click.option("--lane", "only", metavar="LANE", help="The scale set. Default: those that carry the envelope.")
+@click.option(
+    "--set", "--lane", "only", metavar="SET", help="The scale set. Default: those that carry the envelope."
+)
 @click.option("--label", metavar="LABEL", help="Whose policy, where several know the node.")
 @click.option("--at", metavar="TIME", help="Judge ages and expiries as if it were then. Default: now.")
 @summary_option
@@ -59,19 +61,21 @@ def gate(
     NODE is admitted only while all gates hold; what is not known does not pass. Exit codes: 0 all pass, 1 not all do,
     2 bad input. For example: remuda capacity gate sting --envelope large --policy policy.yaml
     """
-    from remuda.capacity.decide.gates import lane_gates, node_gates, room_gate
+    from remuda.capacity.decide.gates import node_gates, room_gate, scale_set_gates
 
     known = needed_policies(session, policy, context, files)
     by, spec, overflow, envelope = _asked(known, node, name, label)
-    world = look(session, context, files, (node,), at, summaries)
+    snapshot = look(session, context, files, (node,), at, summaries)
     now = session.instant(at, session.now())
-    lanes = _lanes(world, spec, overflow, envelope, only)
-    found: list[tuple[str, Gate]] = [("", item) for item in node_gates(world, spec, overflow, envelope, now)]
-    for lane in lanes:
-        found += [(lane.id, item) for item in lane_gates(world, spec, overflow, lane, now)]
-    if not lanes:
-        found += [("", item) for item in _no_lane(world, spec, envelope)]
-    found.append(("", room_gate(world, spec, overflow, envelope, now, lanes)))
+    scale_sets = _scale_sets(snapshot, spec, overflow, envelope, only)
+    found: list[tuple[str, Gate]] = [
+        ("", item) for item in node_gates(snapshot, spec, overflow, envelope, now)
+    ]
+    for scale_set in scale_sets:
+        found += [(scale_set.id, item) for item in scale_set_gates(snapshot, spec, overflow, scale_set, now)]
+    if not scale_sets:
+        found += [("", item) for item in _no_scale_set(snapshot, spec, envelope)]
+    found.append(("", room_gate(snapshot, spec, overflow, envelope, now, scale_sets)))
     session.show(_told_gates(by, spec.label, node, name, found, now))
     raise click.exceptions.Exit(int(not all(item.holds for _, item in found)))
 
@@ -105,33 +109,33 @@ def _asked(
     return by, spec, overflow, envelope
 
 
-def _lanes(
-    world: "World", spec: CapacityPolicySpec, overflow: Overflow, envelope: Envelope, only: str | None
-) -> "tuple[Lane, ...]":
-    from remuda.capacity.decide.gates import carriers, lanes_of
-    from remuda.capacity.decide.rollback import is_lane
+def _scale_sets(
+    snapshot: "Snapshot", spec: CapacityPolicySpec, overflow: Overflow, envelope: Envelope, only: str | None
+) -> "tuple[ScaleSet, ...]":
+    from remuda.capacity.decide.gates import carriers, scale_sets_of
+    from remuda.capacity.decide.rollback import is_scale_set
     from remuda.capacity.snapshot import SCALE_SETS
 
     if only is None:
-        return carriers(world, spec, overflow, envelope)
-    there = list(lanes_of(world, spec))
-    found = tuple(lane for lane in there if is_lane(only, lane.id))
-    if not found and not world.is_unknown(SCALE_SETS):
-        names = ", ".join(lane.id for lane in there) or "none"
+        return carriers(snapshot, spec, overflow, envelope)
+    there = list(scale_sets_of(snapshot, spec))
+    found = tuple(scale_set for scale_set in there if is_scale_set(only, scale_set.id))
+    if not found and not snapshot.is_unknown(SCALE_SETS):
+        names = ", ".join(scale_set.id for scale_set in there) or "none"
         raise NotFound(f"no scale set or pool {only} carries {spec.label}; these do: {names}")
     return found
 
 
-def _no_lane(world: "World", spec: CapacityPolicySpec, envelope: Envelope) -> "Iterable[Gate]":
+def _no_scale_set(snapshot: "Snapshot", spec: CapacityPolicySpec, envelope: Envelope) -> "Iterable[Gate]":
     from remuda.capacity.decide.gates import Gate
     from remuda.capacity.snapshot import SCALE_SETS
 
-    why = next((item.why for item in world.unknown if item.part == SCALE_SETS), None)
+    why = next((item.why for item in snapshot.unknown if item.part == SCALE_SETS), None)
     told = f"no scale set of {spec.label} carries {envelope.name}"
     fix = f"name it as the envelope of a set in the policy, or give it the requests and limits of {envelope.name}"
     for name in ("toleration", "rollback"):
         if why is None:
-            yield Gate(name, "fail", told, fix, world.read_at)
+            yield Gate(name, "fail", told, fix, snapshot.read_at)
         else:
             yield Gate(name, "unknown", f"scale sets could not be read: {why}")
 
@@ -155,12 +159,12 @@ def _told_gates(
         "node": node, "label": label, "policy": by, "envelope": envelope, "pass": is_open,
         "gates": [
             {
-                "gate": item.gate, "lane": lane or None, "state": item.state, "evidence": item.evidence,
+                "gate": item.gate, "lane": scale_set or None, "state": item.state, "evidence": item.evidence,
                 "readAt": None if item.read_at is None else write_instant(item.read_at),
                 "ageSeconds": None if item.read_at is None else max(0, now - item.read_at) // 1_000,
                 "expires": None if item.expires is None else write_instant(item.expires), "fix": item.fix,
             }
-            for lane, item in found
+            for scale_set, item in found
         ],
     }  # fmt: skip
     tables = [Table(("GATE", "STATE", "AGE", "EXPIRES", "EVIDENCE"), rows)]

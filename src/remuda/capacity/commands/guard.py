@@ -21,20 +21,20 @@ _apply = click.option("--apply", "is_applied", is_flag=True, help="Do it, in the
 
 
 @click.command(cls=Command)
-@click.argument("lane")
+@click.argument("scale_set", metavar="SET")
 @click.option("--node", metavar="NODE", help="Back from this overflow node alone. Default: from all of them.")
 @_apply
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @reading
 @pass_session
 def rollback(
-    session: Session, /, lane: str, node: str | None, is_applied: bool, yes: bool,
+    session: Session, /, scale_set: str, node: str | None, is_applied: bool, yes: bool,
     files: tuple[str, ...], context: str | None, policy: tuple[str, ...],
 ) -> None:  # fmt: skip
     """
-    Return a lane to primary nodes alone, as the policy records it.
+    Return a scale set to primary nodes alone, as the policy records it.
 
-    Prints the patch; with --apply it is made, to the lane in the very state that was looked at and nothing else. A
+    Prints the patch; with --apply it is made, to the scale set in the very state that was looked at and nothing else. A
     rollback without a patch takes the tolerations of the overflow node off. What is rolled back already stays as it is.
     """
     from remuda.capacity.decide.rollback import problems_of, recorded
@@ -42,74 +42,90 @@ def rollback(
     if is_applied and files:
         raise BadInput("--apply changes a cluster, and --from reads files: leave one of them out")
     known = needed_policies(session, policy, context, files)
-    found = [item for spec in known.values() for item in recorded(spec, lane)]
+    found = [item for spec in known.values() for item in recorded(spec, scale_set)]
     found = [item for item in found if node in (None, item.overflow.node)]
     if not found:
         names = sorted({i.lane for s in known.values() for o in s.nodes.overflow for i in o.rollbacks})
         beside = f" from {node}" if node else ""
         raise NotFound(
-            f"no policy records a rollback of {lane}{beside}; recorded are: {', '.join(names) or 'none'}"
+            f"no policy records a rollback of {scale_set}{beside}; recorded are: {', '.join(names) or 'none'}"
         )
     if wrong := [
         f"{item.rollback.lane}: {told}" for item in found for told in problems_of(item.rollback.patch)
     ]:
         raise BadInput("\n".join(wrong))
-    full = next((item.rollback.lane for item in found if "/" in item.rollback.lane), lane)
-    lane = lane if "/" in lane else full
+    full = next((item.rollback.lane for item in found if "/" in item.rollback.lane), scale_set)
+    scale_set = scale_set if "/" in scale_set else full
     if not is_applied and not files and context is None and all(item.rollback.patch for item in found):
-        session.show(_told_patches(lane, [(item, dict(item.rollback.patch)) for item in found]))
+        session.show(_told_patches(scale_set, [(item, dict(item.rollback.patch)) for item in found]))
         return
     if files:
-        _roll_back_on_paper(session, lane, found, files)
+        _roll_back_on_paper(session, scale_set, found, files)
         return
-    asyncio.run(_roll_back(session, lane, found, context, is_applied=is_applied, yes=yes))
+    asyncio.run(_roll_back(session, scale_set, found, context, is_applied=is_applied, yes=yes))
 
 
 def _told_patches(
-    lane: str, patches: "list[tuple[Recorded, dict[str, Any]]]", kind: str = "AutoscalingRunnerSet"
+    scale_set: str, patches: "list[tuple[Recorded, dict[str, Any]]]", kind: str = "AutoscalingRunnerSet"
 ) -> Report:
     from msgspec import json
 
-    data = [{"lane": lane, "node": item.overflow.node, "patch": patch} for item, patch in patches]
+    data = [{"lane": scale_set, "node": item.overflow.node, "patch": patch} for item, patch in patches]
     lines = []
     for item, patch in patches:
-        where, _, name = lane.rpartition("/")
-        lines.append(f"{lane} back from {item.overflow.node}:")
+        where, _, name = scale_set.rpartition("/")
+        lines.append(f"{scale_set} back from {item.overflow.node}:")
         in_ = f" -n {where}" if where else ""
         text = json.encode(patch).decode()
         lines.append(f"kubectl patch {kind.lower()} {name}{in_} --type merge -p '{text}'")
     return Report({"rollbacks": data}, lines=tuple(lines))
 
 
-def _roll_back_on_paper(session: Session, lane: str, found: "list[Recorded]", files: tuple[str, ...]) -> None:
-    from remuda.capacity.decide.rollback import is_lane, patch_for, pod_from
+def _roll_back_on_paper(
+    session: Session, scale_set: str, found: "list[Recorded]", files: tuple[str, ...]
+) -> None:
+    from remuda.capacity.decide.rollback import is_scale_set, patch_for, pod_from
 
-    world = look(session, None, files, ())
-    lanes = [item for item in world.lanes if is_lane(lane, item.id)]
-    if len(lanes) != 1:
-        told = ", ".join(item.id for item in lanes) or ", ".join(item.id for item in world.lanes) or "none"
-        raise NotFound(f"{len(lanes) or 'no'} scale sets or pools are called {lane}; there is: {told}")
-    pod = pod_from(lanes[0])
-    taints = {item.name: item.taints for item in world.nodes}
+    snapshot = look(session, None, files, ())
+    scale_sets = [item for item in snapshot.scale_sets if is_scale_set(scale_set, item.id)]
+    if len(scale_sets) != 1:
+        told = (
+            ", ".join(item.id for item in scale_sets)
+            or ", ".join(item.id for item in snapshot.scale_sets)
+            or "none"
+        )
+        raise NotFound(
+            f"{len(scale_sets) or 'no'} scale sets or pools are called {scale_set}; there is: {told}"
+        )
+    pod = pod_from(scale_sets[0])
+    taints = {item.name: item.taints for item in snapshot.nodes}
     made = []
     for item in found:
         if not item.rollback.patch and item.overflow.node not in taints:
             raise NotFound(_NO_NODE.format(node=item.overflow.node))
-        made.append((item, patch_for(item.rollback, lanes[0].kind, pod, taints.get(item.overflow.node, ()))))
-    session.show(_told_patches(lanes[0].id, made, lanes[0].kind))
+        made.append(
+            (item, patch_for(item.rollback, scale_sets[0].kind, pod, taints.get(item.overflow.node, ())))
+        )
+    session.show(_told_patches(scale_sets[0].id, made, scale_sets[0].kind))
 
 
 _NO_NODE = "there is no node {node}, so that its taints are not known: record a patch in the policy"
 
 
 async def _roll_back(
-    session: Session, lane: str, found: "list[Recorded]", context: str | None, *, is_applied: bool, yes: bool
+    session: Session,
+    scale_set: str,
+    found: "list[Recorded]",
+    context: str | None,
+    *,
+    is_applied: bool,
+    yes: bool,
 ) -> None:
-    from remuda.capacity.act import find_lane, roll_back, taints_of
+    from remuda.capacity.act import find_scale_set, roll_back, taints_of
     from remuda.capacity.decide.rollback import changes, difference, merged, patch_for, pod_in
 
     async with connect_cluster(context) as client:
-        seen = await find_lane(client, lane)
+        seen = await find_scale_set(client, scale_set)
         kind, meta = str(seen["kind"]), seen["metadata"]
         after: Mapping[str, Any] = seen
         made = []

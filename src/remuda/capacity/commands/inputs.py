@@ -8,7 +8,7 @@ import click
 from msgspec.structs import replace
 
 from remuda.capacity.objects import CapacityPolicySpec
-from remuda.capacity.snapshot import SUMMARIES, World, summary_of
+from remuda.capacity.snapshot import SUMMARIES, Snapshot, summary_of
 from remuda.control.command import Session
 from remuda.control.connect import connect_cluster
 from remuda.errors import BadInput
@@ -60,7 +60,7 @@ def look(
     nodes: Iterable[str],
     at: str | None = None,
     summaries: tuple[str, ...] = (),
-) -> World:
+) -> Snapshot:
     """
     Read files, or the cluster without any; of a cluster the kubelets of these nodes are asked, too.
 
@@ -76,11 +76,11 @@ def look(
         recorded = _read(session, summaries, now, tell) if summaries else None
         tell("the cluster")
         asked = frozenset(nodes)
-        world = asyncio.run(_collect(context, asked, now))
-        return world if recorded is None else _with_recorded(world, recorded, asked)
+        snapshot = asyncio.run(_collect(context, asked, now))
+        return snapshot if recorded is None else _with_recorded(snapshot, recorded, asked)
 
 
-def _read(session: Session, files: tuple[str, ...], now: Instant, tell: Callable[[str], None]) -> World:
+def _read(session: Session, files: tuple[str, ...], now: Instant, tell: Callable[[str], None]) -> Snapshot:
     from remuda.capacity.observe.files import read_files
 
     tell(", ".join(files))
@@ -90,20 +90,20 @@ def _read(session: Session, files: tuple[str, ...], now: Instant, tell: Callable
     if not session.quiet:
         for note in read.notes:
             click.echo(note, err=True)
-    return read.world
+    return read.snapshot
 
 
-def _with_recorded(world: World, recorded: World, asked: frozenset[str]) -> World:
+def _with_recorded(snapshot: Snapshot, recorded: Snapshot, asked: frozenset[str]) -> Snapshot:
     """A world in which what kubelets said earlier stands for what they did not say now."""
-    known = recorded.summaries | world.summaries
+    known = recorded.summaries | snapshot.summaries
     parts = {summary_of(node) for node in recorded.summaries}
     if asked <= known.keys():
         parts.add(SUMMARIES)
-    unknown = tuple(item for item in world.unknown if item.part not in parts)
-    return replace(world, summaries=known, unknown=unknown)
+    unknown = tuple(item for item in snapshot.unknown if item.part not in parts)
+    return replace(snapshot, summaries=known, unknown=unknown)
 
 
-async def _collect(context: str | None, nodes: frozenset[str], now: Instant) -> World:
+async def _collect(context: str | None, nodes: frozenset[str], now: Instant) -> Snapshot:
     from remuda.capacity.observe.cluster import collect
 
     async with connect_cluster(context) as client:

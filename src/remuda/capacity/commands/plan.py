@@ -79,9 +79,9 @@ def plan(
         {"--set": sets, "--add": added, "--ceiling": ceilings, "--node-add": nodes, "--node-drain": drained}
     )
     known = known_policies(session, policy, context, files)
-    world = look(session, context, files, overflow_nodes(known), at, summaries)
+    snapshot = look(session, context, files, overflow_nodes(known), at, summaries)
     try:
-        made = judge(world, labels, known, changes, session.instant(at, session.now()))
+        made = judge(snapshot, labels, known, changes, session.instant(at, session.now()))
     except BadInput as error:
         raise BadInput("\n".join((*problems, str(error)))) from None
     if problems:

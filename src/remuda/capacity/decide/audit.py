@@ -11,13 +11,13 @@ from msgspec import Struct, UnsetType
 from msgspec.structs import replace
 
 from remuda.capacity.decide import findings_ceiling, findings_overflow, findings_placing, findings_sets
-from remuda.capacity.decide.case import Case, total
 from remuda.capacity.decide.findings import SEVERITIES, Finding, Severity
 from remuda.capacity.decide.fits import Ground, Rooms, folded
-from remuda.capacity.decide.rollback import is_lane
+from remuda.capacity.decide.label import LabelContext, total
+from remuda.capacity.decide.rollback import is_scale_set
 from remuda.capacity.objects import CapacityPolicySpec
 from remuda.capacity.policy import read_end
-from remuda.capacity.snapshot import SCALE_SETS, Amounts, Lane, World
+from remuda.capacity.snapshot import SCALE_SETS, Amounts, ScaleSet, Snapshot
 from remuda.model.times import Instant
 from remuda.rules.ceilings import Member, share
 from remuda.rules.packing import Packing
@@ -25,9 +25,14 @@ from remuda.rules.packing import Packing
 Placement: TypeAlias = Literal["fits", "cannot fit", "no placement found", "cannot tell", "unknown"]
 
 
-def unsure_of(lanes: Iterable[Lane], *, has_pods: bool) -> tuple[str, ...]:
+def unsure_of(scale_sets: Iterable[ScaleSet], *, has_pods: bool) -> tuple[str, ...]:
     """What keeps an audit from telling that sets fit."""
-    found = [f"{lane.id}: {words}" for lane in lanes if lane.max != 0 for words in lane.unsure]
+    found = [
+        f"{scale_set.id}: {words}"
+        for scale_set in scale_sets
+        if scale_set.max != 0
+        for words in scale_set.unsure
+    ]
     return (*found, *([] if has_pods else ["pods were not read"]))
 
 
@@ -50,7 +55,7 @@ class LabelAudit(Struct, frozen=True):
     name: str
     policy: str
     ceiling: int | None
-    lanes: tuple[Lane, ...]
+    scale_sets: tuple[ScaleSet, ...]
     max: int | None
     requests: Amounts | None
     limits: Amounts | None
@@ -66,7 +71,7 @@ class LabelAudit(Struct, frozen=True):
     @property
     def unsure(self) -> tuple[str, ...]:
         """Why it cannot be told whether what fits by resources really does."""
-        return unsure_of(self.lanes, has_pods=self.has_pods)
+        return unsure_of(self.scale_sets, has_pods=self.has_pods)
 
     @property
     def placement(self) -> Placement:
@@ -79,42 +84,50 @@ class LabelAudit(Struct, frozen=True):
 class Audit(Struct, frozen=True):
     """What an audit says; `cases` hold what each node is to each label, in the order of `labels`."""
 
-    world: World
+    snapshot: Snapshot
     labels: tuple[LabelAudit, ...]
-    cases: tuple[Case, ...]
+    cases: tuple[LabelContext, ...]
     findings: tuple[Finding, ...]
     now: Instant
 
     @property
-    def lanes(self) -> tuple[Lane, ...]:
-        """All lanes of the audited labels, each once."""
-        found = {(lane.kind, lane.id): lane for label in self.labels for lane in label.lanes}
+    def scale_sets(self) -> tuple[ScaleSet, ...]:
+        """All scale sets of the audited labels, each once."""
+        found = {
+            (scale_set.kind, scale_set.id): scale_set
+            for label in self.labels
+            for scale_set in label.scale_sets
+        }
         return tuple(found[key] for key in sorted(found))
 
 
 def audit(
-    world: World, labels: Iterable[str], policies: Mapping[str, CapacityPolicySpec], now: Instant
+    snapshot: Snapshot, labels: Iterable[str], policies: Mapping[str, CapacityPolicySpec], now: Instant
 ) -> Audit:
     """
     Judge labels, or every label there is when none is given, by the policies of these names.
 
     A label has one policy at most, and is one however its letters are cased, as to GitHub. A label that was asked for and that no set carries is an error among the findings.
     """
-    carried: dict[str, list[Lane]] = {}
-    for lane in world.lanes:
-        for label in dict.fromkeys(map(folded, lane.labels)):
-            carried.setdefault(label, []).append(lane)
+    carried: dict[str, list[ScaleSet]] = {}
+    for scale_set in snapshot.scale_sets:
+        for label in dict.fromkeys(map(folded, scale_set.labels)):
+            carried.setdefault(label, []).append(scale_set)
     by_label = {
         folded(policy.label): (name, policy) for name, policy in sorted(policies.items(), reverse=True)
     }
     asked = tuple({folded(label): label for label in labels}.values())
-    written = {folded(label): label for lane in reversed(world.lanes) for label in reversed(lane.labels)}
+    written = {
+        folded(label): label
+        for scale_set in reversed(snapshot.scale_sets)
+        for label in reversed(scale_set.labels)
+    }
     written |= {label: policy.label for label, (_, policy) in by_label.items()}
     chosen = asked or tuple(written[label] for label in sorted(written))
-    ground, rooms = Ground(world.nodes), Rooms(world)
+    ground, rooms = Ground(snapshot.nodes), Rooms(snapshot)
     cases = tuple(
-        Case(
-            world,
+        LabelContext(
+            snapshot,
             ground,
             rooms,
             label,
@@ -138,38 +151,40 @@ def audit(
             *findings_overflow.find(case),
         )
         found += [_waived(case, item) for item in of_label]
-    found += _unread(world, cases)
-    found += findings_sets.leaving(world)
-    return Audit(world, tuple(made), cases, _sorted(found), now)
+    found += _unread(snapshot, cases)
+    found += findings_sets.leaving(snapshot)
+    return Audit(snapshot, tuple(made), cases, _sorted(found), now)
 
 
-def _waived(case: Case, item: Finding) -> Finding:
+def _waived(case: LabelContext, item: Finding) -> Finding:
     """A finding as it is, or as an info that says who accepted it and until when."""
     for waiver in case.policy.waivers if case.policy else ():
         name = item.object.partition(" ")[2]
-        is_meant = isinstance(waiver.set, UnsetType) or is_lane(waiver.set, name)
+        is_meant = isinstance(waiver.set, UnsetType) or is_scale_set(waiver.set, name)
         if waiver.rule == item.rule and is_meant and (read_end(waiver.until) or 0) > case.now:
             words = f"{item.is_} (accepted by {waiver.who} until {waiver.until}: {waiver.why})"
             return replace(item, severity="info", is_=words)
     return item
 
 
-def _label(case: Case, packing: Packing | None) -> LabelAudit:
-    is_known = not any(item.part == SCALE_SETS and not item.is_absent for item in case.world.unknown)
-    most = findings_ceiling.most(case.lanes) if is_known else None
+def _label(case: LabelContext, packing: Packing | None) -> LabelAudit:
+    is_known = not any(item.part == SCALE_SETS and not item.is_absent for item in case.snapshot.unknown)
+    most = findings_ceiling.most(case.scale_sets) if is_known else None
     is_bounded = most is not None
-    at_most = [(lane, lane.max or 0) for lane in case.lanes]
+    at_most = [(scale_set, scale_set.max or 0) for scale_set in case.scale_sets]
     running = case.running
     return LabelAudit(
         name=case.label,
         policy=case.policy_name,
         ceiling=case.policy.ceiling if case.policy else None,
-        lanes=case.lanes,
+        scale_sets=case.scale_sets,
         max=most,
-        requests=total((lane.requests, number) for lane, number in at_most) if is_bounded else None,
-        limits=total((lane.limits, number) for lane, number in at_most) if is_bounded else None,
+        requests=total((scale_set.requests, number) for scale_set, number in at_most) if is_bounded else None,
+        limits=total((scale_set.limits, number) for scale_set, number in at_most) if is_bounded else None,
         running=None if running is None else sum(running.values()),
-        pending=None if running is None else sum(case.world.pending.get(lane, 0) for lane in case.own),
+        pending=None
+        if running is None
+        else sum(case.snapshot.pending.get(scale_set, 0) for scale_set in case.own),
         owners=tuple(_shares(case, running)),
         packing=packing if is_known else None,
         is_known=is_known,
@@ -177,51 +192,51 @@ def _label(case: Case, packing: Packing | None) -> LabelAudit:
     )
 
 
-def _shares(case: Case, running: dict[str, int] | None) -> Iterator[OwnerShare]:
-    """Owners of the policy, and each lane without one as an owner of its own with the defaults."""
+def _shares(case: LabelContext, running: dict[str, int] | None) -> Iterator[OwnerShare]:
+    """Owners of the policy, and each scale set without one as an owner of its own with the defaults."""
     policy = case.policy
     if policy is None:
         return
-    by_name: dict[str, dict[str, Lane]] = {}
-    # A lane that an owner names in full is not among those that another means by the name alone.
+    by_name: dict[str, dict[str, ScaleSet]] = {}
+    # A scale set that an owner names in full is not among those that another means by the name alone.
     in_full = {name for owner in policy.owners for name in owner.lanes}
-    for lane in case.lanes:
-        for name in {lane.id} if lane.id in in_full else {lane.name, lane.id}:
-            by_name.setdefault(name, {})[lane.id] = lane
-    owned: dict[str, tuple[Lane, ...]] = {}
+    for scale_set in case.scale_sets:
+        for name in {scale_set.id} if scale_set.id in in_full else {scale_set.name, scale_set.id}:
+            by_name.setdefault(name, {})[scale_set.id] = scale_set
+    owned: dict[str, tuple[ScaleSet, ...]] = {}
     members: list[Member] = []
     taken: set[str] = set()
     for owner in policy.owners:
-        lanes = tuple(lane for name in owner.lanes for lane in by_name.get(name, {}).values())
-        taken.update(lane.id for lane in lanes)
-        owned[str(owner.name)] = lanes
+        scale_sets = tuple(scale_set for name in owner.lanes for scale_set in by_name.get(name, {}).values())
+        taken.update(scale_set.id for scale_set in scale_sets)
+        owned[str(owner.name)] = scale_sets
         members.append(
-            _member(str(owner.name), lanes, policy.ceiling, running, owner.guaranteed, owner.priority, owner.weight)
+            _member(str(owner.name), scale_sets, policy.ceiling, running, owner.guaranteed, owner.priority, owner.weight)
         )  # fmt: skip
-    for lane in case.lanes:
-        if lane.id not in taken:
-            owned[lane.id] = (lane,)
-            members.append(_member(lane.id, (lane,), policy.ceiling, running, 0, 0, 1))
+    for scale_set in case.scale_sets:
+        if scale_set.id not in taken:
+            owned[scale_set.id] = (scale_set,)
+            members.append(_member(scale_set.id, (scale_set,), policy.ceiling, running, 0, 0, 1))
     for member, granted in zip(members, share(policy.ceiling, members), strict=True):
-        lanes = owned[member.name]
+        scale_sets = owned[member.name]
         yield OwnerShare(
-            member.name, tuple(lane.id for lane in lanes), member.guaranteed, member.priority, member.weight,
+            member.name, tuple(scale_set.id for scale_set in scale_sets), member.guaranteed, member.priority, member.weight,
             member.wants, None if running is None else member.floor, granted,
         )  # fmt: skip
 
 
 def _member(
-    name: str, lanes: tuple[Lane, ...], ceiling: int, running: dict[str, int] | None,
+    name: str, scale_sets: tuple[ScaleSet, ...], ceiling: int, running: dict[str, int] | None,
     guaranteed: int, priority: int, weight: int,
 ) -> Member:  # fmt: skip
-    wants = sum(ceiling if lane.max is None else lane.max for lane in lanes)
-    floor = sum((running or {}).get(lane.id, 0) for lane in lanes)
+    wants = sum(ceiling if scale_set.max is None else scale_set.max for scale_set in scale_sets)
+    floor = sum((running or {}).get(scale_set.id, 0) for scale_set in scale_sets)
     return Member(name, wants, floor, guaranteed, priority, weight)
 
 
-def _unread(world: World, cases: tuple[Case, ...]) -> Iterator[Finding]:
+def _unread(snapshot: Snapshot, cases: tuple[LabelContext, ...]) -> Iterator[Finding]:
     has_overflow = any(case.sites for case in cases)
-    for item in world.unknown:
+    for item in snapshot.unknown:
         # What kubelets say is for the gates of overflow nodes alone.
         if item.is_quiet or (item.part.startswith("summar") and not has_overflow):
             continue

@@ -5,28 +5,31 @@ from collections.abc import Iterator
 
 from msgspec import UNSET
 
-from remuda.capacity.decide.case import Case, some
 from remuda.capacity.decide.findings import Finding, Severity
+from remuda.capacity.decide.label import LabelContext, some
 from remuda.capacity.decide.words import count
-from remuda.capacity.snapshot import POOLS, SCALE_SETS, Lane
+from remuda.capacity.snapshot import POOLS, SCALE_SETS, ScaleSet
 from remuda.model.times import DAY, read_instant, write_duration
 
 
-def most(lanes: tuple[Lane, ...]) -> int | None:
-    """The maxima of lanes together; None when one has none."""
-    bounds = [lane.max for lane in lanes]
+def most(scale_sets: tuple[ScaleSet, ...]) -> int | None:
+    """The maxima of scale sets together; None when one has none."""
+    bounds = [scale_set.max for scale_set in scale_sets]
     return None if None in bounds else sum(bound for bound in bounds if bound is not None)
 
 
-def find(case: Case) -> Iterator[Finding]:
+def find(case: LabelContext) -> Iterator[Finding]:
     """Everything that is wrong with the ceiling."""
     policy = case.policy
     if policy is None:
         return
-    together = most(case.lanes)
+    together = most(case.scale_sets)
     if together is None or together > policy.ceiling:
-        largest = sorted(case.lanes, key=lambda lane: (lane.max is not None, -(lane.max or 0), lane.id))
-        parts = some((f"{lane.name} {count(lane.max)}" for lane in largest), 5)
+        largest = sorted(
+            case.scale_sets,
+            key=lambda scale_set: (scale_set.max is not None, -(scale_set.max or 0), scale_set.id),
+        )
+        parts = some((f"{scale_set.name} {count(scale_set.max)}" for scale_set in largest), 5)
         fix = f"lower maxima until they come to {policy.ceiling}, or raise the ceiling after an audit that shows it fits"
         yield _about(
             case, "ceiling-exceeded", "error", "spec.ceiling",
@@ -40,7 +43,7 @@ def find(case: Case) -> Iterator[Finding]:
     yield from _evidence(case)
 
 
-def _evidence(case: Case) -> Iterator[Finding]:
+def _evidence(case: LabelContext) -> Iterator[Finding]:
     policy = case.policy
     if policy is None:
         return
@@ -64,9 +67,9 @@ def _evidence(case: Case) -> Iterator[Finding]:
         yield _about(case, "evidence-too-old", "error", "spec.evidence.date", is_, wanted, audit_again)
 
 
-def absent(case: Case, known: tuple[str, ...], *, asked: bool) -> Iterator[Finding]:
+def absent(case: LabelContext, known: tuple[str, ...], *, asked: bool) -> Iterator[Finding]:
     """That no set carries the label, with those that are spelt alike; one that only a policy names may wait for its first set."""
-    if case.lanes or case.world.is_unknown(SCALE_SETS) or case.world.is_unknown(POOLS):
+    if case.scale_sets or case.snapshot.is_unknown(SCALE_SETS) or case.snapshot.is_unknown(POOLS):
         return
     label = case.label
     by_lower = {name.lower(): name for name in known}
@@ -89,5 +92,7 @@ def absent(case: Case, known: tuple[str, ...], *, asked: bool) -> Iterator[Findi
     )
 
 
-def _about(case: Case, rule: str, severity: Severity, where: str, is_: str, should: str, fix: str) -> Finding:
+def _about(
+    case: LabelContext, rule: str, severity: Severity, where: str, is_: str, should: str, fix: str
+) -> Finding:
     return Finding(rule, severity, case.label, case.policy_object, where, is_, should, fix)

@@ -2,22 +2,22 @@
 
 from collections.abc import Iterator
 
-from remuda.capacity.decide.case import Case, Site, some, total
 from remuda.capacity.decide.findings import Finding, Severity
 from remuda.capacity.decide.findings_sets import about, field_of
+from remuda.capacity.decide.label import LabelContext, Site, some, total
 from remuda.capacity.decide.words import quantity, told
 from remuda.capacity.policy import measured
-from remuda.capacity.snapshot import EPHEMERAL, NODES, PODS, Lane
+from remuda.capacity.snapshot import EPHEMERAL, NODES, PODS, ScaleSet
 
 
-def find(case: Case) -> Iterator[Finding]:
+def find(case: LabelContext) -> Iterator[Finding]:
     """Everything that is wrong with overflow nodes of the policy."""
     if case.policy is None:
         return
     for number, site in enumerate(case.sites):
         where = f"spec.nodes.overflow[{number}]"
         yield from _guardrails(case, site, where)
-        if case.world.is_unknown(NODES):
+        if case.snapshot.is_unknown(NODES):
             continue
         if site.index is None:
             yield _of_policy(
@@ -25,23 +25,23 @@ def find(case: Case) -> Iterator[Finding]:
                 site.overflow.node, "a node that is there", "mend its name or take it out",
             )  # fmt: skip
             continue
-        lanes = [lane for lane in case.lanes if case.reach(lane) >> site.index & 1]
-        yield from _gates(case, site, where, lanes)
+        scale_sets = [scale_set for scale_set in case.scale_sets if case.reach(scale_set) >> site.index & 1]
+        yield from _gates(case, site, where, scale_sets)
         yield from _now(case, site)
-        yield from _unbounded(case, site, lanes)
-        for lane in lanes:
-            yield from _above(case, site, lane)
-            yield from _preferring(case, site.index, lane)
+        yield from _unbounded(case, site, scale_sets)
+        for scale_set in scale_sets:
+            yield from _above(case, site, scale_set)
+            yield from _preferring(case, site.index, scale_set)
 
 
-def _gates(case: Case, site: Site, where: str, lanes: list[Lane]) -> Iterator[Finding]:
+def _gates(case: LabelContext, site: Site, where: str, scale_sets: list[ScaleSet]) -> Iterator[Finding]:
     """The node's own gates for each envelope, then those of each set that may be there."""
     should = "every gate of an overflow node holds"
     for envelope, gates in site.gates.items():
         for gate in gates:
             if not gate.holds:
                 # Where no set can be, a gate that does not hold is in nobody's way.
-                severity: Severity = "error" if lanes and gate.state == "fail" else "warning"
+                severity: Severity = "error" if scale_sets and gate.state == "fail" else "warning"
                 node = site.overflow.node
                 is_ = f"gate {gate.gate} of {node} {_STATES[gate.state]} for envelope {envelope}: {gate.evidence}"
                 fix = gate.fix or _ALL_GATES.format(node=node, envelope=envelope)
@@ -50,14 +50,14 @@ def _gates(case: Case, site: Site, where: str, lanes: list[Lane]) -> Iterator[Fi
                 else:
                     name, field = case.policy_object, where + _OF_POLICY.get(gate.gate, "")
                 yield Finding("overflow-gate", severity, case.label, name, field, is_, should, fix)
-    for lane in lanes:
-        for gate in case.gates_of(site, lane):
+    for scale_set in scale_sets:
+        for gate in case.gates_of(site, scale_set):
             if not gate.holds:
                 severity = "error" if gate.state == "fail" else "warning"
                 is_ = f"gate {gate.gate} of {site.overflow.node} {_STATES[gate.state]}: {gate.evidence}"
                 if gate.gate == "toleration":
-                    field = field_of(lane, "pod", ".tolerations")
-                    yield about(case, lane, "overflow-gate", severity, field, is_, should, gate.fix)
+                    field = field_of(scale_set, "pod", ".tolerations")
+                    yield about(case, scale_set, "overflow-gate", severity, field, is_, should, gate.fix)
                 else:
                     field = f"{where}.rollbacks"
                     yield _of_policy(case, "overflow-gate", severity, field, is_, should, gate.fix)
@@ -74,7 +74,7 @@ _STATES = {"fail": "does not hold", "unknown": "is not known to hold"}
 _ALL_GATES = "remuda capacity gate {node} --envelope {envelope} tells all of them"
 
 
-def _guardrails(case: Case, site: Site, where: str) -> Iterator[Finding]:
+def _guardrails(case: LabelContext, site: Site, where: str) -> Iterator[Finding]:
     for field, given in (
         ("requested", measured(site.overflow.requested)),
         ("limited", measured(site.overflow.limited)),
@@ -89,62 +89,68 @@ def _guardrails(case: Case, site: Site, where: str) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _above(case: Case, site: Site, lane: Lane) -> Iterator[Finding]:
+def _above(case: LabelContext, site: Site, scale_set: ScaleSet) -> Iterator[Finding]:
     """One runner alone that is above what is allowed there."""
     for field, kind, given, bounds in (
-        ("requested", "requests", lane.requests, measured(site.overflow.requested)),
-        ("limited", "limits", lane.limits, measured(site.overflow.limited)),
+        ("requested", "requests", scale_set.requests, measured(site.overflow.requested)),
+        ("limited", "limits", scale_set.limits, measured(site.overflow.limited)),
     ):
         for name, bound in bounds.items():
             if given.get(name, 0) > bound:
                 fix = f"make it smaller, or keep the set off {site.overflow.node}: take its toleration off"
                 wanted = f"at most {quantity(name, bound)}, the guardrail ({field}) of {site.overflow.node}"
-                where = field_of(lane, "resources", f".{kind}.{name}")
+                where = field_of(scale_set, "resources", f".{kind}.{name}")
                 is_ = told(name, given[name])
-                yield about(case, lane, "overflow-above-guardrails", "error", where, is_, wanted, fix)
+                yield about(case, scale_set, "overflow-above-guardrails", "error", where, is_, wanted, fix)
 
 
-def _now(case: Case, site: Site) -> Iterator[Finding]:
+def _now(case: LabelContext, site: Site) -> Iterator[Finding]:
     """Runners that are there now: how many, and what they request and are limited to together."""
-    if case.world.is_unknown(PODS):
+    if case.snapshot.is_unknown(PODS):
         return
     overflow = site.overflow
-    used = case.world.usage.get(overflow.node)
-    here = {lane: number for lane, number in (used.runners if used else {}).items() if lane in case.own}
+    used = case.snapshot.usage.get(overflow.node)
+    here = {
+        scale_set: number
+        for scale_set, number in (used.runners if used else {}).items()
+        if scale_set in case.own
+    }
     number = sum(here.values())
     if used is None or not number:
         return
-    who = some(f"{number} of {lane}" for lane, number in sorted(here.items()))
+    who = some(f"{number} of {scale_set}" for scale_set, number in sorted(here.items()))
     node = f"Node {overflow.node}"
     if number > overflow.most_runners:
         yield Finding(
             "too-much-overflow", "error", case.label, node, "pods", f"{number} runners: {who}",
             f"at most {overflow.most_runners} at a time",
-            "let the surplus end, and send lanes back to primary nodes: remuda capacity rollback LANE",
+            "let the surplus end, and send scale sets back to primary nodes: remuda capacity rollback SET",
         )  # fmt: skip
     for verb, taken, bounds in (
         ("request", used.runner_requests, measured(overflow.requested)),
         ("are limited to", used.runner_limits, measured(overflow.limited)),
     ):
-        together = total((taken.get(lane, {}), 1) for lane in here)
+        together = total((taken.get(scale_set, {}), 1) for scale_set in here)
         for name, bound in bounds.items():
             if together.get(name, 0) > bound:
                 yield Finding(
                     "overflow-above-guardrails", "error", case.label, node, "pods",
                     f"runners {verb} {told(name, together[name])} together: {who}", f"at most {quantity(name, bound)}",
-                    "let runners end, and send lanes back to primary nodes: remuda capacity rollback LANE",
+                    "let runners end, and send scale sets back to primary nodes: remuda capacity rollback SET",
                 )  # fmt: skip
 
 
-def _unbounded(case: Case, site: Site, lanes: list[Lane]) -> Iterator[Finding]:
+def _unbounded(case: LabelContext, site: Site, scale_sets: list[ScaleSet]) -> Iterator[Finding]:
     """Whether more runners than are allowed can come there: the scheduler knows of no such bound."""
     if site.index is None:
         return
     room = dict(case.rooms.free(site.index, case.own))
     possible = 0
-    for lane in sorted(lanes, key=lambda lane: (lane.requests.get("memory", 0), lane.id)):
-        size = lane.requests | lane.claims | {"pods": 1}
-        left = site.overflow.most_runners + 1 if lane.max is None else lane.max
+    for scale_set in sorted(
+        scale_sets, key=lambda scale_set: (scale_set.requests.get("memory", 0), scale_set.id)
+    ):
+        size = scale_set.requests | scale_set.claims | {"pods": 1}
+        left = site.overflow.most_runners + 1 if scale_set.max is None else scale_set.max
         while (
             left
             and possible <= site.overflow.most_runners
@@ -155,16 +161,16 @@ def _unbounded(case: Case, site: Site, lanes: list[Lane]) -> Iterator[Finding]:
     if possible > site.overflow.most_runners:
         yield Finding(
             "overflow-not-bounded", "warning", case.label, f"Node {site.overflow.node}", "pods",
-            f"{possible} runners or more can be there at a time: {some(lane.name for lane in lanes)}",
+            f"{possible} runners or more can be there at a time: {some(scale_set.name for scale_set in scale_sets)}",
             f"at most {site.overflow.most_runners} at a time",
             "let a device plugin on the node offer as many as are allowed, or lower the maxima of these sets",
         )  # fmt: skip
 
 
-def _preferring(case: Case, index: int, lane: Lane) -> Iterator[Finding]:
+def _preferring(case: LabelContext, index: int, scale_set: ScaleSet) -> Iterator[Finding]:
     if not case.primary:
         return
-    for term in lane.preferred:
+    for term in scale_set.preferred:
         nodes = case.ground.meeting([term])
         if nodes & case.primary and not nodes >> index & 1:
             return
@@ -173,12 +179,12 @@ def _preferring(case: Case, index: int, lane: Lane) -> Iterator[Finding]:
         "affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution"
     )
     yield about(
-        case, lane, "overflow-not-preferring-primary", "error", field_of(lane, "pod", ".affinity.nodeAffinity"),
+        case, scale_set, "overflow-not-preferring-primary", "error", field_of(scale_set, "pod", ".affinity.nodeAffinity"),
         f"may be on {case.ground.nodes[index].name}, and prefers no primary node to it", "prefers primary nodes", fix,
     )  # fmt: skip
 
 
 def _of_policy(
-    case: Case, rule: str, severity: Severity, where: str, is_: str, should: str, fix: str
+    case: LabelContext, rule: str, severity: Severity, where: str, is_: str, should: str, fix: str
 ) -> Finding:
     return Finding(rule, severity, case.label, case.policy_object, where, is_, should, fix)

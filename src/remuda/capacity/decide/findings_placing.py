@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from remuda.capacity.decide.case import Alike, Case, some
 from remuda.capacity.decide.findings import Finding, Severity
 from remuda.capacity.decide.findings_sets import about, field_of
 from remuda.capacity.decide.fits import Nodes, bits, obstacles, short
+from remuda.capacity.decide.label import Alike, LabelContext, some
 from remuda.capacity.decide.neighbours import HOSTNAME, WHOLE, is_claim
 from remuda.capacity.decide.words import told, told_all
 from remuda.capacity.policy import measured
-from remuda.capacity.snapshot import EPHEMERAL, NODES, RESOURCES, Amounts, Lane
+from remuda.capacity.snapshot import EPHEMERAL, NODES, RESOURCES, Amounts, ScaleSet
 from remuda.model.pods import Term
 from remuda.rules.packing import Bin, Bound, Group, Packing, pack
 from remuda.rules.placing import untolerated
@@ -19,34 +19,36 @@ _LIMITED = "limits of "
 _BOUNDLESS = 2**62
 
 
-def find(case: Case, packing: Packing | None) -> Iterator[Finding]:
+def find(case: LabelContext, packing: Packing | None) -> Iterator[Finding]:
     """Everything that is wrong with places; `packing` is what `packed` found. Unknown nodes lead to no conclusion."""
-    if case.world.is_unknown(NODES):
+    if case.snapshot.is_unknown(NODES):
         return
-    for alike, lanes, nodes in case.places:
-        yield from _nowhere(case, alike, lanes, nodes)
-        yield from _limits(case, alike, lanes, nodes)
+    for alike, scale_sets, nodes in case.places:
+        yield from _nowhere(case, alike, scale_sets, nodes)
+        yield from _limits(case, alike, scale_sets, nodes)
     yield from _envelopes(case)
     others: dict[Nodes, tuple[str, str, str]] = {}
     for alike in case.alike:
-        for lane in alike.lanes:
-            yield from _others(case, lane, alike.nodes, others)
-            yield from _hostnames(case, lane)
+        for scale_set in alike.scale_sets:
+            yield from _others(case, scale_set, alike.nodes, others)
+            yield from _hostnames(case, scale_set)
     yield from _aggregate(case, packing)
 
 
-def _nowhere(case: Case, alike: Alike, lanes: tuple[Lane, ...], nodes: Nodes) -> Iterator[Finding]:
+def _nowhere(
+    case: LabelContext, alike: Alike, scale_sets: tuple[ScaleSet, ...], nodes: Nodes
+) -> Iterator[Finding]:
     if any(alike.fits.get(index) for index in case.ground.picked(nodes)):
         return
-    why = _why_nowhere(case, lanes[0], nodes)
-    for lane in lanes:
-        if lane.max != 0:
-            where = field_of(lane, "resources", ".requests")
-            is_ = f"{told_all(lane.requests, lane.requests)}: {why}"
+    why = _why_nowhere(case, scale_sets[0], nodes)
+    for scale_set in scale_sets:
+        if scale_set.max != 0:
+            where = field_of(scale_set, "resources", ".requests")
+            is_ = f"{told_all(scale_set.requests, scale_set.requests)}: {why}"
             fix = "make requests smaller, make room on a node, or let the set onto a larger admitted node"
             yield about(
                 case,
-                lane,
+                scale_set,
                 "envelope-fits-nowhere",
                 "error",
                 where,
@@ -56,14 +58,14 @@ def _nowhere(case: Case, alike: Alike, lanes: tuple[Lane, ...], nodes: Nodes) ->
             )
 
 
-def _why_nowhere(case: Case, lane: Lane, nodes: Nodes) -> str:
+def _why_nowhere(case: LabelContext, scale_set: ScaleSet, nodes: Nodes) -> str:
     """What is in the way on the nodes it may be on; else on admitted nodes; else that there is none."""
     near = nodes or (case.primary | case.overflow if case.policy else case.ground.all)
     told_by: dict[str, int] = {}
     count = 0
     for count, index in enumerate(case.ground.picked(near), 1):
         node = case.ground.nodes[index]
-        words = obstacles(lane, node, case.rooms.free(index, case.own))
+        words = obstacles(scale_set, node, case.rooms.free(index, case.own))
         for word in words or ("the policy does not admit it for this set",):
             told_by.setdefault(word, index)
         if count == 50:
@@ -75,7 +77,9 @@ def _why_nowhere(case: Case, lane: Lane, nodes: Nodes) -> str:
     ) + (" …" if len(told_by) > 3 else "")
 
 
-def _limits(case: Case, alike: Alike, lanes: tuple[Lane, ...], nodes: Nodes) -> Iterator[Finding]:
+def _limits(
+    case: LabelContext, alike: Alike, scale_sets: tuple[ScaleSet, ...], nodes: Nodes
+) -> Iterator[Finding]:
     limits = dict(alike.shape.limits)
     for name in ("memory", EPHEMERAL):
         above = nodes & case.ground.below(name, limits.get(name, 0))
@@ -84,19 +88,19 @@ def _limits(case: Case, alike: Alike, lanes: tuple[Lane, ...], nodes: Nodes) -> 
             continue
         least = min(case.ground.nodes[index].allocatable[name] for index in places)
         names = some(case.ground.nodes[index].name for index in places)
-        for lane in lanes:
-            where = field_of(lane, "resources", f".limits.{name}")
+        for scale_set in scale_sets:
+            where = field_of(scale_set, "resources", f".limits.{name}")
             is_ = f"{told(name, limits[name])}, more than {names} {'has' if len(places) == 1 else 'have'}"
             fix = "lower the limit, or keep the set off these nodes: a runner that uses it all is killed, or others are"
             wanted = f"at most {told(name, least)}"
-            yield about(case, lane, "limit-exceeds-node", "warning", where, is_, wanted, fix)
+            yield about(case, scale_set, "limit-exceeds-node", "warning", where, is_, wanted, fix)
 
 
-def _envelopes(case: Case) -> Iterator[Finding]:
+def _envelopes(case: LabelContext) -> Iterator[Finding]:
     """Envelopes of the policy that no set carries yet and that fit nowhere."""
     if case.policy is None:
         return
-    carried = {item.name for lane in case.lanes if (item := case.envelope(lane)) is not None}
+    carried = {item.name for scale_set in case.scale_sets if (item := case.envelope(scale_set)) is not None}
     sites = {str(name): site for site in case.sites for name in site.gates if site.admits(str(name))}
     for number, item in enumerate(case.policy.envelopes):
         if item.name in carried:
@@ -119,12 +123,12 @@ def _envelopes(case: Case) -> Iterator[Finding]:
 
 
 def _others(
-    case: Case, lane: Lane, nodes: Nodes, known: dict[Nodes, tuple[str, str, str]]
+    case: LabelContext, scale_set: ScaleSet, nodes: Nodes, known: dict[Nodes, tuple[str, str, str]]
 ) -> Iterator[Finding]:
     """Nodes that let a set in although the policy does not admit them for it; `known` keeps the words for such nodes."""
     if case.policy is None:
         return
-    envelope = case.envelope(lane)
+    envelope = case.envelope(scale_set)
     listed = bits(
         site.index
         for site in case.sites
@@ -139,18 +143,18 @@ def _others(
     if tainted:
         fix = f"take the toleration of {taints} off, or admit the node for this envelope in {case.policy_object}"
         yield about(
-            case, lane, "toleration-admits-other-node", "error", field_of(lane, "pod", ".tolerations"),
+            case, scale_set, "toleration-admits-other-node", "error", field_of(scale_set, "pod", ".tolerations"),
             f"tolerates {taints}, so that runners may be on {tainted}", "only nodes that the policy admits", fix,
         )  # fmt: skip
     if untainted:
         wanted = ", ".join(f"{key}={value}" for key, value in case.policy.nodes.primary.items())
         yield about(
-            case, lane, "selector-admits-other-node", "error", field_of(lane, "pod", ".nodeSelector"),
+            case, scale_set, "selector-admits-other-node", "error", field_of(scale_set, "pod", ".nodeSelector"),
             f"runners may be on {untainted}", "only nodes that the policy admits", f"select {wanted}",
         )  # fmt: skip
 
 
-def _told_others(case: Case, other: Nodes) -> tuple[str, str, str]:
+def _told_others(case: LabelContext, other: Nodes) -> tuple[str, str, str]:
     """Names of the tainted ones, their taints, and names of those without a taint."""
     nodes = [case.ground.nodes[index] for index in case.ground.picked(other)]
     hard = {node.name: list(untolerated(node.taints, ())) for node in nodes}
@@ -159,16 +163,18 @@ def _told_others(case: Case, other: Nodes) -> tuple[str, str, str]:
     return some(tainted), some(taints), some(name for name, found in hard.items() if not found)
 
 
-def _hostnames(case: Case, lane: Lane) -> Iterator[Finding]:
+def _hostnames(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
     """A name of a node in what a set requires: fine beside the capability and for a primary node."""
-    by_label = lane.node_selector.get(HOSTNAME)
-    names = {*_named(lane.required), *([] if by_label is None else [by_label])}
+    by_label = scale_set.node_selector.get(HOSTNAME)
+    names = {*_named(scale_set.required), *([] if by_label is None else [by_label])}
     if not names:
         return
     labels = case.policy.nodes.primary.items() if case.policy else ()
     primary = {str(key): str(value) for key, value in labels}
     wanted = {(key, value) for key, value in primary.items() if key != HOSTNAME}
-    selected = {*lane.node_selector.items(), *_required(lane.required)} - {(HOSTNAME, name) for name in names}
+    selected = {*scale_set.node_selector.items(), *_required(scale_set.required)} - {
+        (HOSTNAME, name) for name in names
+    }
     # Of what primary nodes have in common one label may be the capability and another tell them apart from overflow.
     beside = not wanted or not wanted.isdisjoint(selected) if case.policy else bool(selected)
     if beside and HOSTNAME in primary and names == {primary[HOSTNAME]}:
@@ -177,7 +183,7 @@ def _hostnames(case: Case, lane: Lane) -> Iterator[Finding]:
         case.ground.having([(HOSTNAME, name)]) & case.primary or case.ground.named([name]) & case.primary
         for name in names
     )
-    where = field_of(lane, "pod", ".nodeSelector" if by_label is not None else ".affinity.nodeAffinity")
+    where = field_of(scale_set, "pod", ".nodeSelector" if by_label is not None else ".affinity.nodeAffinity")
     severity: Severity = "info" if beside and is_primary else "error"
     should = "the capability alone" if beside else "the capability, which is not selected at all"
     if not is_primary:
@@ -186,7 +192,14 @@ def _hostnames(case: Case, lane: Lane) -> Iterator[Finding]:
         f" ({', '.join(f'{key}={value}' for key, value in sorted(wanted))})" if wanted else ""
     )
     yield about(
-        case, lane, "hostname-in-selector", severity, where, f"tied to {some(sorted(names))}", should, fix
+        case,
+        scale_set,
+        "hostname-in-selector",
+        severity,
+        where,
+        f"tied to {some(sorted(names))}",
+        should,
+        fix,
     )
 
 
@@ -210,30 +223,32 @@ def _required(terms: tuple[Term, ...]) -> set[tuple[str, str]]:
     return set.intersection(*asked) if asked else set()
 
 
-def packed(case: Case) -> Packing | None:
+def packed(case: LabelContext) -> Packing | None:
     """
     All sets at their maximum on the admitted nodes, within the guardrails of overflow nodes.
 
     None when there is nothing to place, when a set is unbounded, or when nodes could not be read.
     """
-    is_unbounded = any(lane.max is None for lane in case.lanes)
-    if not case.lanes or is_unbounded or case.world.is_unknown(NODES):
+    is_unbounded = any(scale_set.max is None for scale_set in case.scale_sets)
+    if not case.scale_sets or is_unbounded or case.snapshot.is_unknown(NODES):
         return None
     # Where nodes are many, twice as many as there are runners mostly do: what fits on some fits on all.
-    few = 2 * sum(lane.max or 0 for lane in case.lanes) + 1
+    few = 2 * sum(scale_set.max or 0 for scale_set in case.scale_sets) + 1
     for most in (few, None):
         asked, bins = demands(case, most)
-        packing = pack([Group(lane.id, lane.max or 0, size, places) for lane, size, places in asked], bins)
+        packing = pack(
+            [Group(scale_set.id, scale_set.max or 0, size, places) for scale_set, size, places in asked], bins
+        )
         if packing.outcome == "fits" or len(bins) < few:
             break
     return packing
 
 
 def demands(
-    case: Case, most: int | None = None
-) -> tuple[list[tuple[Lane, Amounts, tuple[int, ...]]], list[Bin]]:
+    case: LabelContext, most: int | None = None
+) -> tuple[list[tuple[ScaleSet, Amounts, tuple[int, ...]]], list[Bin]]:
     """
-    What one runner of each lane takes, and the bins it may be in by index: admitted nodes, primary ones first.
+    What one runner of each scale set takes, and the bins it may be in by index: admitted nodes, primary ones first.
 
     With `most` only so many of the nodes.
     Guardrails of overflow nodes are part of their room, those for limits as resources of their own.
@@ -259,7 +274,7 @@ def demands(
         bins.append(Bin(case.ground.nodes[index].name, room))
     asked = []
     allowed: dict[Nodes, tuple[int, ...]] = {}
-    for alike, lanes, nodes in case.places:
+    for alike, scale_sets, nodes in case.places:
         if nodes not in allowed:
             allowed[nodes] = (
                 tuple(range(len(places)))
@@ -269,14 +284,14 @@ def demands(
         size: Amounts = alike.shape.size
         if guarded:
             size |= {_LIMITED + name: value for name, value in alike.shape.limits if name in RESOURCES}
-        asked += [(lane, size, allowed[nodes]) for lane in lanes]
+        asked += [(scale_set, size, allowed[nodes]) for scale_set in scale_sets]
     return asked, bins
 
 
-def _aggregate(case: Case, packing: Packing | None) -> Iterator[Finding]:
+def _aggregate(case: LabelContext, packing: Packing | None) -> Iterator[Finding]:
     if packing is None or packing.outcome == "fits":
         return
-    together = sum(lane.max or 0 for lane in case.lanes)
+    together = sum(scale_set.max or 0 for scale_set in case.scale_sets)
     name = case.policy_object if case.policy else f"label {case.label}"
     where = "spec.ceiling" if case.policy else "aggregate.max"
     left = sum(packing.left.values())

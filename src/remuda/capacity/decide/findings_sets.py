@@ -5,12 +5,12 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
-from remuda.capacity.decide.case import Case, some
 from remuda.capacity.decide.findings import Finding, Severity
-from remuda.capacity.decide.rollback import is_lane
+from remuda.capacity.decide.label import LabelContext, some
+from remuda.capacity.decide.rollback import is_scale_set
 from remuda.capacity.decide.words import UNBOUNDED, count, quantity, told
 from remuda.capacity.policy import implausible, measured, read_end
-from remuda.capacity.snapshot import EPHEMERAL, POOLS, SCALE_SETS, Lane, World
+from remuda.capacity.snapshot import EPHEMERAL, POOLS, SCALE_SETS, ScaleSet, Snapshot
 
 _FIELDS = {
     "AutoscalingRunnerSet": {
@@ -34,59 +34,85 @@ _FIELDS = {
 }
 
 
-def field_of(lane: Lane, what: str, more: str = "") -> str:
-    """Where something stands in the object of a lane."""
-    return _FIELDS[lane.kind][what] + more
+def field_of(scale_set: ScaleSet, what: str, more: str = "") -> str:
+    """Where something stands in the object of a scale set."""
+    return _FIELDS[scale_set.kind][what] + more
 
 
 def about(
-    case: Case, lane: Lane, rule: str, severity: Severity, where: str, is_: str, should: str, fix: str
+    case: LabelContext,
+    scale_set: ScaleSet,
+    rule: str,
+    severity: Severity,
+    where: str,
+    is_: str,
+    should: str,
+    fix: str,
 ) -> Finding:
-    """A finding about a lane."""
-    return Finding(rule, severity, case.label, f"{lane.kind} {lane.id}", where, is_, should, fix, lane.place)
+    """A finding about a scale set."""
+    return Finding(
+        rule,
+        severity,
+        case.label,
+        f"{scale_set.kind} {scale_set.id}",
+        where,
+        is_,
+        should,
+        fix,
+        scale_set.place,
+    )
 
 
-def find(case: Case) -> Iterator[Finding]:
+def find(case: LabelContext) -> Iterator[Finding]:
     """Everything that is wrong with sets alone."""
-    for lane in case.lanes:
-        yield from _bounds(case, lane)
-        yield from _labels(case, lane)
-        yield from _resources(case, lane)
-        yield from _carried(case, lane)
-        yield from _implausible(case, lane)
-        yield from _admission(case, lane)
-        yield from _counted(case, lane)
-        if lane.phase.lower() == "outdated":
+    for scale_set in case.scale_sets:
+        yield from _bounds(case, scale_set)
+        yield from _labels(case, scale_set)
+        yield from _resources(case, scale_set)
+        yield from _carried(case, scale_set)
+        yield from _implausible(case, scale_set)
+        yield from _admission(case, scale_set)
+        yield from _counted(case, scale_set)
+        if scale_set.phase.lower() == "outdated":
             fix = "look at the controller's log: a set that was edited may have to be deleted and made again"
-            where = field_of(lane, "phase")
-            yield about(case, lane, "set-outdated", "warning", where, lane.phase, "Running", fix)
+            where = field_of(scale_set, "phase")
+            yield about(case, scale_set, "set-outdated", "warning", where, scale_set.phase, "Running", fix)
     yield from _absent(case)
 
 
-def _bounds(case: Case, lane: Lane) -> Iterator[Finding]:
-    policy, budget = case.policy, case.budget(lane)
+def _bounds(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
+    policy, budget = case.policy, case.budget(scale_set)
     share = budget.max if budget else policy.newcomer_max if policy else None
-    where = field_of(lane, "max")
-    if lane.max is None:
+    where = field_of(scale_set, "max")
+    if scale_set.max is None:
         wanted = f"at most {share}" if share is not None else "a number"
         fix = f"set {where} to {1 if share is None else share}"
-        yield about(case, lane, "unbounded-set", "error", where, UNBOUNDED, wanted, fix)
-    elif share is not None and lane.max > share:
+        yield about(case, scale_set, "unbounded-set", "error", where, UNBOUNDED, wanted, fix)
+    elif share is not None and scale_set.max > share:
         if budget:
             fix = f"set {where} to {share}, or raise its share in {case.policy_object} under spec.sets"
             yield about(
-                case, lane, "set-above-its-share", "error", where, str(lane.max), f"at most {share}", fix
+                case,
+                scale_set,
+                "set-above-its-share",
+                "error",
+                where,
+                str(scale_set.max),
+                f"at most {share}",
+                fix,
             )
         else:
             fix = f"set {where} to {share}, or list the set in {case.policy_object} under spec.sets with its share"
             wanted = f"at most {share}, since the policy does not list the set"
-            yield about(case, lane, "newcomer-above-default", "error", where, str(lane.max), wanted, fix)
-    if lane.min > 0:
-        yield from _minimum(case, lane)
+            yield about(
+                case, scale_set, "newcomer-above-default", "error", where, str(scale_set.max), wanted, fix
+            )
+    if scale_set.min > 0:
+        yield from _minimum(case, scale_set)
 
 
-def _minimum(case: Case, lane: Lane) -> Iterator[Finding]:
-    budget, where = case.budget(lane), field_of(lane, "min")
+def _minimum(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
+    budget, where = case.budget(scale_set), field_of(scale_set, "min")
     decision = budget.warm_pool if budget else UNSET
     ended = ""
     if decision is not UNSET:
@@ -95,38 +121,38 @@ def _minimum(case: Case, lane: Lane) -> Iterator[Finding]:
         ended = f"; the decision of {decision.who} for a warm pool ended on {decision.until}"
     fix = f"set {where} to 0, or write down who decided on a warm pool, why and until when: spec.sets[].warmPool"
     severity: Severity = "error" if case.policy else "warning"
-    yield about(case, lane, "minimum-not-zero", severity, where, f"{lane.min}{ended}", "0", fix)
+    yield about(case, scale_set, "minimum-not-zero", severity, where, f"{scale_set.min}{ended}", "0", fix)
 
 
-def _labels(case: Case, lane: Lane) -> Iterator[Finding]:
-    where = field_of(lane, "labels" if lane.given else "name")
-    for label in lane.given or lane.labels:
+def _labels(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
+    where = field_of(scale_set, "labels" if scale_set.given else "name")
+    for label in scale_set.given or scale_set.labels:
         pattern = case.forbidden(label)
         if pattern is not None:
             wanted = f"a label that names a capability: not like {pattern}"
             fix = "give the set a label that says what its nodes can do, and let workflows target that"
-            yield about(case, lane, "repo-shaped-label", "error", where, label, wanted, fix)
+            yield about(case, scale_set, "repo-shaped-label", "error", where, label, wanted, fix)
 
 
-def _resources(case: Case, lane: Lane) -> Iterator[Finding]:
+def _resources(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
     policy = case.policy
     severity: Severity = "error" if policy else "warning"
     if policy is None or policy.require.requests:
-        yield from _missing(case, lane, "missing-requests", severity, "requests", ("cpu", "memory"))
+        yield from _missing(case, scale_set, "missing-requests", severity, "requests", ("cpu", "memory"))
     if policy is None or policy.require.limits:
-        yield from _missing(case, lane, "missing-limits", severity, "limits", ("memory",))
-    reaches = bool(case.overflow & case.reach(lane))
+        yield from _missing(case, scale_set, "missing-limits", severity, "limits", ("memory",))
+    reaches = bool(case.overflow & case.reach(scale_set))
     if policy is not None and (policy.require.ephemeral_storage or reaches):
         kinds: tuple[Literal["requests", "limits"], ...] = ("requests", "limits")
-        lacking = [(kind, lane.lacks(kind, EPHEMERAL)) for kind in kinds]
+        lacking = [(kind, scale_set.lacks(kind, EPHEMERAL)) for kind in kinds]
         missing = [f"{kind}{_of(names)}" for kind, names in lacking if names is not None]
         if missing:
             why = "since the set may be on an overflow node" if reaches else "since the policy requires it"
             is_ = f"no {' and no '.join(missing)} for {EPHEMERAL}"
             fix = f"give runners {EPHEMERAL} in {' and '.join(missing)}"
             wanted = f"both given, {why}"
-            where = field_of(lane, "resources")
-            yield about(case, lane, "missing-ephemeral-storage", "error", where, is_, wanted, fix)
+            where = field_of(scale_set, "resources")
+            yield about(case, scale_set, "missing-ephemeral-storage", "error", where, is_, wanted, fix)
 
 
 def _of(containers: tuple[str, ...]) -> str:
@@ -137,79 +163,81 @@ def _of(containers: tuple[str, ...]) -> str:
 
 
 def _missing(
-    case: Case, lane: Lane, rule: str, severity: Severity, kind: Literal["requests", "limits"], names: tuple[str, ...]
+    case: LabelContext, scale_set: ScaleSet, rule: str, severity: Severity, kind: Literal["requests", "limits"], names: tuple[str, ...]
 ) -> Iterator[Finding]:  # fmt: skip
     """What containers do not give: one that does cannot speak for another."""
-    lacking = {name: found for name in names if (found := lane.lacks(kind, name)) is not None}
+    lacking = {name: found for name in names if (found := scale_set.lacks(kind, name)) is not None}
     by_containers: dict[tuple[str, ...], list[str]] = {}
     for name, containers in lacking.items():
         by_containers.setdefault(containers, []).append(name)
-    envelope = case.envelope(lane)
+    envelope = case.envelope(scale_set)
     given = {} if envelope is None else measured(getattr(envelope, kind))
-    where = f"{field_of(lane, 'resources')}.{kind}"
+    where = f"{field_of(scale_set, 'resources')}.{kind}"
     for containers, missing in by_containers.items():
         together = " and ".join(missing)
         example = ", ".join(f"{name}: {quantity(name, given[name])}" for name in missing if name in given)
         who = _of(containers)
         fix = f"set {where}{who}: {example}" if example and not who else f"set {together}{who} there"
-        yield about(case, lane, rule, severity, where, f"no {together}{who}", f"{together} given", fix)
+        yield about(case, scale_set, rule, severity, where, f"no {together}{who}", f"{together} given", fix)
 
 
-def _carried(case: Case, lane: Lane) -> Iterator[Finding]:
+def _carried(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
     """Whether a set's runners carry the envelope that was given to it."""
-    budget = case.budget(lane)
-    envelope = case.envelope(lane)
+    budget = case.budget(scale_set)
+    envelope = case.envelope(scale_set)
     if budget is None or budget.envelope is UNSET or envelope is None:
         return
     for kind, wanted, given in (
-        ("requests", measured(envelope.requests), lane.carried[0]),
-        ("limits", measured(envelope.limits), lane.carried[1]),
+        ("requests", measured(envelope.requests), scale_set.carried[0]),
+        ("limits", measured(envelope.limits), scale_set.carried[1]),
     ):
         for name, value in wanted.items():
             # What is missing altogether is told by the rules for that.
             if name not in given or given[name] == value:
                 continue
             severity: Severity = "error" if given[name] > value else "warning"
-            where = field_of(lane, "resources", f".{kind}.{name}")
+            where = field_of(scale_set, "resources", f".{kind}.{name}")
             fix = f"set it to {quantity(name, value)}, or name another envelope for the set in {case.policy_object}"
             wants = f"{told(name, value)}, as envelope {envelope.name} says"
             yield about(
-                case, lane, "envelope-not-carried", severity, where, told(name, given[name]), wants, fix
+                case, scale_set, "envelope-not-carried", severity, where, told(name, given[name]), wants, fix
             )
 
 
-def _admission(case: Case, lane: Lane) -> Iterator[Finding]:
+def _admission(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
     """What becomes of runners before and beside what the scheduler counts."""
-    for words in lane.refused:
+    for words in scale_set.refused:
         fix = "change the set, or what refuses it: a runner whose pod is refused is lost, but for a quota"
         should = "pods that the API server takes"
-        yield about(case, lane, "runners-refused", "error", field_of(lane, "pod"), words, should, fix)
-    if lane.node_name:
-        where = field_of(lane, "pod", ".nodeName")
+        yield about(
+            case, scale_set, "runners-refused", "error", field_of(scale_set, "pod"), words, should, fix
+        )
+    if scale_set.node_name:
+        where = field_of(scale_set, "pod", ".nodeName")
         fix = "select nodes by labels: without the scheduler, the kubelet rejects what is too much, and the runner is lost"
-        yield about(case, lane, "node-name-set", "error", where, lane.node_name, "not given", fix)
-    if lane.unsure and lane.max != 0:
+        yield about(case, scale_set, "node-name-set", "error", where, scale_set.node_name, "not given", fix)
+    if scale_set.unsure and scale_set.max != 0:
         fix = "try it: only the cluster can tell; resources alone are counted here"
         should = "placed by what an audit can count"
         yield about(
             case,
-            lane,
+            scale_set,
             "placement-uncertain",
             "warning",
-            field_of(lane, "pod"),
-            "; ".join(lane.unsure),
+            field_of(scale_set, "pod"),
+            "; ".join(scale_set.unsure),
             should,
             fix,
         )
 
 
-def _implausible(case: Case, lane: Lane) -> Iterator[Finding]:
-    for kind, amounts in (("requests", lane.requests), ("limits", lane.limits)):
+def _implausible(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
+    for kind, amounts in (("requests", scale_set.requests), ("limits", scale_set.limits)):
         for name, words in implausible(amounts):
-            where = field_of(lane, "resources", f".{kind}.{name}")
+            where = field_of(scale_set, "resources", f".{kind}.{name}")
             yield about(
                 case,
-                lane,
+                scale_set,
                 "implausible-amount",
                 "error",
                 where,
@@ -219,40 +247,42 @@ def _implausible(case: Case, lane: Lane) -> Iterator[Finding]:
             )
 
 
-def _counted(case: Case, lane: Lane) -> Iterator[Finding]:
+def _counted(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
     """Whether quotas that are meant for the label's runners count those of a set."""
-    if case.policy is None or lane.kind != "AutoscalingRunnerSet":
+    if case.policy is None or scale_set.kind != "AutoscalingRunnerSet":
         return
     wanted: dict[str, str] = {}
     if not isinstance(case.policy.priority_class, UnsetType):
         wanted[str(case.policy.priority_class)] = f"{case.policy_object} names for its runners"
-    for quota in case.world.quotas:
-        if quota.policy == case.policy_name and quota.namespace == lane.namespace:
+    for quota in case.snapshot.quotas:
+        if quota.policy == case.policy_name and quota.namespace == scale_set.namespace:
             wanted |= dict.fromkeys(quota.classes, f"ResourceQuota {quota.namespace}/{quota.name} counts")
     for name, who in wanted.items():
-        if lane.priority_class != name:
-            where = field_of(lane, "pod", ".priorityClassName")
+        if scale_set.priority_class != name:
+            where = field_of(scale_set, "pod", ".priorityClassName")
             fix = f"set {where} to {name}: without it no quota counts these runners"
             should = f"{name}, which {who}"
-            is_ = lane.priority_class or "none"
-            yield about(case, lane, "quota-counts-nothing", "warning", where, is_, should, fix)
+            is_ = scale_set.priority_class or "none"
+            yield about(case, scale_set, "quota-counts-nothing", "warning", where, is_, should, fix)
 
 
-def leaving(world: World) -> Iterator[Finding]:
+def leaving(snapshot: Snapshot) -> Iterator[Finding]:
     """Sets that are being deleted."""
-    for name in world.leaving:
+    for name in snapshot.leaving:
         fix = "wait until it is gone; one that stays has a finalizer that nobody takes off"
         yield Finding(
             "set-being-deleted", "info", "", name, "metadata.deletionTimestamp", "being deleted", "gone", fix
         )
 
 
-def _absent(case: Case) -> Iterator[Finding]:
-    if case.policy is None or case.world.is_unknown(SCALE_SETS) or case.world.is_unknown(POOLS):
+def _absent(case: LabelContext) -> Iterator[Finding]:
+    if case.policy is None or case.snapshot.is_unknown(SCALE_SETS) or case.snapshot.is_unknown(POOLS):
         return
-    there = {name for lane in case.lanes for name in (lane.name, lane.id)}
+    there = {name for scale_set in case.scale_sets for name in (scale_set.name, scale_set.id)}
     for index, item in enumerate(case.policy.sets):
-        if item.name not in there and not any(is_lane(item.name, name) for name in case.world.leaving):
+        if item.name not in there and not any(
+            is_scale_set(item.name, name) for name in case.snapshot.leaving
+        ):
             fix = "take it out, or mend its name; what it was given is free for others"
             yield Finding(
                 "set-not-found",

@@ -1,8 +1,8 @@
 """
-Which node a lane may run on and why not, and how many of its runners still fit there.
+Which node a scale set may run on and why not, and how many of its runners still fit there.
 
-Nodes are bits of whole numbers here: which of 5,000 nodes a lane may be on is a few operations on such numbers, since
-lanes and nodes share labels, taints and tolerations. Words are made for one lane and one node at a time.
+Nodes are bits of whole numbers here: which of 5,000 nodes a scale set may be on is a few operations on such numbers, since
+scale sets and nodes share labels, taints and tolerations. Words are made for one scale set and one node at a time.
 """
 
 from bisect import bisect_left
@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from remuda.capacity.decide.neighbours import WHOLE, is_claim
 from remuda.capacity.decide.words import told
-from remuda.capacity.snapshot import RESOURCES, Amounts, Lane, Node, Usage, World
+from remuda.capacity.snapshot import RESOURCES, Amounts, Node, ScaleSet, Snapshot, Usage
 from remuda.model.pods import Match, Taint, Term, Toleration
 from remuda.rules.placing import holds, pressing, untolerated
 
@@ -30,7 +30,7 @@ _MOST_PICKED = 64
 
 
 class Placement(Struct, frozen=True):
-    """Where a lane's runners may be: lanes that agree on it may be on the same nodes."""
+    """Where a scale set's runners may be: scale sets that agree on it may be on the same nodes."""
 
     selector: frozenset[tuple[str, str]] = frozenset()
     tolerations: tuple[Toleration, ...] = ()
@@ -40,7 +40,7 @@ class Placement(Struct, frozen=True):
 
 
 class Shape(Struct, frozen=True):
-    """All that decides where and how often a lane fits: its placement, what a runner takes and its limits."""
+    """All that decides where and how often a scale set fits: its placement, what a runner takes and its limits."""
 
     placement: Placement
     requests: tuple[tuple[str, int], ...]
@@ -57,17 +57,20 @@ def folded(label: str) -> str:
     return label.lower()
 
 
-def shape_of(lane: Lane) -> Shape:
-    """What lanes that fit alike have in common."""
+def shape_of(scale_set: ScaleSet) -> Shape:
+    """What scale sets that fit alike have in common."""
     placement = Placement(
-        frozenset(lane.node_selector.items()), lane.tolerations, lane.required, lane.node_name
+        frozenset(scale_set.node_selector.items()),
+        scale_set.tolerations,
+        scale_set.required,
+        scale_set.node_name,
     )
-    asked = tuple(sorted(item for item in (lane.requests | lane.claims).items() if item[1] > 0))
-    return Shape(placement, asked, tuple(sorted(lane.limits.items())))
+    asked = tuple(sorted(item for item in (scale_set.requests | scale_set.claims).items() if item[1] > 0))
+    return Shape(placement, asked, tuple(sorted(scale_set.limits.items())))
 
 
 class Ground:
-    """The nodes of a world, by what lanes ask of them."""
+    """The nodes of a world, by what scale sets ask of them."""
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         self.nodes = nodes
@@ -220,34 +223,36 @@ class Ground:
 
 
 class Rooms:
-    """What is left of nodes beside all pods but the runners of some lanes, and how many of a size fit into it."""
+    """What is left of nodes beside all pods but the runners of some scale sets, and how many of a size fit into it."""
 
-    def __init__(self, world: World) -> None:
-        self._nodes = world.nodes
-        self._usage = world.usage
-        self._free: list[Amounts | None] = [None] * len(world.nodes)
-        #: lanes → what is free of nodes without their runners
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._nodes = snapshot.nodes
+        self._usage = snapshot.usage
+        self._free: list[Amounts | None] = [None] * len(snapshot.nodes)
+        #: scale sets → what is free of nodes without their runners
         self._emptied: dict[frozenset[str], dict[int, Amounts]] = {}
-        self._unlimited: list[Amounts | None] = [None] * len(world.nodes)
+        self._unlimited: list[Amounts | None] = [None] * len(snapshot.nodes)
         self._fits: dict[tuple[tuple[tuple[str, int], ...], tuple[int, ...]], dict[int, int]] = {}
         self._columns: dict[tuple[tuple[int, ...], str], list[int]] = {}
         self._equal: dict[tuple[tuple[int, ...], tuple[str, ...]], tuple[list[list[int]], list[int]]] = {}
         self._holding: dict[frozenset[str], set[int]] = {}
-        #: lane → nodes on which it has runners
+        #: scale set → nodes on which it has runners
         self._places: dict[str, list[int]] = {}
-        for index, node in enumerate(world.nodes):
-            for lane in world.usage.get(node.name, _NOTHING).runners:
-                self._places.setdefault(lane, []).append(index)
-        #: lane → runners with a node
+        for index, node in enumerate(snapshot.nodes):
+            for scale_set in snapshot.usage.get(node.name, _NOTHING).runners:
+                self._places.setdefault(scale_set, []).append(index)
+        #: scale set → runners with a node
         self.running: dict[str, int] = {}
-        for used in world.usage.values():
-            for lane, number in used.runners.items():
-                self.running[lane] = self.running.get(lane, 0) + number
+        for used in snapshot.usage.values():
+            for scale_set, number in used.runners.items():
+                self.running[scale_set] = self.running.get(scale_set, 0) + number
         #: what every node has once
-        self._claims = dict.fromkeys((name for lane in world.lanes for name in lane.claims), WHOLE)
+        self._claims = dict.fromkeys(
+            (name for scale_set in snapshot.scale_sets for name in scale_set.claims), WHOLE
+        )
 
     def free(self, index: int, own: frozenset[str] = frozenset()) -> Amounts:
-        """What is free of a node once the runners of these lanes are gone; below 0 where it is over-committed."""
+        """What is free of a node once the runners of these scale sets are gone; below 0 where it is over-committed."""
         emptied = self._emptied.get(own, _NONE)
         if index in emptied:
             return emptied[index]
@@ -262,8 +267,8 @@ class Rooms:
         if own.isdisjoint(used.runners):
             return plain
         room = self._emptied.setdefault(own, {})[index] = dict(plain)
-        for lane in own.intersection(used.runners):
-            for name, value in used.runner_requests.get(lane, {}).items():
+        for scale_set in own.intersection(used.runners):
+            for name, value in used.runner_requests.get(scale_set, {}).items():
                 if name in room:
                     room[name] += value
         return room
@@ -306,12 +311,12 @@ class Rooms:
             self._columns[nodes, name] = found
         return found
 
-    def holding(self, lanes: frozenset[str]) -> set[int]:
-        """Nodes on which these lanes have runners."""
-        found = self._holding.get(lanes)
+    def holding(self, scale_sets: frozenset[str]) -> set[int]:
+        """Nodes on which these scale sets have runners."""
+        found = self._holding.get(scale_sets)
         if found is None:
-            found = {index for lane in lanes for index in self._places.get(lane, ())}
-            self._holding[lanes] = found
+            found = {index for scale_set in scale_sets for index in self._places.get(scale_set, ())}
+            self._holding[scale_sets] = found
         return found
 
     def unlimited(self, index: int) -> Amounts:
@@ -325,30 +330,30 @@ class Rooms:
         return left
 
     def runner_limits(self, index: int) -> Mapping[str, Amounts]:
-        """What the limits of runners on a node come to, by lane."""
+        """What the limits of runners on a node come to, by scale set."""
         return self._usage.get(self._nodes[index].name, _NOTHING).runner_limits
 
 
-def obstacles(lane: Lane, node: Node, free: Amounts | None = None) -> tuple[str, ...]:
+def obstacles(scale_set: ScaleSet, node: Node, free: Amounts | None = None) -> tuple[str, ...]:
     """
-    Everything that keeps a lane's runners off a node, in words; nothing when it takes one.
+    Everything that keeps a scale set's runners off a node, in words; nothing when it takes one.
 
     `free` is what is left of the node; without it only what the node could hold when empty counts.
     """
-    return (*closed(lane, node), *short(lane.requests | lane.claims | {"pods": 1}, node, free))
+    return (*closed(scale_set, node), *short(scale_set.requests | scale_set.claims | {"pods": 1}, node, free))
 
 
-def closed(lane: Lane, node: Node) -> Iterator[str]:
+def closed(scale_set: ScaleSet, node: Node) -> Iterator[str]:
     """What is in the way whatever the room."""
     yield from _down(node)
-    if lane.node_name and lane.node_name != node.name:
-        yield f"is not {lane.node_name}, where nodeName puts the runners"
-    for taint in () if lane.node_name else untolerated(node.taints, lane.tolerations):
+    if scale_set.node_name and scale_set.node_name != node.name:
+        yield f"is not {scale_set.node_name}, where nodeName puts the runners"
+    for taint in () if scale_set.node_name else untolerated(node.taints, scale_set.tolerations):
         yield f"has the taint {taint}, which is not tolerated"
-    for key, value in sorted(lane.node_selector.items()):
+    for key, value in sorted(scale_set.node_selector.items()):
         if node.labels.get(key) != value:
             yield f"has no label {key}={value}"
-    if lane.required and not any(holds(term, node.name, node.labels) for term in lane.required):
+    if scale_set.required and not any(holds(term, node.name, node.labels) for term in scale_set.required):
         yield "does not meet the required node affinity"
 
 

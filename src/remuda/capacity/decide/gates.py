@@ -1,7 +1,7 @@
 """
 The gates of an overflow node: what must hold before it takes a runner, each with its evidence, age and expiry.
 
-What is not known does not pass. The node's gates are those of an envelope; a lane has its own beside them; and whether
+What is not known does not pass. The node's gates are those of an envelope; a scale set has its own beside them; and whether
 one more runner has room there is asked last, since a node that is full has not lost its admission.
 """
 
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from remuda.capacity.decide.fits import MOST_PODS, folded
 from remuda.capacity.decide.neighbours import HOSTNAME, WHOLE, is_claim
-from remuda.capacity.decide.rollback import is_lane, keeps_off, patch_for, pod_from, problems_of
+from remuda.capacity.decide.rollback import is_scale_set, keeps_off, patch_for, pod_from, problems_of
 from remuda.capacity.decide.words import told as told_amount
 from remuda.capacity.objects import CapacityPolicySpec, Decision, Envelope, Overflow
 from remuda.capacity.policy import measured, read_day, read_end
@@ -26,10 +26,10 @@ from remuda.capacity.snapshot import (
     SUMMARIES,
     Amounts,
     Filesystem,
-    Lane,
     Node,
+    ScaleSet,
+    Snapshot,
     Usage,
-    World,
     summary_of,
 )
 from remuda.model.times import DAY, Instant
@@ -64,47 +64,52 @@ class Gate(Struct, frozen=True):
 
 
 def gates(
-    world: World, policy: CapacityPolicySpec, overflow: Overflow, envelope: Envelope, lane: Lane, now: Instant
+    snapshot: Snapshot,
+    policy: CapacityPolicySpec,
+    overflow: Overflow,
+    envelope: Envelope,
+    scale_set: ScaleSet,
+    now: Instant,
 ) -> tuple[Gate, ...]:
-    """Everything that must hold for one more runner of the lane to start there with this envelope."""
+    """Everything that must hold for one more runner of the scale set to start there with this envelope."""
     return (
-        *node_gates(world, policy, overflow, envelope, now),
-        *lane_gates(world, policy, overflow, lane, now),
-        room_gate(world, policy, overflow, envelope, now, (lane,)),
+        *node_gates(snapshot, policy, overflow, envelope, now),
+        *scale_set_gates(snapshot, policy, overflow, scale_set, now),
+        room_gate(snapshot, policy, overflow, envelope, now, (scale_set,)),
     )
 
 
 def node_gates(
-    world: World, policy: CapacityPolicySpec, overflow: Overflow, envelope: Envelope, now: Instant
+    snapshot: Snapshot, policy: CapacityPolicySpec, overflow: Overflow, envelope: Envelope, now: Instant
 ) -> tuple[Gate, ...]:
-    """What must hold of the node for an envelope, whichever lane carries it and whatever runs there now."""
-    node = _node(world, overflow)
+    """What must hold of the node for an envelope, whichever scale set carries it and whatever runs there now."""
+    node = _node(snapshot, overflow)
     return (
         _admission(overflow, now),
-        _dated(_capability(world, policy, overflow, node), world, policy, now),
-        _dated(_budget(world, overflow, envelope, node), world, policy, now),
-        _filesystem(world, policy, overflow, envelope, node, "root", now),
-        _filesystem(world, policy, overflow, envelope, node, "images", now),
-        _dated(_prewarm(world, policy, overflow, node, now), world, policy, now),
+        _dated(_capability(snapshot, policy, overflow, node), snapshot, policy, now),
+        _dated(_budget(snapshot, overflow, envelope, node), snapshot, policy, now),
+        _filesystem(snapshot, policy, overflow, envelope, node, "root", now),
+        _filesystem(snapshot, policy, overflow, envelope, node, "images", now),
+        _dated(_prewarm(snapshot, policy, overflow, node, now), snapshot, policy, now),
     )
 
 
-def lane_gates(
-    world: World, policy: CapacityPolicySpec, overflow: Overflow, lane: Lane, now: Instant
+def scale_set_gates(
+    snapshot: Snapshot, policy: CapacityPolicySpec, overflow: Overflow, scale_set: ScaleSet, now: Instant
 ) -> tuple[Gate, ...]:
-    """What must hold of a lane that may be on the node."""
-    node = _node(world, overflow)
+    """What must hold of a scale set that may be on the node."""
+    node = _node(snapshot, overflow)
     return (
-        _dated(_toleration(world, overflow, node, lane), world, policy, now),
-        _dated(_rollback(world, overflow, node, lane), world, policy, now),
+        _dated(_toleration(snapshot, overflow, node, scale_set), snapshot, policy, now),
+        _dated(_rollback(snapshot, overflow, node, scale_set), snapshot, policy, now),
     )
 
 
-def _dated(gate: Gate, world: World, policy: CapacityPolicySpec, now: Instant) -> Gate:
+def _dated(gate: Gate, snapshot: Snapshot, policy: CapacityPolicySpec, now: Instant) -> Gate:
     """What was read counts no longer than a recorded audit does."""
-    if gate.expires is not None or gate.read_at is None or gate.read_at != world.read_at:
+    if gate.expires is not None or gate.read_at is None or gate.read_at != snapshot.read_at:
         return gate
-    expires = world.read_at + _max_age(policy)
+    expires = snapshot.read_at + _max_age(policy)
     if gate.holds and expires <= now:
         return Gate(
             gate.gate, "unknown", f"{gate.evidence}, which is too old", "read it again", gate.read_at, expires
@@ -113,38 +118,38 @@ def _dated(gate: Gate, world: World, policy: CapacityPolicySpec, now: Instant) -
 
 
 def carriers(
-    world: World, policy: CapacityPolicySpec, overflow: Overflow, envelope: Envelope
-) -> tuple[Lane, ...]:
-    """The lanes of the label that carry an envelope: those that can be on the node, or all when none can."""
+    snapshot: Snapshot, policy: CapacityPolicySpec, overflow: Overflow, envelope: Envelope
+) -> tuple[ScaleSet, ...]:
+    """The scale sets of the label that carry an envelope: those that can be on the node, or all when none can."""
     given = {item.name: item.envelope for item in policy.sets}
     found = []
-    for lane in lanes_of(world, policy):
-        named = given.get(lane.id, given.get(lane.name, UNSET))
-        is_sized = lane.carried == (measured(envelope.requests), measured(envelope.limits))
+    for scale_set in scale_sets_of(snapshot, policy):
+        named = given.get(scale_set.id, given.get(scale_set.name, UNSET))
+        is_sized = scale_set.carried == (measured(envelope.requests), measured(envelope.limits))
         if named == envelope.name or (named is UNSET and is_sized):
-            found.append(lane)
-    node = _node(world, overflow)
+            found.append(scale_set)
+    node = _node(snapshot, overflow)
     taints = node.taints if node is not None else ()
-    can = tuple(lane for lane in found if not any(untolerated(taints, lane.tolerations)))
+    can = tuple(scale_set for scale_set in found if not any(untolerated(taints, scale_set.tolerations)))
     return can or tuple(found)
 
 
-def lanes_of(world: World, policy: CapacityPolicySpec) -> Iterator[Lane]:
-    """The lanes that carry the policy's label."""
+def scale_sets_of(snapshot: Snapshot, policy: CapacityPolicySpec) -> Iterator[ScaleSet]:
+    """The scale sets that carry the policy's label."""
     label = folded(policy.label)
-    return (lane for lane in world.lanes if label in map(folded, lane.labels))
+    return (scale_set for scale_set in snapshot.scale_sets if label in map(folded, scale_set.labels))
 
 
-def _node(world: World, overflow: Overflow) -> Node | None:
-    # nodes are sorted where they were read, and there may be thousands of them and of lanes
-    at = bisect_left(world.nodes, overflow.node, key=lambda item: item.name)
-    if at < len(world.nodes) and world.nodes[at].name == overflow.node:
-        return world.nodes[at]
-    return next((item for item in world.nodes if item.name == overflow.node), None)
+def _node(snapshot: Snapshot, overflow: Overflow) -> Node | None:
+    # nodes are sorted where they were read, and there may be thousands of them and of scale sets
+    at = bisect_left(snapshot.nodes, overflow.node, key=lambda item: item.name)
+    if at < len(snapshot.nodes) and snapshot.nodes[at].name == overflow.node:
+        return snapshot.nodes[at]
+    return next((item for item in snapshot.nodes if item.name == overflow.node), None)
 
 
-def _absent(world: World, gate: GateName, overflow: Overflow) -> Gate:
-    for item in world.unknown:
+def _absent(snapshot: Snapshot, gate: GateName, overflow: Overflow) -> Gate:
+    for item in snapshot.unknown:
         if item.part == NODES:
             return Gate(gate, "unknown", f"nodes could not be read: {item.why}")
     return Gate(gate, "fail", f"there is no node {overflow.node}", f"take {overflow.node} out of the policy")
@@ -170,27 +175,31 @@ def _end(decision: Decision) -> Instant | None:
     return None if isinstance(decision.until, UnsetType) else read_end(decision.until)
 
 
-def _capability(world: World, policy: CapacityPolicySpec, overflow: Overflow, node: Node | None) -> Gate:
+def _capability(
+    snapshot: Snapshot, policy: CapacityPolicySpec, overflow: Overflow, node: Node | None
+) -> Gate:
     if node is None:
-        return _absent(world, "capability", overflow)
-    wanted = _capability_of(world, policy)
+        return _absent(snapshot, "capability", overflow)
+    wanted = _capability_of(snapshot, policy)
     lacking = [f"{key}={value}" for key, value in sorted(wanted.items()) if node.labels.get(key) != value]
     if lacking:
         told = f"{node.name} has no label {', '.join(lacking)}"
         fix = f"kubectl label node {node.name} {' '.join(lacking)}, if it can do that"
-        return Gate("capability", "fail", told, fix, world.read_at)
+        return Gate("capability", "fail", told, fix, snapshot.read_at)
     has = ", ".join(f"{key}={value}" for key, value in sorted(wanted.items()))
-    return Gate("capability", "pass", f"{node.name} has {has}, as primary nodes have", "", world.read_at)
+    return Gate("capability", "pass", f"{node.name} has {has}, as primary nodes have", "", snapshot.read_at)
 
 
-def _capability_of(world: World, policy: CapacityPolicySpec) -> dict[str, str]:
+def _capability_of(snapshot: Snapshot, policy: CapacityPolicySpec) -> dict[str, str]:
     """
-    Of what primary nodes have in common that which all lanes select by, or else some; a node's name is no capability.
+    Of what primary nodes have in common that which all scale sets select by, or else some; a node's name is no capability.
 
-    Lanes that select by none of it say nothing about what the capability is.
+    Scale sets that select by none of it say nothing about what the capability is.
     """
     primary = {str(key): str(value) for key, value in policy.nodes.primary.items() if key != HOSTNAME}
-    selecting = [primary.keys() & lane.node_selector.keys() for lane in lanes_of(world, policy)]
+    selecting = [
+        primary.keys() & scale_set.node_selector.keys() for scale_set in scale_sets_of(snapshot, policy)
+    ]
     selecting = [keys for keys in selecting if keys]
     if not selecting:
         return primary
@@ -198,7 +207,7 @@ def _capability_of(world: World, policy: CapacityPolicySpec) -> dict[str, str]:
     return {key: value for key, value in primary.items() if key in keys}
 
 
-def _budget(world: World, overflow: Overflow, envelope: Envelope, node: Node | None) -> Gate:
+def _budget(snapshot: Snapshot, overflow: Overflow, envelope: Envelope, node: Node | None) -> Gate:
     if envelope.name not in overflow.envelopes:
         admits = ", ".join(overflow.envelopes) or "none"
         told = f"the policy admits no {envelope.name} on {overflow.node}, only: {admits}"
@@ -208,7 +217,7 @@ def _budget(world: World, overflow: Overflow, envelope: Envelope, node: Node | N
             "budget", "fail", "mostRunners is 0", "raise mostRunners, or take the node out of the policy"
         )
     if node is None:
-        return _absent(world, "budget", overflow)
+        return _absent(snapshot, "budget", overflow)
     requests, limits = measured(envelope.requests), measured(envelope.limits)
     over = [
         *_above("requests", requests, "requested", measured(overflow.requested)),
@@ -222,10 +231,10 @@ def _budget(world: World, overflow: Overflow, envelope: Envelope, node: Node | N
             over.append(f"requests {told_amount(name, value)}, and {node.name} has {has} in all")
     if over:
         fix = "make the envelope smaller, or raise the guardrails of the node if it can bear that"
-        return Gate("budget", "fail", f"{envelope.name} {'; '.join(over)}", fix, world.read_at)
+        return Gate("budget", "fail", f"{envelope.name} {'; '.join(over)}", fix, snapshot.read_at)
     told = ", ".join(told_amount(name, value) for name, value in requests.items())
     return Gate(
-        "budget", "pass", f"{envelope.name} requests {told}: within the guardrails", "", world.read_at
+        "budget", "pass", f"{envelope.name} requests {told}: within the guardrails", "", snapshot.read_at
     )
 
 
@@ -238,17 +247,17 @@ def _above(verb: str, asked: Amounts, field: str, guardrail: Amounts) -> Iterato
 
 
 def room_gate(
-    world: World, policy: CapacityPolicySpec, overflow: Overflow, envelope: Envelope, now: Instant,
-    lanes: Iterable[Lane] = (),
+    snapshot: Snapshot, policy: CapacityPolicySpec, overflow: Overflow, envelope: Envelope, now: Instant,
+    scale_sets: Iterable[ScaleSet] = (),
 ) -> Gate:  # fmt: skip
     """
     Whether one more runner fits beside what runs there now: within the guardrails, the number and the node.
 
-    `lanes` are those it may be of: what a runner of any of them takes beside the envelope counts.
+    `scale sets` are those it may be of: what a runner of any of them takes beside the envelope counts.
     """
-    found = tuple(lanes)
-    gate = _dated(_room(world, policy, overflow, envelope, found), world, policy, now)
-    unsure = [words for lane in found for words in lane.unsure]
+    found = tuple(scale_sets)
+    gate = _dated(_room(snapshot, policy, overflow, envelope, found), snapshot, policy, now)
+    unsure = [words for scale_set in found for words in scale_set.unsure]
     if gate.holds and unsure:
         return replace(gate, state="unknown", evidence=f"resources fit, but {unsure[0]}", fix=_UNSURE)
     return gate
@@ -258,16 +267,20 @@ _UNSURE = "try it with one runner: more than resources decides whether it fits"
 
 
 def _room(
-    world: World, policy: CapacityPolicySpec, overflow: Overflow, envelope: Envelope, lanes: tuple[Lane, ...]
+    snapshot: Snapshot,
+    policy: CapacityPolicySpec,
+    overflow: Overflow,
+    envelope: Envelope,
+    scale_sets: tuple[ScaleSet, ...],
 ) -> Gate:
-    node = _node(world, overflow)
+    node = _node(snapshot, overflow)
     if node is None:
-        return _absent(world, "room", overflow)
-    for item in world.unknown:
+        return _absent(snapshot, "room", overflow)
+    for item in snapshot.unknown:
         if item.part == PODS:
             return Gate("room", "unknown", f"what runs on {node.name} could not be read: {item.why}")
-    usage = world.usage.get(node.name, Usage())
-    own = {lane.id for lane in lanes_of(world, policy)}
+    usage = snapshot.usage.get(node.name, Usage())
+    own = {scale_set.id for scale_set in scale_sets_of(snapshot, policy)}
     there = {name: count for name, count in usage.runners.items() if name in own}
     taken: Amounts = {}
     limited: Amounts = {}
@@ -286,9 +299,10 @@ def _room(
     whole = {"pods": MOST_PODS} | node.allocatable
     asked = measured(envelope.requests) | {"pods": 1}
     beside: Amounts = {}
-    for lane in lanes:
+    for scale_set in scale_sets:
         beside |= {
-            name: max(value, beside.get(name, 0)) for name, value in (lane.overhead | lane.claims).items()
+            name: max(value, beside.get(name, 0))
+            for name, value in (scale_set.overhead | scale_set.claims).items()
         }
     _add(asked, beside)
     for name, value in asked.items():
@@ -301,9 +315,9 @@ def _room(
         over.append("it is cordoned" if node.cordoned else "it is not ready")
     over += [f"it has the taint {taint}" for taint in pressing(node.taints)]
     if over:
-        return Gate("room", "fail", f"{node.name} takes no more: {'; '.join(over)}", "wait", world.read_at)
+        return Gate("room", "fail", f"{node.name} takes no more: {'; '.join(over)}", "wait", snapshot.read_at)
     told = f"{sum(there.values())} of at most {overflow.most_runners} there now"
-    return Gate("room", "pass", told, "", world.read_at)
+    return Gate("room", "pass", told, "", snapshot.read_at)
 
 
 def _add(total: Amounts, more: Amounts) -> None:
@@ -312,7 +326,7 @@ def _add(total: Amounts, more: Amounts) -> None:
 
 
 def _filesystem(
-    world: World, policy: CapacityPolicySpec, overflow: Overflow, envelope: Envelope, node: Node | None,
+    snapshot: Snapshot, policy: CapacityPolicySpec, overflow: Overflow, envelope: Envelope, node: Node | None,
     which: Literal["root", "images"], now: Instant,
 ) -> Gate:  # fmt: skip
     """
@@ -323,12 +337,12 @@ def _filesystem(
     gate: GateName = "root-filesystem" if which == "root" else "image-filesystem"
     least = ROOT_LEAST if which == "root" else IMAGES_LEAST
     if node is None:
-        return _absent(world, gate, overflow)
+        return _absent(snapshot, gate, overflow)
     if any(taint.key == _PRESSURE for taint in node.taints):
-        return Gate(gate, "fail", f"{node.name} is under disk pressure", "free space there", world.read_at)
-    summary = world.summaries.get(node.name)
+        return Gate(gate, "fail", f"{node.name} is under disk pressure", "free space there", snapshot.read_at)
+    summary = snapshot.summaries.get(node.name)
     if summary is None:
-        return Gate(gate, "unknown", _no_summary(world, node.name), _SUMMARY.format(node=node.name))
+        return Gate(gate, "unknown", _no_summary(snapshot, node.name), _SUMMARY.format(node=node.name))
     seen = summary.root if which == "root" else summary.images
     expires = summary.read_at + _max_age(policy)
     if expires <= now:
@@ -358,8 +372,8 @@ _SUMMARY = (
 _LATER = "read the kubelet's summary again"
 
 
-def _no_summary(world: World, node: str) -> str:
-    for item in world.unknown:
+def _no_summary(snapshot: Snapshot, node: str) -> str:
+    for item in snapshot.unknown:
         if item.part in {SUMMARIES, summary_of(node)}:
             return f"the kubelet's summary of {node} could not be read: {item.why}"
     return f"there is no summary of the kubelet of {node}"
@@ -389,20 +403,20 @@ def _max_age(policy: CapacityPolicySpec) -> int:
 
 
 def _prewarm(
-    world: World, policy: CapacityPolicySpec, overflow: Overflow, node: Node | None, now: Instant
+    snapshot: Snapshot, policy: CapacityPolicySpec, overflow: Overflow, node: Node | None, now: Instant
 ) -> Gate:
     image, record = overflow.prewarm.image, overflow.prewarm.record
     told = []
     if not isinstance(image, UnsetType):
         if node is not None and image in node.images:
-            return Gate("prewarm", "pass", f"{node.name} has {image}", "", world.read_at)
+            return Gate("prewarm", "pass", f"{node.name} has {image}", "", snapshot.read_at)
         listed = node is not None and bool(node.images)
         told.append(f"{image} is not among the images of {overflow.node}" if listed else _NO_IMAGES)
     state: State = "unknown" if told == [_NO_IMAGES] else "fail"
     if isinstance(record, UnsetType):
         if not told:
             return Gate("prewarm", "fail", "the policy names neither an image nor a record", _PREWARM)
-        return Gate("prewarm", state, told[0], _PREWARM, world.read_at)
+        return Gate("prewarm", state, told[0], _PREWARM, snapshot.read_at)
     when = read_day(record.when)
     until = _end(record)
     expires = until if until is not None else None if when is None else when + _max_age(policy)
@@ -417,10 +431,10 @@ _NO_IMAGES = "the node tells no images"
 _PREWARM = "put the image or closure on the node, and name it in prewarm.image, or who did so and when in prewarm.record"
 
 
-def _toleration(world: World, overflow: Overflow, node: Node | None, lane: Lane) -> Gate:
+def _toleration(snapshot: Snapshot, overflow: Overflow, node: Node | None, scale_set: ScaleSet) -> Gate:
     if node is None:
-        return _absent(world, "toleration", overflow)
-    if world.is_unknown(SCALE_SETS) and lane not in world.lanes:
+        return _absent(snapshot, "toleration", overflow)
+    if snapshot.is_unknown(SCALE_SETS) and scale_set not in snapshot.scale_sets:
         return Gate("toleration", "unknown", "scale sets could not be read")
     taints = [taint for taint in node.taints if taint.effect in {"NoSchedule", "NoExecute"}]
     taints = [taint for taint in taints if not taint.key.startswith("node.kubernetes.io/")]
@@ -431,46 +445,48 @@ def _toleration(world: World, overflow: Overflow, node: Node | None, lane: Lane)
             "fail",
             told,
             f"kubectl taint node {node.name} overflow=true:NoSchedule",
-            world.read_at,
+            snapshot.read_at,
         )
-    explicit = tuple(item for item in lane.tolerations if item.key)
+    explicit = tuple(item for item in scale_set.tolerations if item.key)
     lacking = list(untolerated(taints, explicit))
     if lacking:
-        told = f"{lane.id} does not tolerate {', '.join(map(str, lacking))}"
-        if not any(untolerated(taints, lane.tolerations)):
-            told = f"{lane.id} tolerates everything, and not {', '.join(map(str, lacking))} by its key"
+        told = f"{scale_set.id} does not tolerate {', '.join(map(str, lacking))}"
+        if not any(untolerated(taints, scale_set.tolerations)):
+            told = f"{scale_set.id} tolerates everything, and not {', '.join(map(str, lacking))} by its key"
         return Gate(
-            "toleration", "fail", told, f"give {lane.id} a toleration for each of them", world.read_at
+            "toleration", "fail", told, f"give {scale_set.id} a toleration for each of them", snapshot.read_at
         )
-    blocked = next((told for told in _kept_off(lane, node)), "")
+    blocked = next((told for told in _kept_off(scale_set, node)), "")
     if blocked:
-        fix = f"let {lane.id} select by what primary and overflow nodes share, and prefer primary ones"
-        return Gate("toleration", "fail", blocked, fix, world.read_at)
-    return Gate("toleration", "pass", f"{lane.id} tolerates {', '.join(map(str, taints))}", "", world.read_at)
+        fix = f"let {scale_set.id} select by what primary and overflow nodes share, and prefer primary ones"
+        return Gate("toleration", "fail", blocked, fix, snapshot.read_at)
+    return Gate(
+        "toleration", "pass", f"{scale_set.id} tolerates {', '.join(map(str, taints))}", "", snapshot.read_at
+    )
 
 
-def _kept_off(lane: Lane, node: Node) -> Iterator[str]:
-    for key, value in sorted(lane.node_selector.items()):
+def _kept_off(scale_set: ScaleSet, node: Node) -> Iterator[str]:
+    for key, value in sorted(scale_set.node_selector.items()):
         if node.labels.get(key) != value:
-            yield f"{lane.id} tolerates {node.name} and selects {key}={value}, which it has not"
-    if lane.required and not any(holds(term, node.name, node.labels) for term in lane.required):
-        yield f"{lane.id} tolerates {node.name}, which does not meet its required node affinity"
+            yield f"{scale_set.id} tolerates {node.name} and selects {key}={value}, which it has not"
+    if scale_set.required and not any(holds(term, node.name, node.labels) for term in scale_set.required):
+        yield f"{scale_set.id} tolerates {node.name}, which does not meet its required node affinity"
 
 
-def _rollback(world: World, overflow: Overflow, node: Node | None, lane: Lane) -> Gate:
-    named = next((item for item in overflow.rollbacks if is_lane(item.lane, lane.id)), None)
-    fix = f"record one for {lane.id} under rollbacks of {overflow.node}"
+def _rollback(snapshot: Snapshot, overflow: Overflow, node: Node | None, scale_set: ScaleSet) -> Gate:
+    named = next((item for item in overflow.rollbacks if is_scale_set(item.lane, scale_set.id)), None)
+    fix = f"record one for {scale_set.id} under rollbacks of {overflow.node}"
     if named is None:
-        return Gate("rollback", "fail", f"none is named that returns {lane.id} to primary nodes", fix)
+        return Gate("rollback", "fail", f"none is named that returns {scale_set.id} to primary nodes", fix)
     if wrong := list(problems_of(named.patch)):
         return Gate("rollback", "fail", "; ".join(wrong), fix)
     if node is None:
-        return _absent(world, "rollback", overflow)
-    pod = pod_from(lane)
-    patch = patch_for(named, lane.kind, pod, node.taints)
-    why = keeps_off(lane.kind, pod, patch, node)
+        return _absent(snapshot, "rollback", overflow)
+    pod = pod_from(scale_set)
+    patch = patch_for(named, scale_set.kind, pod, node.taints)
+    why = keeps_off(scale_set.kind, pod, patch, node)
     if not why:
         told = f"the patch for {named.lane} does not keep it off {node.name}"
-        return Gate("rollback", "fail", told, fix, world.read_at)
+        return Gate("rollback", "fail", told, fix, snapshot.read_at)
     what = "a patch" if named.patch else "its tolerations are taken off"
-    return Gate("rollback", "pass", f"{what}, after which {why}", "", world.read_at)
+    return Gate("rollback", "pass", f"{what}, after which {why}", "", snapshot.read_at)

@@ -68,7 +68,7 @@ def shares_of(policy: CapacityPolicySpec, namespace: str | None) -> dict[str, in
         wants[namespace] = policy.ceiling
     guaranteed = dict.fromkeys(wants, 0)
     for owner in policy.owners:
-        places = {of_set.get(lane, lane.rpartition("/")[0]) for lane in owner.lanes}
+        places = {of_set.get(scale_set, scale_set.rpartition("/")[0]) for scale_set in owner.lanes}
         if len(places) == 1 and (place := places.pop()) in guaranteed:
             guaranteed[place] += owner.guaranteed
     names = sorted(wants)

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
+from remuda.capacity.decide.apply_changes import Policies, apply_changes
 from remuda.capacity.decide.audit import Audit, LabelAudit, audit
-from remuda.capacity.decide.case import Case
 from remuda.capacity.decide.findings import Finding
 from remuda.capacity.decide.findings_placing import demands
-from remuda.capacity.decide.suppose import Policies, suppose
+from remuda.capacity.decide.label import LabelContext
 from remuda.capacity.decide.what_if import Change, NodeAdded, NodeDrained
-from remuda.capacity.snapshot import NODES, PODS, SCALE_SETS, World
+from remuda.capacity.snapshot import NODES, PODS, SCALE_SETS, Snapshot
 from remuda.errors import BadInput
 from remuda.model.times import Instant
 from remuda.rules.mixes import Safe, Share, Worst, weigh
@@ -85,7 +85,7 @@ class Plan(Struct, frozen=True):
 
 
 def plan(
-    world: World, labels: Iterable[str], policies: Policies, changes: Sequence[Change], now: Instant
+    snapshot: Snapshot, labels: Iterable[str], policies: Policies, changes: Sequence[Change], now: Instant
 ) -> Plan:
     """
     Try changes on labels; by default on those of the policies, else on those of the sets that change, else on all.
@@ -93,12 +93,12 @@ def plan(
     `BadInput` has every change that cannot be made.
     """
     asked = tuple(labels)
-    supposed = suppose(world, policies, asked, changes)
-    if supposed.problems:
-        raise BadInput("\n".join(supposed.problems))
-    chosen = asked or tuple(sorted({policy.label for policy in policies.values()})) or supposed.labels
-    before = audit(world, chosen, policies, now)
-    after = audit(supposed.world, chosen, supposed.policies, now)
+    after_changes = apply_changes(snapshot, policies, asked, changes)
+    if after_changes.problems:
+        raise BadInput("\n".join(after_changes.problems))
+    chosen = asked or tuple(sorted({policy.label for policy in policies.values()})) or after_changes.labels
+    before = audit(snapshot, chosen, policies, now)
+    after = audit(after_changes.snapshot, chosen, after_changes.policies, now)
     made = [
         _label_plan(*labelled, _problem(one), _problem(other), changes)
         for labelled, one, other in zip(
@@ -106,7 +106,7 @@ def plan(
         )
     ]
     appeared, gone, altered = _compared(before.findings, after.findings)
-    notes = [*supposed.notes, *_more_notes(world, chosen, supposed.labels)]
+    notes = [*after_changes.notes, *_more_notes(snapshot, chosen, after_changes.labels)]
     breaks = [*_new_errors(appeared, altered), *(words for item in made for words in _worse(item))]
     return Plan(
         tuple(changes), before, after, tuple(made), appeared, gone, altered, tuple(breaks), tuple(notes)
@@ -119,18 +119,18 @@ class _Problem(Struct, frozen=True):
     ceiling: int | None
 
 
-def _problem(case: Case) -> _Problem | None:
+def _problem(case: LabelContext) -> _Problem | None:
     """What is to be placed where; None when nodes were not read."""
-    if case.world.is_unknown(NODES):
+    if case.snapshot.is_unknown(NODES):
         return None
     asked, bins = demands(case)
     shares: list[Share] = []
     names: set[str] = set()
-    for lane, size, places in asked:
+    for scale_set, size, places in asked:
         # A pool and a scale set may have the same name.
-        name = lane.id if lane.id not in names else f"{lane.kind} {lane.id}"
+        name = scale_set.id if scale_set.id not in names else f"{scale_set.kind} {scale_set.id}"
         names.add(name)
-        shares.append(Share(name, lane.max, size, places))
+        shares.append(Share(name, scale_set.max, size, places))
     return _Problem(shares, bins, case.policy.ceiling if case.policy else None)
 
 
@@ -181,7 +181,7 @@ def _side(label: LabelAudit, problem: _Problem | None, found: Worst | None, numb
             problem.bins[index].name,
             counts,
             {
-                name: room - sum(sizes[lane].get(name, 0) * count for lane, count in counts.items())
+                name: room - sum(sizes[scale_set].get(name, 0) * count for scale_set, count in counts.items())
                 for name, room in problem.bins[index].room.items()
             },
         )
@@ -251,10 +251,10 @@ def _worse(item: LabelPlan) -> Iterator[str]:
         yield f"{item.name}: the worst that the ceiling of {after.label.ceiling} allows would not fit any more"
 
 
-def _more_notes(world: World, chosen: tuple[str, ...], touched: tuple[str, ...]) -> Iterator[str]:
-    if any(item.part == SCALE_SETS and not item.is_absent for item in world.unknown):
+def _more_notes(snapshot: Snapshot, chosen: tuple[str, ...], touched: tuple[str, ...]) -> Iterator[str]:
+    if any(item.part == SCALE_SETS and not item.is_absent for item in snapshot.unknown):
         yield "scale sets were not read: what they come to is not known"
-    if world.is_unknown(PODS):
+    if snapshot.is_unknown(PODS):
         yield "pods were not read: nodes count as empty"
     if touched and chosen and set(touched).isdisjoint(chosen):
         yield f"the changes are about {', '.join(touched)}, which is not among the labels looked at"

@@ -1,8 +1,8 @@
 """
-How a lane returns to primary nodes alone: the patch that is recorded for it, what it changes, and whether it is enough.
+How a scale set returns to primary nodes alone: the patch that is recorded for it, what it changes, and whether it is enough.
 
 A rollback is a JSON merge patch (RFC 7386), which replaces lists whole. One that is recorded without a patch takes the
-tolerations of the overflow node off, and is made from the lane as it is.
+tolerations of the overflow node off, and is made from the scale set as it is.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from remuda.capacity.manifests import PlacedSpec
 from remuda.capacity.objects import CapacityPolicySpec, Overflow, Rollback
-from remuda.capacity.snapshot import Lane, Node
+from remuda.capacity.snapshot import Node, ScaleSet
 from remuda.model.pods import Taint, Toleration
 from remuda.rules.placing import holds, untolerated
 
@@ -26,27 +26,27 @@ _STATE = "node.kubernetes.io/"
 
 
 class Recorded(Struct, frozen=True):
-    """A rollback of a lane, and the overflow node it returns from."""
+    """A rollback of a scale set, and the overflow node it returns from."""
 
     overflow: Overflow
     rollback: Rollback
 
 
-def recorded(policy: CapacityPolicySpec, lane: str) -> tuple[Recorded, ...]:
-    """The rollbacks of a lane, which is named `name` or `namespace/name`; one for each node that has any."""
+def recorded(policy: CapacityPolicySpec, scale_set: str) -> tuple[Recorded, ...]:
+    """The rollbacks of a scale set, which is named `name` or `namespace/name`; one for each node that has any."""
     return tuple(
         Recorded(overflow, item)
         for overflow in policy.nodes.overflow
         for item in overflow.rollbacks
-        if is_lane(item.lane, lane)
+        if is_scale_set(item.lane, scale_set)
     )
 
 
-def is_lane(written: str, lane: str) -> bool:
-    """Whether a policy means a lane: by its name alone, or with its namespace where both give one."""
-    if "/" in written and "/" in lane:
-        return written == lane
-    return written.rpartition("/")[2] == lane.rpartition("/")[2]
+def is_scale_set(written: str, scale_set: str) -> bool:
+    """Whether a policy means a scale set: by its name alone, or with its namespace where both give one."""
+    if "/" in written and "/" in scale_set:
+        return written == scale_set
+    return written.rpartition("/")[2] == scale_set.rpartition("/")[2]
 
 
 def merged(target: Any, patch: Any) -> Any:
@@ -86,15 +86,15 @@ def pod_in(kind: str, whole: Mapping[str, Any]) -> dict[str, Any]:
     return dict(found)
 
 
-def pod_from(lane: Lane) -> dict[str, Any]:
-    """As much of the pod as is known of a lane that was read."""
-    required = [msgspec.to_builtins(term) for term in lane.required]
+def pod_from(scale_set: ScaleSet) -> dict[str, Any]:
+    """As much of the pod as is known of a scale set that was read."""
+    required = [msgspec.to_builtins(term) for term in scale_set.required]
     affinity = {
         "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": required}}
     }
     return {
-        "tolerations": [_told(item) for item in lane.tolerations],
-        "nodeSelector": dict(lane.node_selector),
+        "tolerations": [_told(item) for item in scale_set.tolerations],
+        "nodeSelector": dict(scale_set.node_selector),
         **({"affinity": affinity} if required else {}),
     }
 

@@ -22,8 +22,8 @@ from remuda.capacity.snapshot import (
     RUNTIME_CLASSES,
     SCALE_SETS,
     SUMMARIES,
+    Snapshot,
     Unknown,
-    World,
     summary_of,
 )
 from remuda.kube import resources
@@ -51,7 +51,7 @@ async def collect(
     *,
     asks: Callable[[str], bool] = lambda _: True,
     within: float = _WITHIN_S,
-) -> World:
+) -> Snapshot:
     """
     Everything an audit wants; a server that does not answer at all is a `KubeError`.
 
@@ -70,7 +70,7 @@ class _Collecting:
         self._silent = 0
         self._may_ask = True
 
-    async def collect(self, now: Instant, asks: Callable[[str], bool]) -> World:
+    async def collect(self, now: Instant, asks: Callable[[str], bool]) -> Snapshot:
         take = self._gathering
         parts: tuple[tuple[str, Resource, type[Struct], Callable[[Any, Place], bool]], ...] = (
             (SCALE_SETS, resources.SCALE_SETS, manifests.ScaleSet, take.add_scale_set),
@@ -92,7 +92,7 @@ class _Collecting:
             self._take(items, add, resource.kind)
         nodes: list[Any] = found[2]
         await self._ask_kubelets([name for item in nodes if asks(name := item.metadata.name)], now)
-        return self._gathering.world(self._client.access.server, now, self._unknown)
+        return self._gathering.snapshot(self._client.access.server, now, self._unknown)
 
     async def _list(self, part: str, resource: Resource, kind: type[T], fields: str | None = None) -> list[T]:
         try:

@@ -20,8 +20,8 @@ from remuda.capacity.snapshot import (
     RUNTIME_CLASSES,
     SCALE_SETS,
     SUMMARIES,
+    Snapshot,
     Unknown,
-    World,
 )
 from remuda.model.times import Instant
 from remuda.objects.dumps import BAD, Dumps
@@ -32,7 +32,7 @@ from remuda.objects.problems import Problem
 class FilesRead:
     """What files say. With any problem nothing should be concluded; notes are for people."""
 
-    world: World
+    snapshot: Snapshot
     problems: tuple[Problem, ...]
     notes: tuple[str, ...]
 
@@ -42,16 +42,16 @@ def read_files(paths: Iterable[str | Path], now: Instant, stdin: BinaryIO | None
     gathering = Gathering()
     reading = _Reading(gathering, now)
     source = reading.read_all(paths, stdin)
-    world = gathering.world(source, now, _unknown(reading.met))
-    return FilesRead(world, tuple(sorted(reading.problems)), tuple(reading.notes()))
+    snapshot = gathering.snapshot(source, now, _unknown(reading.met))
+    return FilesRead(snapshot, tuple(sorted(reading.problems)), tuple(reading.notes()))
 
 
 def _unknown(met: set[str]) -> Iterator[Unknown]:
-    lanes = {"AutoscalingRunnerSet", "RunnerPool"}
+    scale_sets = {"AutoscalingRunnerSet", "RunnerPool"}
     # Of several kinds kubectl makes one list, which does not tell what there is none of.
     quiet = {LIMIT_RANGES, RUNTIME_CLASSES, PRIORITY_CLASSES}
     for part, kinds, what in (
-        (SCALE_SETS, lanes, "autoscalingrunnersets -A"),
+        (SCALE_SETS, scale_sets, "autoscalingrunnersets -A"),
         (NODES, {"Node"}, "nodes"),
         (PODS, {"Pod"}, "pods -A"),
         (LIMIT_RANGES, {"LimitRange"}, "limitranges -A"),

@@ -18,13 +18,13 @@ from remuda.capacity.snapshot import (
     Amounts,
     Bare,
     Filesystem,
-    Lane,
     Node,
     Quota,
+    ScaleSet,
+    Snapshot,
     Summary,
     Unknown,
     Usage,
-    World,
 )
 from remuda.model.amounts import amount, as_written, pod_sizes, strict_amounts
 from remuda.model.times import Instant, read_instant
@@ -53,10 +53,10 @@ _NO_LAUNCHER = "what KubeVirt takes beside a guest is not counted: no VM of it r
 
 
 class Taken(Struct, frozen=True, gc=False):
-    """What a pod takes, and for which lane if it is a runner. Pods without a node wait for one."""
+    """What a pod takes, and for which scale set if it is a runner. Pods without a node wait for one."""
 
     node: str
-    lane: str
+    scale_set: str
     namespace: str
     labels: Mapping[str, str]
     requests: Amounts
@@ -72,7 +72,7 @@ class Gathering:
     """
 
     def __init__(self) -> None:
-        self._lanes: dict[tuple[str, str, str], tuple[manifests.ScaleSet | manifests.Pool, Place]] = {}
+        self._scale_sets: dict[tuple[str, str, str], tuple[manifests.ScaleSet | manifests.Pool, Place]] = {}
         self._nodes: dict[str, Node] = {}
         self._pods: dict[tuple[str, str], Taken | None] = {}
         self._summaries: dict[str, Summary] = {}
@@ -87,15 +87,19 @@ class Gathering:
 
     def add_scale_set(self, item: manifests.ScaleSet, place: Place) -> bool:
         """Take an AutoscalingRunnerSet."""
-        lane_of_set(item, place, Admission())
+        scale_set_from(item, place, Admission())
         return _put(
-            self._lanes, ("AutoscalingRunnerSet", item.metadata.namespace, item.metadata.name), (item, place)
+            self._scale_sets,
+            ("AutoscalingRunnerSet", item.metadata.namespace, item.metadata.name),
+            (item, place),
         )
 
     def add_pool(self, item: manifests.Pool, place: Place) -> bool:
         """Take a RunnerPool."""
-        lane_of_pool(item, place)
-        return _put(self._lanes, ("RunnerPool", item.metadata.namespace, item.metadata.name), (item, place))
+        scale_set_from_pool(item, place)
+        return _put(
+            self._scale_sets, ("RunnerPool", item.metadata.namespace, item.metadata.name), (item, place)
+        )
 
     def add_node(self, item: manifests.Node, place: Place) -> bool:
         """Take a Node."""
@@ -142,7 +146,7 @@ class Gathering:
         labels = self._labels.setdefault(tuple(meta.labels.items()), meta.labels)
         return Taken(
             item.spec.node_name,
-            _lane_of(meta),
+            _scale_set_of(meta),
             meta.namespace,
             labels,
             needs.requests,
@@ -158,39 +162,45 @@ class Gathering:
         """Take what a kubelet says; `read_at` is when, unless it says so itself."""
         return _put(self._summaries, item.node.node_name, summary_from(item, read_at))
 
-    def world(self, source: str, read_at: Instant, unknown: Iterable[Unknown] = ()) -> World:
+    def snapshot(self, source: str, read_at: Instant, unknown: Iterable[Unknown] = ()) -> Snapshot:
         """All of it, in the order of names. What is unknown of admission is not taken for absent."""
         parts = tuple(unknown)
         pods = [taken for taken in self._pods.values() if taken is not None]
-        lanes, leaving = self._made_lanes({item.part for item in parts}, pods)
-        known = {lane.id for lane in lanes}
+        scale_sets, leaving = self._made_scale_sets({item.part for item in parts}, pods)
+        known = {scale_set.id for scale_set in scale_sets}
         apart = keep_apart(
             [
-                Kin(lane.id, lane.namespace, *_kinship(self._lanes[lane.kind, lane.namespace, lane.name][0]))
-                for lane in lanes
+                Kin(
+                    scale_set.id,
+                    scale_set.namespace,
+                    *_kinship(self._scale_sets[scale_set.kind, scale_set.namespace, scale_set.name][0]),
+                )
+                for scale_set in scale_sets
             ],
             (
                 Resident(pod.node, pod.namespace, pod.labels, pod.apart)
                 for pod in pods
-                if pod.node and pod.lane not in known
+                if pod.node and pod.scale_set not in known
             ),
             {node.name: node.labels for node in self._nodes.values()},
         )
         made = tuple(
             replace(
-                lane,
-                claims=lane.claims | apart.claims.get(lane.id, {}),
-                unsure=(*lane.unsure, *apart.unsure.get(lane.id, ())),
+                scale_set,
+                claims=scale_set.claims | apart.claims.get(scale_set.id, {}),
+                unsure=(*scale_set.unsure, *apart.unsure.get(scale_set.id, ())),
             )
-            for lane in lanes
+            for scale_set in scale_sets
         )
-        usage, pending = _usage(pods, {lane.id: apart.claims.get(lane.id, {}) for lane in lanes})
+        usage, pending = _usage(
+            pods, {scale_set.id: apart.claims.get(scale_set.id, {}) for scale_set in scale_sets}
+        )
         for name, taken in apart.taken.items():
             requested = usage.setdefault(name, Usage({}, {}, {}, {}, {})).requested
             for claim, value in taken.items():
                 requested[claim] = requested.get(claim, 0) + value
-        return World(
-            lanes=made,
+        return Snapshot(
+            scale_sets=made,
             nodes=tuple(self._nodes[name] for name in sorted(self._nodes)),
             usage=usage,
             pending=pending,
@@ -202,7 +212,9 @@ class Gathering:
             read_at=read_at,
         )
 
-    def _made_lanes(self, unknown: set[str], pods: list[Taken]) -> tuple[list[Lane], tuple[str, ...]]:
+    def _made_scale_sets(
+        self, unknown: set[str], pods: list[Taken]
+    ) -> tuple[list[ScaleSet], tuple[str, ...]]:
         ranges: dict[str, list[manifests.LimitRange]] = {}
         for (namespace, _), range_ in sorted(self._ranges.items()):
             ranges.setdefault(namespace, []).append(range_)
@@ -214,22 +226,22 @@ class Gathering:
         launchers: dict[str, Amounts] = {}
         for pod in pods:
             if POOL in pod.labels:
-                known = launchers.setdefault(pod.lane, {})
+                known = launchers.setdefault(pod.scale_set, {})
                 for name, value in pod.requests.items():
                     known[name] = max(value, known.get(name, 0))
-        lanes: list[Lane] = []
+        scale_sets: list[ScaleSet] = []
         leaving: list[str] = []
-        for key in sorted(self._lanes):
-            item, place = self._lanes[key]
+        for key in sorted(self._scale_sets):
+            item, place = self._scale_sets[key]
             if isinstance(item, manifests.ScaleSet):
-                made = lane_of_set(item, place, rules)
+                made = scale_set_from(item, place, rules)
             else:
-                made = lane_of_pool(item, place, launchers)
+                made = scale_set_from_pool(item, place, launchers)
             if item.metadata.deletion_timestamp is None:
-                lanes.append(made)
+                scale_sets.append(made)
             else:
                 leaving.append(made.id)
-        return lanes, tuple(leaving)
+        return scale_sets, tuple(leaving)
 
 
 def _put(kept: dict[_K, _V], key: _K, value: _V) -> bool:
@@ -252,14 +264,14 @@ def _kinship(
     return {POOL: meta.name}, vm.spec.affinity.pod_anti_affinity.required if vm else ()
 
 
-def lane_of_set(item: manifests.ScaleSet, place: Place, rules: Admission) -> Lane:
-    """The lane that a scale set is; `ValueError` for a bad quantity."""
+def scale_set_from(item: manifests.ScaleSet, place: Place, rules: Admission) -> ScaleSet:
+    """A scale set as it is judged; `ValueError` for a bad quantity."""
     spec, pod = item.spec, item.spec.template.spec
     name = spec.runner_scale_set_name or item.metadata.name
     admitted = admit(item.metadata.namespace, pod, rules)
     stored = admitted.spec
     requests, limits = pod_sizes(stored)
-    return Lane(
+    return ScaleSet(
         kind="AutoscalingRunnerSet",
         namespace=item.metadata.namespace,
         name=item.metadata.name,
@@ -310,11 +322,13 @@ def _gives(amounts: manifests.Written, resource: str) -> bool:
     return resource in amounts and amount(resource, amounts[resource]) > 0
 
 
-def lane_of_pool(item: manifests.Pool, place: Place, launchers: Mapping[str, Amounts] | None = None) -> Lane:
+def scale_set_from_pool(
+    item: manifests.Pool, place: Place, launchers: Mapping[str, Amounts] | None = None
+) -> ScaleSet:
     """
-    The lane that a pool is: its class is the label, and a VM asks for what KubeVirt requests for it.
+    A pool as it is judged: its class is the label, and a VM asks for what KubeVirt requests for it.
 
-    `launchers` are what pods of VMs that run really request, by lane.
+    `launchers` are what pods of VMs that run really request, by scale set.
     """
     spec = item.spec
     vm = spec.provider.kubevirt.spec if spec.provider.kubevirt else manifests.VmSpec()
@@ -322,7 +336,7 @@ def lane_of_pool(item: manifests.Pool, place: Place, launchers: Mapping[str, Amo
     requests, limits = _vm_sizes(vm)
     seen = (launchers or {}).get(f"{item.metadata.namespace}/{item.metadata.name}", {})
     unsure = [] if seen or not spec.provider.kubevirt else [_NO_LAUNCHER]
-    return Lane(
+    return ScaleSet(
         kind="RunnerPool",
         namespace=item.metadata.namespace,
         name=item.metadata.name,
@@ -371,8 +385,8 @@ def node_of(item: manifests.Node, place: Place, names: dict[str, str]) -> Node:
     )
 
 
-def _lane_of(meta: manifests.ObjectMeta) -> str:
-    """The lane whose runner a pod is, if it is one."""
+def _scale_set_of(meta: manifests.ObjectMeta) -> str:
+    """The scale set whose runner a pod is, if it is one."""
     labels = meta.labels
     if SET_NAME in labels and labels.get(COMPONENT) != LISTENER:
         return f"{labels.get(SET_NAMESPACE) or meta.namespace}/{labels[SET_NAME]}"
@@ -401,27 +415,27 @@ def _instant(text: str) -> Instant | None:
 
 
 def _usage(pods: Iterable[Taken], claims: Mapping[str, Amounts]) -> tuple[dict[str, Usage], dict[str, int]]:
-    """What is taken of nodes, and who waits for one; `claims` are what a runner of each lane takes beside its requests."""
+    """What is taken of nodes, and who waits for one; `claims` are what a runner of each scale set takes beside its requests."""
     usage: dict[str, Usage] = {}
     pending: dict[str, int] = {}
     for pod in pods:
         if not pod.node:
-            if pod.lane:
-                pending[pod.lane] = pending.get(pod.lane, 0) + 1
+            if pod.scale_set:
+                pending[pod.scale_set] = pending.get(pod.scale_set, 0) + 1
             continue
         on_node = usage.get(pod.node)
         if on_node is None:
             on_node = usage[pod.node] = Usage({}, {}, {}, {}, {})
         taken = pod.requests
-        if more := claims.get(pod.lane):
+        if more := claims.get(pod.scale_set):
             taken = taken | more
         _count(on_node.requested, taken)
         for name, value in pod.limits.items():
             on_node.limits[name] = on_node.limits.get(name, 0) + value
-        if pod.lane:
-            on_node.runners[pod.lane] = on_node.runners.get(pod.lane, 0) + 1
-            _count(on_node.runner_requests.setdefault(pod.lane, {}), taken)
-            limits = on_node.runner_limits.setdefault(pod.lane, {})
+        if pod.scale_set:
+            on_node.runners[pod.scale_set] = on_node.runners.get(pod.scale_set, 0) + 1
+            _count(on_node.runner_requests.setdefault(pod.scale_set, {}), taken)
+            limits = on_node.runner_limits.setdefault(pod.scale_set, {})
             for name, value in pod.limits.items():
                 limits[name] = limits.get(name, 0) + value
     return usage, pending

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator
 
 from remuda.capacity.decide.audit import Audit, LabelAudit
-from remuda.capacity.decide.case import Case, Role, some
 from remuda.capacity.decide.findings import SEVERITIES, Finding
+from remuda.capacity.decide.label import LabelContext, Role, some
 from remuda.capacity.decide.words import UNBOUNDED, count, figure
 from remuda.capacity.show.document import set_names
-from remuda.capacity.snapshot import EPHEMERAL, NODES, PODS, SCALE_SETS, Amounts, Lane, Node, Usage
+from remuda.capacity.snapshot import EPHEMERAL, NODES, PODS, SCALE_SETS, Amounts, Node, ScaleSet, Usage
 from remuda.model.pods import Toleration
 from remuda.model.times import write_instant
 from remuda.output.show import Report, Table
@@ -46,12 +46,14 @@ def _lines(audit: Audit, form: str) -> Iterator[str]:
         yield f"# Capacity of {names}"
         yield ""
     at = write_instant(audit.now)
-    yield f"Audit of {names} at {at}" + (f", read from {audit.world.source}" if audit.world.source else "")
+    yield f"Audit of {names} at {at}" + (
+        f", read from {audit.snapshot.source}" if audit.snapshot.source else ""
+    )
     if form == "markdown":
         yield ""
     found = {severity: sum(item.severity == severity for item in audit.findings) for severity in SEVERITIES}
     yield ", ".join(f"{number} {severity}" + ("s" if number != 1 and severity != "info" else "") for severity, number in found.items())  # fmt: skip
-    unread = {item.part for item in audit.world.unknown if not item.is_absent}
+    unread = {item.part for item in audit.snapshot.unknown if not item.is_absent}
     for part, so_that in _UNREAD.items():
         if part in unread:
             if form == "markdown":
@@ -70,24 +72,27 @@ def _sets(audit: Audit) -> Table:
     running: dict[str, int] = {}
     for case in audit.cases:
         running |= case.running or {}
-    is_known = not audit.world.is_unknown(PODS)
-    rows = [_set_row(lane, str(running.get(lane.id, 0)) if is_known else "?") for lane in audit.lanes]
+    is_known = not audit.snapshot.is_unknown(PODS)
+    rows = [
+        _set_row(scale_set, str(running.get(scale_set.id, 0)) if is_known else "?")
+        for scale_set in audit.scale_sets
+    ]
     headings = ("SET", "LABELS", "SCOPE", "SELECTOR", "TOLERATES", "MIN", "MAX", *_AMOUNTS, "RUNNING")
     is_read = all(label.is_known for label in audit.labels)
     note = "no set carries the label" if is_read else "scale sets were not read"
     return _table(headings, rows, "Sets (requests / limits of a runner)", note)
 
 
-def _set_row(lane: Lane, running: str) -> tuple[str, ...]:
+def _set_row(scale_set: ScaleSet, running: str) -> tuple[str, ...]:
     return (
-        lane.id,
-        some(lane.labels),
-        lane.scope or "-",
-        some((f"{key}={value}" for key, value in sorted(lane.node_selector.items())), 5) or "-",
-        some(map(_toleration, lane.tolerations), 5) or "-",
-        str(lane.min),
-        count(lane.max),
-        *(_pair(name, lane.requests, lane.limits) for name in ("cpu", "memory", EPHEMERAL)),
+        scale_set.id,
+        some(scale_set.labels),
+        scale_set.scope or "-",
+        some((f"{key}={value}" for key, value in sorted(scale_set.node_selector.items())), 5) or "-",
+        some(map(_toleration, scale_set.tolerations), 5) or "-",
+        str(scale_set.min),
+        count(scale_set.max),
+        *(_pair(name, scale_set.requests, scale_set.limits) for name in ("cpu", "memory", EPHEMERAL)),
         running,
     )
 
@@ -103,7 +108,7 @@ def _labels(audit: Audit) -> Table:
     rows = [
         (
             label.name,
-            str(sum(lane.max != 0 for lane in label.lanes)) if label.is_known else "?",
+            str(sum(scale_set.max != 0 for scale_set in label.scale_sets)) if label.is_known else "?",
             count(label.max) if label.is_known else "?",
             "-" if label.ceiling is None else str(label.ceiling),
             "?" if label.running is None else str(label.running),
@@ -136,12 +141,12 @@ def _owners(label: LabelAudit) -> Table:
     return _table(headings, rows, f"Owners of {label.name}, if everybody wanted all they may", "")
 
 
-def _nodes(audit: Audit, case: Case) -> Table:
+def _nodes(audit: Audit, case: LabelContext) -> Table:
     """Nodes that matter one by one, and those that take nothing for one reason together."""
     alike: dict[Role, list[int]] = {}
     for index, role in enumerate(case.roles):
         alike.setdefault(role, []).append(index)
-    names = set_names(audit.lanes)
+    names = set_names(audit.scale_sets)
     rows: list[tuple[str, ...]] = []
     for index, role in enumerate(case.roles):
         if len(rows) > MOST_ROWS:
@@ -153,16 +158,18 @@ def _nodes(audit: Audit, case: Case) -> Table:
             told = f"{len(indices):,} nodes: {some(case.ground.nodes[index].name for index in indices)}"
             rows.append((told, role.role, "no", *["-"] * 7, role.reason))
     headings = ("NODE", "ROLE", "ADMITTED", "CAPABILITY", "TAINTS", *_AMOUNTS, "PODS", "FITS", "WHY")
-    beside = "allocatable" if audit.world.is_unknown(PODS) else "requested of allocatable"
+    beside = "allocatable" if audit.snapshot.is_unknown(PODS) else "requested of allocatable"
     marks = "! where limits over-commit the node"
-    if any(lane.unsure for lane in case.lanes):
+    if any(scale_set.unsure for scale_set in case.scale_sets):
         marks += ", ? where more than resources decides"
     return _table(headings, rows, f"Nodes for {case.label} ({beside}; {marks})", "")
 
 
-def _node_row(audit: Audit, case: Case, index: int, names: dict[tuple[str, str], str]) -> tuple[str, ...]:
+def _node_row(
+    audit: Audit, case: LabelContext, index: int, names: dict[tuple[str, str], str]
+) -> tuple[str, ...]:
     node, role = case.ground.nodes[index], case.roles[index]
-    used = None if audit.world.is_unknown(PODS) else audit.world.usage.get(node.name, Usage())
+    used = None if audit.snapshot.is_unknown(PODS) else audit.snapshot.usage.get(node.name, Usage())
     return (
         node.name,
         role.role,
@@ -175,7 +182,7 @@ def _node_row(audit: Audit, case: Case, index: int, names: dict[tuple[str, str],
     )
 
 
-def _keys(case: Case) -> list[str]:
+def _keys(case: LabelContext) -> list[str]:
     wanted = {key for alike in case.alike for key, _ in alike.shape.placement.selector}
     return sorted(wanted | {str(key) for key in (case.policy.nodes.primary if case.policy else ())})
 
@@ -185,15 +192,17 @@ def _taken(name: str, node: Node, used: Usage | None) -> str:
     return whole if used is None else f"{figure(name, used.requested.get(name, 0))} of {whole}"
 
 
-def _fits(case: Case, index: int, names: dict[tuple[str, str], str]) -> str:
+def _fits(case: LabelContext, index: int, names: dict[tuple[str, str], str]) -> str:
     """How many of each envelope fit: sets that fit alike together, by the first of them."""
     here = [alike for alike in case.alike if index in alike.fits]
     told = []
     for alike in here[:_MOST_FITTING]:
-        first, *more = alike.lanes
+        first, *more = alike.scale_sets
         beyond = case.overcommitted(alike, index)
         who = names[first.kind, first.id] + (f" and {len(more)} like it" if more else "")
-        marks = ("!" if beyond else "") + ("?" if any(lane.unsure for lane in alike.lanes) else "")
+        marks = ("!" if beyond else "") + (
+            "?" if any(scale_set.unsure for scale_set in alike.scale_sets) else ""
+        )
         told.append(f"{who} {alike.fits[index]}{marks}")
     rest = len(here) - len(told)
     return ", ".join(told) + (f" and {rest} more" if rest else "") or "-"

@@ -13,8 +13,8 @@ import msgspec
 from msgspec import Raw
 
 from remuda.capacity.decide.audit import Audit, LabelAudit
-from remuda.capacity.decide.case import Alike, Case, Role
 from remuda.capacity.decide.findings import Finding
+from remuda.capacity.decide.label import Alike, LabelContext, Role
 from remuda.capacity.decide.neighbours import is_claim
 from remuda.capacity.decide.words import quantity
 from remuda.capacity.show.schema import (
@@ -27,11 +27,11 @@ from remuda.capacity.show.schema import (
     NodeRow,
     Quantities,
     Room,
-    ScaleSet,
+    ScaleSetRow,
     Share,
     Unread,
 )
-from remuda.capacity.snapshot import PODS, RESOURCES, Amounts, Lane, Usage
+from remuda.capacity.snapshot import PODS, RESOURCES, Amounts, ScaleSet, Usage
 from remuda.model.times import write_instant
 
 _NONE: Mapping[str, object] = {}
@@ -39,8 +39,8 @@ _NONE: Mapping[str, object] = {}
 
 def text(audit: Audit) -> Iterator[str]:
     """The whole document, piece by piece; a large one has a line for each node."""
-    is_large = len(audit.lanes) * len(audit.world.nodes) > MOST_FITS
-    head = {"schema": SCHEMA, "at": write_instant(audit.now), "source": audit.world.source}
+    is_large = len(audit.scale_sets) * len(audit.snapshot.nodes) > MOST_FITS
+    head = {"schema": SCHEMA, "at": write_instant(audit.now), "source": audit.snapshot.source}
     yield "{\n" + "".join(
         f'  "{key}": {msgspec.json.encode(value).decode()},\n' for key, value in head.items()
     )
@@ -48,7 +48,7 @@ def text(audit: Audit) -> Iterator[str]:
     yield from _listed("labels", map(_label, audit.labels))
     yield from _listed("nodes", _nodes(audit, is_large=is_large), is_compact=is_large)
     yield from _listed("findings", map(_finding, audit.findings))
-    unread = [Unread(item.part, item.why) for item in audit.world.unknown]
+    unread = [Unread(item.part, item.why) for item in audit.snapshot.unknown]
     yield from _listed("unknown", unread, end="\n}\n")
 
 
@@ -94,34 +94,34 @@ def _raw(amounts: Mapping[str, int], written: Mapping[str, object]) -> dict[str,
 _quantity = lru_cache(maxsize=16_384)(quantity)
 
 
-def _sets(audit: Audit) -> Iterator[ScaleSet]:
+def _sets(audit: Audit) -> Iterator[ScaleSetRow]:
     running: dict[str, int] = {}
     for case in audit.cases:
         running |= case.running or {}
-    is_known = not audit.world.is_unknown(PODS)
-    for lane in audit.lanes:
-        yield ScaleSet(
-            kind=lane.kind,
-            namespace=lane.namespace,
-            name=lane.name,
-            labels=list(lane.labels),
-            scope=lane.scope,
-            node_selector=lane.node_selector,
+    is_known = not audit.snapshot.is_unknown(PODS)
+    for scale_set in audit.scale_sets:
+        yield ScaleSetRow(
+            kind=scale_set.kind,
+            namespace=scale_set.namespace,
+            name=scale_set.name,
+            labels=list(scale_set.labels),
+            scope=scale_set.scope,
+            node_selector=scale_set.node_selector,
             tolerations=[
                 {key: value for key, value in msgspec.structs.asdict(item).items() if value}
-                for item in lane.tolerations
+                for item in scale_set.tolerations
             ],
-            min=lane.min,
-            max=lane.max,
-            requests=quantities(lane.requests, lane.written[0]),
-            limits=quantities(lane.limits, lane.written[1]),
-            running=running.get(lane.id, 0) if is_known else None,
-            pending=audit.world.pending.get(lane.id, 0) if is_known else None,
-            phase=lane.phase,
-            priority_class=lane.priority_class,
-            unsure=list(lane.unsure),
-            file=lane.place.file,
-            line=lane.place.line,
+            min=scale_set.min,
+            max=scale_set.max,
+            requests=quantities(scale_set.requests, scale_set.written[0]),
+            limits=quantities(scale_set.limits, scale_set.written[1]),
+            running=running.get(scale_set.id, 0) if is_known else None,
+            pending=audit.snapshot.pending.get(scale_set.id, 0) if is_known else None,
+            phase=scale_set.phase,
+            priority_class=scale_set.priority_class,
+            unsure=list(scale_set.unsure),
+            file=scale_set.place.file,
+            line=scale_set.place.line,
         )
 
 
@@ -132,7 +132,7 @@ def _label(label: LabelAudit) -> Label:
     return Label(
         name=label.name,
         policy=label.policy or None,
-        active_sets=sum(lane.max != 0 for lane in label.lanes),
+        active_sets=sum(scale_set.max != 0 for scale_set in label.scale_sets),
         ceiling=label.ceiling,
         aggregate=Aggregate(label.max, _summed(label.requests), _summed(label.limits)),
         running=label.running,
@@ -155,25 +155,28 @@ def _finding(item: Finding) -> FindingRow:
     )  # fmt: skip
 
 
-def set_names(lanes: Iterable[Lane]) -> dict[tuple[str, str], str]:
-    """How each lane, by kind and id, is named where its name has to do: its id where two have the same name."""
-    found = list(lanes)
+def set_names(scale_sets: Iterable[ScaleSet]) -> dict[tuple[str, str], str]:
+    """How each scale set, by kind and id, is named where its name has to do: its id where two have the same name."""
+    found = list(scale_sets)
     counts: dict[str, int] = {}
-    for lane in found:
-        counts[lane.name] = counts.get(lane.name, 0) + 1
-    return {(lane.kind, lane.id): lane.name if counts[lane.name] == 1 else lane.id for lane in found}
+    for scale_set in found:
+        counts[scale_set.name] = counts.get(scale_set.name, 0) + 1
+    return {
+        (scale_set.kind, scale_set.id): scale_set.name if counts[scale_set.name] == 1 else scale_set.id
+        for scale_set in found
+    }
 
 
 def _nodes(audit: Audit, *, is_large: bool) -> Iterator[NodeRow]:
-    lanes = audit.lanes
+    scale_sets = audit.scale_sets
     fitting = _Fitting(audit, has_zeros=not is_large)
-    is_known = not audit.world.is_unknown(PODS)
+    is_known = not audit.snapshot.is_unknown(PODS)
     nothing = dict.fromkeys((*RESOURCES, "pods"), 0)
     keys = sorted(
-        {key for lane in lanes for key in lane.node_selector}
+        {key for scale_set in scale_sets for key in scale_set.node_selector}
         | {str(key) for case in audit.cases if case.policy for key in case.policy.nodes.primary}
     )
-    for index, node in enumerate(audit.world.nodes):
+    for index, node in enumerate(audit.snapshot.nodes):
         roles = [case.roles[index] for case in audit.cases]
         best = min(roles, key=_rank, default=Role("not-eligible", False, "no label was audited"))
         fits, overcommits = fitting.told(index)
@@ -187,7 +190,7 @@ def _nodes(audit: Audit, *, is_large: bool) -> Iterator[NodeRow]:
             cordoned=node.cordoned,
             ready=node.ready,
             allocatable=_room(node.allocatable, node.written),
-            requested=_room(nothing | audit.world.usage.get(node.name, Usage()).requested)
+            requested=_room(nothing | audit.snapshot.usage.get(node.name, Usage()).requested)
             if is_known
             else None,
             fits=fits,
@@ -212,23 +215,27 @@ class _Fitting:
     def __init__(self, audit: Audit, *, has_zeros: bool) -> None:
         self._cases = audit.cases
         self._has_zeros = has_zeros
-        names = set_names(audit.lanes)
+        names = set_names(audit.scale_sets)
         self._numbers: dict[tuple[int, int], str] = {}
         self._beyond: dict[tuple[int, tuple[str, ...]], str] = {}
         self._roles: dict[tuple[int, ...], Raw] = {}
         self._told: dict[tuple[Any, ...], tuple[Any, Any]] = {}
-        self._nodes, self._usage = audit.world.nodes, audit.world.usage
+        self._nodes, self._usage = audit.snapshot.nodes, audit.snapshot.usage
         # Labels whose sets select by the same keys share them.
         self._signatures = list({id(case.signatures): case.signatures for case in audit.cases}.values())
         #: a set of several labels is told once, by the first of them
         told: set[tuple[str, str]] = set()
-        self._groups: list[tuple[Case, Alike, list[str]]] = []
+        self._groups: list[tuple[LabelContext, Alike, list[str]]] = []
         #: nodes on which some set fits or may be
         self._reached: set[int] = set()
         for case in audit.cases:
             for alike in case.alike:
                 self._reached.update(alike.fits)
-                keys = [key for lane in alike.lanes if (key := (lane.kind, lane.id)) not in told]
+                keys = [
+                    key
+                    for scale_set in alike.scale_sets
+                    if (key := (scale_set.kind, scale_set.id)) not in told
+                ]
                 told.update(keys)
                 if keys:
                     written = [msgspec.json.encode(names[key]).decode() for key in keys]
@@ -276,7 +283,7 @@ class _Fitting:
                 parts.append(piece)
         return Raw(f"{{{','.join(parts)}}}".encode())
 
-    def _groups_at(self, index: int) -> list[tuple[Case, Alike, list[str]]]:
+    def _groups_at(self, index: int) -> list[tuple[LabelContext, Alike, list[str]]]:
         return self._groups if self._has_zeros or index in self._reached else []
 
     def labels(self, roles: list[Role]) -> Any:

@@ -5,9 +5,9 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from remuda.capacity.decide.case import some
 from remuda.capacity.decide.findings import Finding
 from remuda.capacity.decide.findings_placing import told_bound
+from remuda.capacity.decide.label import some
 from remuda.capacity.decide.plan import LabelPlan, Placed, Plan, Side
 from remuda.capacity.decide.words import count, figure
 from remuda.capacity.show.document import quantities
@@ -117,7 +117,9 @@ def _told_first(side: Side) -> str:
 
 _ASPECTS: dict[str, Callable[[Side], str]] = {
     "ceiling": lambda side: "-" if side.label.ceiling is None else str(side.label.ceiling),
-    "sets": lambda side: str(sum(lane.max != 0 for lane in side.label.lanes)) if side.label.is_known else "?",
+    "sets": lambda side: (
+        str(sum(scale_set.max != 0 for scale_set in side.label.scale_sets)) if side.label.is_known else "?"
+    ),
     "maxima together": lambda side: count(side.label.max) if side.label.is_known else "?",
     **{f"requests at maximum, {_WORDS[name]}": _total(name, "requests") for name in RESOURCES},
     **{f"limits at maximum, {_WORDS[name]}": _total(name, "limits") for name in RESOURCES},
@@ -185,7 +187,7 @@ def data(plan: Plan) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "at": write_instant(plan.after.now),
-        "source": plan.after.world.source,
+        "source": plan.after.snapshot.source,
         "changes": [change.written for change in plan.changes],
         "breaks": list(plan.breaks),
         "notes": list(plan.notes),
@@ -207,7 +209,7 @@ def _side(side: Side) -> dict[str, Any]:
     found, label = side.worst, side.label
     return {
         "ceiling": label.ceiling,
-        "activeSets": sum(lane.max != 0 for lane in label.lanes),
+        "activeSets": sum(scale_set.max != 0 for scale_set in label.scale_sets),
         "aggregate": {
             "max": label.max,
             "requests": quantities(_whole(label.requests)),

@@ -35,7 +35,7 @@ class Room(Quantities, frozen=True):
     pods: int | None
 
 
-class ScaleSet(Struct, frozen=True, rename="camel"):
+class ScaleSetRow(Struct, frozen=True, rename="camel"):
     """A set that carries an audited label; a RunnerPool is one, too."""
 
     kind: str
@@ -170,7 +170,7 @@ class Document(Struct, frozen=True, rename="camel"):
     schema: Literal["remuda.dev/capacity-audit/v1"]
     at: Annotated[str, Meta(description="When, by RFC 3339.")]
     source: Annotated[str, Meta(description="The files, or the cluster.")]
-    scale_sets: list[ScaleSet]
+    scale_sets: list[ScaleSetRow]
     labels: list[Label]
     nodes: list[NodeRow]
     findings: list[FindingRow]

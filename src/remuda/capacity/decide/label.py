@@ -1,4 +1,4 @@
-"""One label as an audit judges it: its lanes, which of them fit alike, its policy, and what each node is to it."""
+"""One label as an audit judges it: its scale sets, which of them fit alike, its policy, and what each node is to it."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -8,14 +8,14 @@ from typing import Literal, TypeAlias
 from msgspec import UNSET, Struct
 
 from remuda.capacity.decide.fits import Ground, Nodes, Rooms, Shape, bits, closed, shape_of, short
-from remuda.capacity.decide.gates import Gate, lane_gates, node_gates
+from remuda.capacity.decide.gates import Gate, node_gates, scale_set_gates
 from remuda.capacity.objects import BudgetedSet, CapacityPolicySpec, Envelope, Overflow
 from remuda.capacity.policy import measured
-from remuda.capacity.snapshot import PODS, Amounts, Lane, World
+from remuda.capacity.snapshot import PODS, Amounts, ScaleSet, Snapshot
 from remuda.model.times import Instant
 
 RoleName: TypeAlias = Literal["primary", "overflow", "eligible", "not-eligible"]
-#: how many kinds of lanes are asked why a node takes none of them
+#: how many kinds of scale sets are asked why a node takes none of them
 _ASKED = 20
 
 
@@ -28,10 +28,10 @@ class Role(Struct, frozen=True):
 
 
 class Alike(Struct, frozen=True):
-    """Lanes that fit alike: where their runners may be, up or not, and how many fit on each such node that is up."""
+    """Scale sets that fit alike: where their runners may be, up or not, and how many fit on each such node that is up."""
 
     shape: Shape
-    lanes: tuple[Lane, ...]
+    scale_sets: tuple[ScaleSet, ...]
     nodes: Nodes
     fits: Mapping[int, int]
 
@@ -44,27 +44,27 @@ class Site(Struct, frozen=True):
     gates: Mapping[str, tuple[Gate, ...]]
 
     def admits(self, envelope: str) -> bool:
-        """Whether all its own gates hold for an envelope; those of a lane come beside them."""
+        """Whether all its own gates hold for an envelope; those of a scale set come beside them."""
         checked = self.gates.get(envelope)
         return checked is not None and all(gate.holds for gate in checked)
 
 
-class Case:
+class LabelContext:
     """What is known and wanted of one label. Without a policy nothing is wanted."""
 
     def __init__(
         self,
-        world: World,
+        snapshot: Snapshot,
         ground: Ground,
         rooms: Rooms,
         label: str,
-        lanes: tuple[Lane, ...],
+        scale_sets: tuple[ScaleSet, ...],
         policy: tuple[str, CapacityPolicySpec] | None,
         now: Instant,
     ) -> None:
         """`policy` is its name and what it says."""
-        self.world, self.ground, self.rooms = world, ground, rooms
-        self.label, self.lanes, self.now = label, lanes, now
+        self.snapshot, self.ground, self.rooms = snapshot, ground, rooms
+        self.label, self.scale_sets, self.now = label, scale_sets, now
         self.policy_name = policy[0] if policy else ""
         self.policy = policy[1] if policy else None
         self._budgets = {item.name: item for item in self.policy.sets} if self.policy else {}
@@ -77,28 +77,28 @@ class Case:
 
     @cached_property
     def own(self) -> frozenset[str]:
-        """The lanes of the label, by id."""
-        return frozenset(lane.id for lane in self.lanes)
+        """The scale sets of the label, by id."""
+        return frozenset(scale_set.id for scale_set in self.scale_sets)
 
     @cached_property
     def running(self) -> dict[str, int] | None:
-        """Runners with a node by lane; None when pods could not be read."""
-        if self.world.is_unknown(PODS):
+        """Runners with a node by scale set; None when pods could not be read."""
+        if self.snapshot.is_unknown(PODS):
             return None
-        return {lane: self.rooms.running.get(lane, 0) for lane in sorted(self.own)}
+        return {scale_set: self.rooms.running.get(scale_set, 0) for scale_set in sorted(self.own)}
 
     @cached_property
     def alike(self) -> tuple[Alike, ...]:
-        """Its lanes by what decides where and how often they fit."""
-        shapes: dict[Shape, list[Lane]] = {}
-        for lane in self.lanes:
-            shapes.setdefault(shape_of(lane), []).append(lane)
+        """Its scale sets by what decides where and how often they fit."""
+        shapes: dict[Shape, list[ScaleSet]] = {}
+        for scale_set in self.scale_sets:
+            shapes.setdefault(shape_of(scale_set), []).append(scale_set)
         made = []
-        for shape, lanes in shapes.items():
+        for shape, scale_sets in shapes.items():
             nodes = self.ground.allowing(shape.placement)
             open_now = self.ground.picked(nodes & self.ground.up)
             made.append(
-                Alike(shape, tuple(lanes), nodes, self.rooms.fits(shape.requests, open_now, self.own))
+                Alike(shape, tuple(scale_sets), nodes, self.rooms.fits(shape.requests, open_now, self.own))
             )
         return tuple(made)
 
@@ -114,7 +114,7 @@ class Case:
         left = self.rooms.unlimited(index)
         if index in self._own_places:
             here = self.rooms.runner_limits(index)
-            own = total((limits, 1) for lane, limits in here.items() if lane in self.own)
+            own = total((limits, 1) for scale_set, limits in here.items() if scale_set in self.own)
             left = {name: value + own.get(name, 0) for name, value in left.items()}
         return tuple(
             [name for name, limit in alike.shape.limits if name in left and limit * number > left[name]]
@@ -133,7 +133,7 @@ class Case:
 
     def _site(self, policy: CapacityPolicySpec, overflow: Overflow) -> Site:
         gates = {
-            str(name): node_gates(self.world, policy, overflow, self._envelopes[name], self.now)
+            str(name): node_gates(self.snapshot, policy, overflow, self._envelopes[name], self.now)
             for name in overflow.envelopes
             if name in self._envelopes
         }
@@ -151,52 +151,56 @@ class Case:
             return 0
         return self.ground.having(self.policy.nodes.primary.items()) & ~self.overflow
 
-    def reach(self, lane: Lane) -> Nodes:
-        """Nodes whose labels and taints let a lane in."""
-        return self.ground.allowing(shape_of(lane).placement)
+    def reach(self, scale_set: ScaleSet) -> Nodes:
+        """Nodes whose labels and taints let a scale set in."""
+        return self.ground.allowing(shape_of(scale_set).placement)
 
-    def budget(self, lane: Lane) -> BudgetedSet | None:
-        """What the policy gives a lane; None for a newcomer."""
-        return self._budgets.get(lane.id) or self._budgets.get(lane.name)
+    def budget(self, scale_set: ScaleSet) -> BudgetedSet | None:
+        """What the policy gives a scale set; None for a newcomer."""
+        return self._budgets.get(scale_set.id) or self._budgets.get(scale_set.name)
 
-    def envelope(self, lane: Lane) -> Envelope | None:
-        """The envelope a lane was given, else the one its runners carry."""
-        budget = self.budget(lane)
+    def envelope(self, scale_set: ScaleSet) -> Envelope | None:
+        """The envelope a scale set was given, else the one its runners carry."""
+        budget = self.budget(scale_set)
         if budget is not None and budget.envelope is not UNSET:
             return self._envelopes.get(budget.envelope)
         for item in self._envelopes.values():
-            if (measured(item.requests), measured(item.limits)) == lane.carried:
+            if (measured(item.requests), measured(item.limits)) == scale_set.carried:
                 return item
         return None
 
-    def admitted(self, lane: Lane, nodes: Nodes) -> Nodes:
-        """Of the nodes that let a lane in those that are up and that the policy admits for it; all that are up without one."""
+    def admitted(self, scale_set: ScaleSet, nodes: Nodes) -> Nodes:
+        """Of the nodes that let a scale set in those that are up and that the policy admits for it; all that are up without one."""
         if self.policy is None:
             return nodes & self.ground.up
         found = nodes & self.primary
-        carried = self.envelope(lane) if nodes & self.overflow else None
+        carried = self.envelope(scale_set) if nodes & self.overflow else None
         for site in self.sites if carried else ():
             is_reached = site.index is not None and nodes >> site.index & 1
-            if is_reached and carried and site.admits(carried.name) and self._is_ready_for(site, lane):
+            if is_reached and carried and site.admits(carried.name) and self._is_ready_for(site, scale_set):
                 found |= bits([site.index or 0])
         return found & self.ground.up
 
-    def _is_ready_for(self, site: Site, lane: Lane) -> bool:
-        return all(gate.holds for gate in self.gates_of(site, lane))
+    def _is_ready_for(self, site: Site, scale_set: ScaleSet) -> bool:
+        return all(gate.holds for gate in self.gates_of(site, scale_set))
 
-    def gates_of(self, site: Site, lane: Lane) -> tuple[Gate, ...]:
-        """The gates of a lane that may be on an overflow node."""
-        return lane_gates(self.world, self.policy, site.overflow, lane, self.now) if self.policy else ()
+    def gates_of(self, site: Site, scale_set: ScaleSet) -> tuple[Gate, ...]:
+        """The gates of a scale set that may be on an overflow node."""
+        return (
+            scale_set_gates(self.snapshot, self.policy, site.overflow, scale_set, self.now)
+            if self.policy
+            else ()
+        )
 
     @cached_property
-    def places(self) -> tuple[tuple[Alike, tuple[Lane, ...], Nodes], ...]:
-        """Lanes that fit alike and may be on the same admitted nodes, with these."""
+    def places(self) -> tuple[tuple[Alike, tuple[ScaleSet, ...], Nodes], ...]:
+        """Scale sets that fit alike and may be on the same admitted nodes, with these."""
         made = []
         for alike in self.alike:
-            nodes: dict[Nodes, list[Lane]] = {}
-            for lane in alike.lanes:
-                nodes.setdefault(self.admitted(lane, alike.nodes), []).append(lane)
-            made += [(alike, tuple(lanes), found) for found, lanes in nodes.items()]
+            nodes: dict[Nodes, list[ScaleSet]] = {}
+            for scale_set in alike.scale_sets:
+                nodes.setdefault(self.admitted(scale_set, alike.nodes), []).append(scale_set)
+            made += [(alike, tuple(scale_sets), found) for found, scale_sets in nodes.items()]
         return tuple(made)
 
     @cached_property
@@ -206,8 +210,8 @@ class Case:
 
     @cached_property
     def usable(self) -> Nodes:
-        """Admitted nodes that are large enough for a runner of some lane; all admitted ones while there is no lane."""
-        if not self.lanes:
+        """Admitted nodes that are large enough for a runner of some scale set; all admitted ones while there is no scale set."""
+        if not self.scale_sets:
             return self.primary & self.ground.up
         found = 0
         for alike, _, nodes in self.places:
@@ -274,7 +278,7 @@ class Case:
         return {}
 
     def _closed(self, role: RoleName, index: int) -> Role:
-        """A node that takes none of the lanes, and why; equal nodes share it."""
+        """A node that takes none of the scale sets, and why; equal nodes share it."""
         key = (role, self.signatures[index])
         made = self._closed_roles.get(key)
         if made is None:
@@ -295,16 +299,16 @@ class Case:
         return self.ground.signatures(tuple(sorted(keys)), by_name=any(term.match_fields for term in terms))
 
     def _why_not(self, index: int) -> str:
-        """What keeps lanes off a node, that which keeps most of them off first."""
+        """What keeps scale sets off a node, that which keeps most of them off first."""
         node = self.ground.nodes[index]
         counts: dict[str, int] = {}
         for alike in self.alike[:_ASKED]:
-            for told in (*closed(alike.lanes[0], node), *short(alike.shape.size, node)):
-                counts[told] = counts.get(told, 0) + len(alike.lanes)
+            for told in (*closed(alike.scale_sets[0], node), *short(alike.shape.size, node)):
+                counts[told] = counts.get(told, 0) + len(alike.scale_sets)
         if not counts:
             return "no set of the label is admitted here"
         ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:3]
-        asked = sum(len(alike.lanes) for alike in self.alike[:_ASKED])
+        asked = sum(len(alike.scale_sets) for alike in self.alike[:_ASKED])
         return "; ".join(
             told if count == asked else f"{told} ({count} of {asked} sets)" for told, count in ranked
         )

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from remuda.capacity.decide.case import some
+from remuda.capacity.decide.label import some
 from remuda.capacity.decide.neighbours import HOSTNAME
 from remuda.capacity.decide.what_if import (
     CeilingChanged,
@@ -20,16 +20,16 @@ from remuda.capacity.decide.what_if import (
 from remuda.capacity.decide.words import told_all
 from remuda.capacity.objects import CapacityPolicySpec, Envelope
 from remuda.capacity.policy import measured
-from remuda.capacity.snapshot import Lane, Node, Usage, World
+from remuda.capacity.snapshot import Node, ScaleSet, Snapshot, Usage
 from remuda.objects.problems import Place, did_you_mean
 
 Policies = Mapping[str, CapacityPolicySpec]
 
 
-class Supposed(Struct, frozen=True):
+class AfterChanges(Struct, frozen=True):
     """What would be, what to know about it, and what is wrong with the changes: then nothing else of it counts."""
 
-    world: World
+    snapshot: Snapshot
     policies: Policies
     #: labels of sets and policies that were changed
     labels: tuple[str, ...] = ()
@@ -37,9 +37,11 @@ class Supposed(Struct, frozen=True):
     problems: tuple[str, ...] = ()
 
 
-def suppose(world: World, policies: Policies, labels: Iterable[str], changes: Iterable[Change]) -> Supposed:
+def apply_changes(
+    snapshot: Snapshot, policies: Policies, labels: Iterable[str], changes: Iterable[Change]
+) -> AfterChanges:
     """Make all changes. `labels` are those a person asked about: where there is one, an added set carries it."""
-    making = _Supposing(world, policies, tuple(labels))
+    making = _Applying(snapshot, policies, tuple(labels))
     for change in changes:
         try:
             making.make(change)
@@ -53,15 +55,15 @@ class _Wrong(Exception):
     pass
 
 
-class _Supposing:
-    def __init__(self, world: World, policies: Policies, labels: tuple[str, ...]) -> None:
-        self._world = world
+class _Applying:
+    def __init__(self, snapshot: Snapshot, policies: Policies, labels: tuple[str, ...]) -> None:
+        self._world = snapshot
         self._asked = labels
         self._policies = dict(policies)
-        self._lanes = list(world.lanes)
-        self._nodes = list(world.nodes)
-        self._node_at = {node.name: index for index, node in enumerate(world.nodes)}
-        self._usage = world.usage
+        self._scale_sets = list(snapshot.scale_sets)
+        self._nodes = list(snapshot.nodes)
+        self._node_at = {node.name: index for index, node in enumerate(snapshot.nodes)}
+        self._usage = snapshot.usage
         self._changed: dict[str, str] = {}
         self._labels: dict[str, None] = {}
         self._notes: list[str] = []
@@ -80,36 +82,40 @@ class _Supposing:
             case NodeDrained():
                 self._drain(change)
 
-    def made(self) -> Supposed:
-        world = self._world
-        if self._lanes != list(world.lanes) or self._nodes != list(world.nodes):
-            world = replace(world, lanes=tuple(self._lanes), nodes=tuple(self._nodes), usage=self._usage)
-        return Supposed(world, self._policies, tuple(self._labels), tuple(self._notes), tuple(self.problems))
+    def made(self) -> AfterChanges:
+        snapshot = self._world
+        if self._scale_sets != list(snapshot.scale_sets) or self._nodes != list(snapshot.nodes):
+            snapshot = replace(
+                snapshot, scale_sets=tuple(self._scale_sets), nodes=tuple(self._nodes), usage=self._usage
+            )
+        return AfterChanges(
+            snapshot, self._policies, tuple(self._labels), tuple(self._notes), tuple(self.problems)
+        )
 
     def contradictions(self) -> Iterator[str]:
-        for lane in self._lanes:
-            if lane.id in self._changed and lane.max is not None and lane.min > lane.max:
-                words = f"{lane.id} would have a min of {lane.min} above its max of {lane.max}"
-                yield blame(self._changed[lane.id], words)
+        for scale_set in self._scale_sets:
+            if scale_set.id in self._changed and scale_set.max is not None and scale_set.min > scale_set.max:
+                words = f"{scale_set.id} would have a min of {scale_set.min} above its max of {scale_set.max}"
+                yield blame(self._changed[scale_set.id], words)
 
     # sets
 
     def _change_set(self, change: SetChanged) -> None:
-        index = self._find_lane(change.name)
-        lane = self._lanes[index]
+        index = self._find_scale_set(change.name)
+        scale_set = self._scale_sets[index]
         fields: dict[str, Any]
         if change.field == "envelope":
-            fields = self._carried(change.envelope, lane.labels)
+            fields = self._carried(change.envelope, scale_set.labels)
         else:
             fields = {change.field: change.number}
-        self._lanes[index] = replace(lane, **fields)
-        self._touch(self._lanes[index], change.written)
+        self._scale_sets[index] = replace(scale_set, **fields)
+        self._touch(self._scale_sets[index], change.written)
 
     def _add_set(self, change: SetAdded) -> None:
-        like = self._lanes[self._find_lane(change.like)] if change.like else None
+        like = self._scale_sets[self._find_scale_set(change.like)] if change.like else None
         labels = self._labels_of(change, like)
         namespace = change.namespace or (like.namespace if like else self._namespace(labels))
-        made = like or Lane(
+        made = like or ScaleSet(
             "AutoscalingRunnerSet", namespace, change.name, labels, node_selector=self._selector(labels)
         )
         carried = self._carried(change.envelope, labels) if change.envelope else {}
@@ -117,12 +123,12 @@ class _Supposing:
             made, namespace=namespace, name=change.name, labels=labels, given=(like.given if like and not change.label else ()) or labels,
             max=change.max, min=change.min, place=Place(), **carried,
         )  # fmt: skip
-        if any(lane.id == made.id for lane in self._lanes):
+        if any(scale_set.id == made.id for scale_set in self._scale_sets):
             raise _Wrong(f"there is a set {made.id} already: try it with --set, or give another name")
-        self._lanes.append(made)
+        self._scale_sets.append(made)
         self._touch(made, change.written)
 
-    def _labels_of(self, change: SetAdded, like: Lane | None) -> tuple[str, ...]:
+    def _labels_of(self, change: SetAdded, like: ScaleSet | None) -> tuple[str, ...]:
         if change.label:
             return (change.label,)
         if like is not None:
@@ -137,7 +143,9 @@ class _Supposing:
     def _selector(self, labels: tuple[str, ...]) -> dict[str, str]:
         """What all sets of the labels select by; what primary nodes have where they agree on nothing."""
         beside = [
-            set(lane.node_selector.items()) for lane in self._lanes if not set(labels).isdisjoint(lane.labels)
+            set(scale_set.node_selector.items())
+            for scale_set in self._scale_sets
+            if not set(labels).isdisjoint(scale_set.labels)
         ]
         if beside and (common := set.intersection(*beside)):
             return dict(sorted(common))
@@ -145,7 +153,11 @@ class _Supposing:
         return {str(key): str(value) for key, value in policy.nodes.primary.items()} if policy else {}
 
     def _namespace(self, labels: tuple[str, ...]) -> str:
-        beside = {lane.namespace for lane in self._lanes if not set(labels).isdisjoint(lane.labels)}
+        beside = {
+            scale_set.namespace
+            for scale_set in self._scale_sets
+            if not set(labels).isdisjoint(scale_set.labels)
+        }
         return beside.pop() if len(beside) == 1 else "default"
 
     def _carried(self, name: str, labels: tuple[str, ...]) -> dict[str, Any]:
@@ -168,23 +180,27 @@ class _Supposing:
         near = did_you_mean(name, envelopes) or f"; there is: {some(sorted(envelopes), 10)}"
         raise _Wrong(f"there is no envelope {name}{near}")
 
-    def _find_lane(self, name: str) -> int:
-        found = [index for index, lane in enumerate(self._lanes) if name in (lane.id, lane.name)]
+    def _find_scale_set(self, name: str) -> int:
+        found = [
+            index
+            for index, scale_set in enumerate(self._scale_sets)
+            if name in (scale_set.id, scale_set.name)
+        ]
         if len(found) == 1:
             return found[0]
         if found:
-            ids = sorted(self._lanes[index].id for index in found)
+            ids = sorted(self._scale_sets[index].id for index in found)
             raise _Wrong(f"there are several sets {name}: {some(ids, 5)}; write the namespace, too")
-        known = [each for lane in self._lanes for each in (lane.name, lane.id)]
+        known = [each for scale_set in self._scale_sets for each in (scale_set.name, scale_set.id)]
         near = (
             did_you_mean(name, known)
-            or f"; there is: {some(sorted(lane.id for lane in self._lanes), 5) or 'none'}"
+            or f"; there is: {some(sorted(scale_set.id for scale_set in self._scale_sets), 5) or 'none'}"
         )
         raise _Wrong(f"there is no set {name}{near}")
 
-    def _touch(self, lane: Lane, written: str) -> None:
-        self._changed[lane.id] = written
-        self._labels |= dict.fromkeys(lane.labels)
+    def _touch(self, scale_set: ScaleSet, written: str) -> None:
+        self._changed[scale_set.id] = written
+        self._labels |= dict.fromkeys(scale_set.labels)
 
     # policies
 
