@@ -492,7 +492,7 @@ def test_nothing_is_concluded_from_what_was_not_read(part: str) -> None:
     fields: dict[str, dict[str, Any]] = {
         NODES: {"nodes": ()},
         PODS: {"usage": {}},
-        SCALE_SETS: {"lanes": ()},
+        SCALE_SETS: {"scale_sets": ()},
         SUMMARIES: {"summaries": {}},
     }
     seen = msgspec.structs.replace(whole, unknown=(Unknown(part, "may not list it"),), **fields[part])
