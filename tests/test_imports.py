@@ -12,11 +12,9 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "remuda"
 #: judgement: no I/O, no clock, no dice
 PURE = [
-    *(SOURCE / "capacity").glob("findings*.py"),
-    *(
-        SOURCE / "capacity" / f"{name}.py"
-        for name in ("audit", "case", "document", "fits", "gates", "words", "world")
-    ),
+    SOURCE / "capacity" / "decide",
+    SOURCE / "capacity" / "show",
+    SOURCE / "capacity" / "snapshot.py",
     SOURCE / "model",
     SOURCE / "rules",
     SOURCE / "pools" / "decide",
