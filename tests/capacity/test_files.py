@@ -35,7 +35,7 @@ from remuda.capacity.snapshot import NODES, PODS, SCALE_SETS, SUMMARIES, Filesys
 from remuda.model.pods import Match, Taint, Term, Toleration
 from remuda.objects.problems import Place
 from remuda.pools.objects import RunnerPoolSpec
-from remuda.pools.policy import DEFAULT_MIN
+from remuda.rules.bounds import DEFAULT_MIN
 
 
 def read(folder: Path, *items: object) -> Snapshot:

@@ -33,6 +33,14 @@ def test_a_world_comes_back_as_it_was(name: str, tmp_path: Path) -> None:
         ),
         pytest.param(gzip.compress(b"{}" * 100)[:20], "is no bundle", id="cut short"),
         pytest.param(b"[" * 100_000, "is no bundle", id="nested without end"),
+        pytest.param(
+            gzip.compress(b"{}" * 100, mtime=0)[:12] + b"\xff" * 30, "is no bundle", id="spoilt inside"
+        ),
+        pytest.param(
+            b'{"format": "remuda-diagnosis/1", "world": {"at": 1, "namespace": "a", "namespace": "b"}}',
+            "the key 'namespace' is there twice",
+            id="a key twice",
+        ),
     ],
 )
 def test_a_file_that_is_no_bundle_is_bad_input(data: bytes, told: str, tmp_path: Path, run: Run) -> None:

@@ -24,6 +24,7 @@ def test_defaults_are_those_of_the_pool() -> None:
     words = pool_words(spec())
     assert (words.min, words.max) == (3, 10)
     assert pool_words(spec() | {"ceiling": "all"}).min == 0
+    assert pool_words({"max": 2}).min == 2, "as the pool itself reads it"
 
 
 def test_a_vm_asks_for_the_least_that_kubevirt_will() -> None:

@@ -186,4 +186,4 @@ async def _ask_circleci(url: str, token: str, job_class: str) -> "Asked":
     finally:
         await client.close()
     agents = {name: worker.connected_at or worker.since for name, worker in listing.workers.items()}
-    return Asked("answered", "", waiting, running, agents)
+    return Asked("answered", "", waiting, running, agents, max(listing.called_at.values(), default=0))

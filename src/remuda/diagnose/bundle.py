@@ -1,7 +1,9 @@
 """A world in a file, for somebody else to look at; what is found in it is what was found live."""
 
 import gzip
+import json
 import os
+import zlib
 from pathlib import Path
 
 import msgspec
@@ -44,6 +46,7 @@ def read_bundle(path: Path) -> World:
                 data = file.read(_LARGEST + 1)
         if len(data) > _LARGEST:
             raise BadInput(f"--from: {path} is larger than {_LARGEST // 2**20} MiB, which no bundle is")
+        json.loads(data, object_pairs_hook=_check_keys)
         label = msgspec.json.decode(data, type=_Labelled).format
         if label != FORMAT:
             raise BadInput(
@@ -53,7 +56,15 @@ def read_bundle(path: Path) -> World:
         return msgspec.json.decode(data, type=_Bundle).world
     except OSError as error:
         raise BadInput(f"--from: {path} cannot be read: {error.strerror or error}") from None
-    except (ValueError, EOFError, RecursionError) as error:
+    except (ValueError, EOFError, RecursionError, zlib.error) as error:
         raise BadInput(
             f"--from: {path} is no bundle ({error}): make one with remuda diagnose pools --bundle FILE"
         ) from None
+
+
+def _check_keys(pairs: list[tuple[str, object]]) -> None:
+    """Of two values with one key one would be passed over silently."""
+    if len({key for key, _ in pairs}) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {twice[:40]!r} is there twice")

@@ -314,8 +314,10 @@ class Asked(Struct, frozen=True):
     told: str = ""
     unclaimed: int = 0
     running: int = 0
-    #: agents by name, with the instant they first called
+    #: agents by name, with the instant they first called; by CircleCI's clock
     agents: dict[str, Instant] = {}
+    #: the last call of any of them, by that clock
+    called_at: Instant = 0
 
 
 class Device(Struct, frozen=True):

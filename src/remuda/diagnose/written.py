@@ -10,20 +10,20 @@ from typing import Any
 from remuda.diagnose.world import CircleWords, PoolWords, Ref, VmWords
 from remuda.model.amounts import KVM, Amounts, amounts
 from remuda.model.pods import Toleration
+from remuda.rules.bounds import DEFAULT_MAX, default_min
 
-_WARM = 3
 #: KubeVirt asks for a tenth of a processor for each of a guest's, unless told otherwise
 _MILLI_OF_A_CPU = 100
 
 
 def pool_words(spec: Mapping[str, Any]) -> PoolWords:
     """A RunnerPool's spec."""
-    ceiling = _text(spec.get("ceiling"))
+    ceiling, most = _text(spec.get("ceiling")), _number(spec.get("max"), DEFAULT_MAX)
     source, provider = _map(spec.get("source")), _map(spec.get("provider"))
     return PoolWords(
         class_=_text(spec.get("class")),
-        min=_number(spec.get("min"), 0 if ceiling else _WARM),
-        max=_number(spec.get("max"), 10),
+        min=_number(spec.get("min"), default_min(most, has_ceiling=bool(ceiling))),
+        max=most,
         ceiling=ceiling,
         natural=spec.get("scaleIn") == "natural",
         circleci=_circleci(source) if "circleci" in source else None,

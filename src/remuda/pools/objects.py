@@ -13,6 +13,7 @@ from remuda.model.times import HOUR, MINUTE, Duration
 from remuda.objects.kinds import Column, Rule
 from remuda.objects.scalars import ClassName, Count, CronText, ObjectName, Share, ZoneName
 from remuda.pools.runners import CircleciSource, KubevirtProvider
+from remuda.rules.bounds import DEFAULT_MAX
 
 
 class ProcessLimits(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -94,7 +95,7 @@ class RunnerPoolSpec(Struct, frozen=True, forbid_unknown_fields=True, rename="ca
     min: Annotated[
         Count | UnsetType, Meta(description="Fewest machines. 3 by default, 0 under a ceiling.")
     ] = UNSET
-    max: Annotated[Count, Meta(description="Most machines.")] = 10
+    max: Annotated[Count, Meta(description="Most machines.")] = DEFAULT_MAX
     headroom: Annotated[
         Share,
         Meta(

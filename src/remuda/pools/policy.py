@@ -21,9 +21,9 @@ from remuda.pools.objects import (
     Schedule,
 )
 from remuda.pools.runners import check_runner
+from remuda.rules.bounds import default_min
 from remuda.rules.windows import Window
 
-DEFAULT_MIN = 3
 INEXACT_WINDOW = 60 * SECOND
 #: sources that know at every moment who is busy
 EXACT_SOURCES = frozenset({"queue"})
@@ -189,7 +189,7 @@ def _minima(spec: RunnerPoolSpec) -> list[str]:
 def _own_min(spec: RunnerPoolSpec) -> int:
     if not isinstance(spec.min, UnsetType):
         return spec.min
-    return min(DEFAULT_MIN, spec.max) if spec.ceiling is UNSET else 0
+    return default_min(spec.max, has_ceiling=spec.ceiling is not UNSET)
 
 
 def check_pool(pool: Object[Any]) -> Iterator[Complaint]:

@@ -23,6 +23,7 @@ from remuda.objects.problems import Problem, child_path, did_you_mean
 from remuda.objects.scalars import Count, CronText, ObjectName, Share, Url, ZoneName
 from remuda.objects.tree import Refused, parse
 from remuda.pools.runners import CLOUD
+from remuda.rules.bounds import DEFAULT_MAX, DEFAULT_MIN
 
 #: the Secret that the chart makes in a release called remuda
 SECRET: Final = "remuda-provisioner"  # noqa: S105 - a name
@@ -31,8 +32,8 @@ CONFIG_KEY: Final = "config.yaml"
 #: what the chart's values.yaml says of a class that says nothing
 DEFAULTS: Final[dict[str, Any]] = {
     "idleTimeout": "",
-    "minReplicas": 3,
-    "maxReplicas": 10,
+    "minReplicas": DEFAULT_MIN,
+    "maxReplicas": DEFAULT_MAX,
     "spec": {
         "domain": {
             "resources": {"requests": {"memory": "2Gi", "cpu": "1"}},

@@ -72,6 +72,39 @@ def test_a_guest_that_circleci_does_not_list_is_a_problem() -> None:
     )
 
 
+#: of the guest linux-0, which has run since 15 s after it was made
+BOOTED = "linux-0.vmi-linu"
+
+
+def test_an_agent_that_tells_its_boot_is_the_guests_whatever_the_clocks_say() -> None:
+    assert (
+        guests(healthy(asked={"linux": Asked("answered", agents={BOOTED: NOON - 590_000})})).verdict == "ok"
+    )
+    other = Asked("answered", agents={"linux-0.0a1b2c3d": NOON})
+    assert guests(healthy(asked={"linux": other})).verdict == "problem"
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        pytest.param(
+            Asked("answered", agents={BOOTED: NOON - 1_185_000}),
+            "pool linux: an agent called 600 s before its guest ran, by CircleCI's clock",
+            id="behind",
+        ),
+        pytest.param(
+            Asked("answered", agents={BOOTED: NOON}, called_at=NOON + 90_000),
+            "pool linux: an agent called 90 s from now, by CircleCI's clock",
+            id="ahead",
+        ),
+        pytest.param(Asked("answered", agents={BOOTED: NOON}, called_at=NOON + 29_000), None, id="a little"),
+    ],
+)
+def test_clocks_that_differ_are_named(asked: Asked, told: str | None) -> None:
+    found = guests(healthy(asked={"linux": asked}))
+    assert (found.verdict, *found.evidence) == (("problem", told) if told else ("ok",))
+
+
 def test_a_guest_that_just_booted_is_given_time() -> None:
     assert guests(saying("booting", age=60)).verdict == "ok"
     world = saying(GUEST_LOG, age=60)

@@ -198,7 +198,8 @@ def test_idle_vms_of_an_older_configuration_go_by_themselves_unless_the_pool_is_
 #: reasons that hold no pool back, or for a moment only
 FINE = {
     "Steady", "Growing", "Shrinking", "Rolling", "HeldBySurge", "HeldByDelay", "SurplusBusy", "SurplusNatural",
-    "SurplusUnconfirmed", "SurplusBooting", "OverCeiling", "Removed", "WaitingForRoom",
+    "SurplusUnconfirmed",
+    "SurplusUndrainable", "SurplusBooting", "OverCeiling", "Removed", "WaitingForRoom",
 }  # fmt: skip
 
 

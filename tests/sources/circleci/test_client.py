@@ -79,7 +79,10 @@ async def test_the_greatest_number_that_is_one_is_a_million(circle: Circle, clie
     ("fault", "outcome", "words"),
     [
         pytest.param(
-            loopback.status(401), "unauthorized", "personal API token", id="401 speaks of the token"
+            loopback.status(401),
+            "unauthorized",
+            "or a project's (not a resource class token)",
+            id="401 speaks of the token",
         ),
         pytest.param(
             loopback.status(403), "unauthorized", "personal API token", id="403 speaks of the token"
@@ -321,7 +324,10 @@ def _date(seconds: float) -> str:
     [
         pytest.param("7", 7.0, id="seconds"),
         pytest.param("0", 1.0, id="at least a second"),
-        pytest.param("999999999999999999", 3600.0, id="at most an hour"),
+        pytest.param("3600", 3600.0, id="an hour"),
+        pytest.param("3601", None, id="more than an hour says nothing"),
+        pytest.param("999999999999999999", None, id="nor do ages"),
+        pytest.param(_date(99_999_999), None, id="nor does a date in years"),
         pytest.param(_date(90), 90.0, id="a date"),
         pytest.param(_date(-90), 1.0, id="a date that is over"),
         pytest.param("soon", None, id="a word says nothing"),

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from remuda.diagnose.checks.verdicts import Seen, counted, cut
 from remuda.diagnose.world import Pool, Vm, Vmi, World, instant
+from remuda.model.machines import worker_name
 from remuda.model.pods import ContainerStatus, Pod
 from remuda.model.times import MINUTE, SECOND, Instant
 from remuda.output.findings import Finding
@@ -41,6 +42,9 @@ _CREDENTIAL_FIX = (
     "put the resource class token of this very class into the Secret (no API token); new VMs get it, old ones do not: "
     "see the check rollout"
 )
+_CLOCK_FIX = (
+    "let the nodes' clocks follow NTP; no VM goes for it, but the times that are shown are off by so much"
+)
 _REACH_FIX = "let guests reach source.circleci.url: DNS, egress rules, proxies and certificates in the image"
 _CLOUD_INIT_FIX = (
     "use an image with cloud-init that reads NoCloud and was never booted before, and whose console is ttyS0"
@@ -54,6 +58,8 @@ _REMEDIES = {
     "install": "bake circleci-runner into the image, or give a bundle disk (provider.kubevirt.bundle)",
     "register": "bring guests nearer to CircleCI (proxy, DNS), and more warm VMs (min or headroom)",
 }
+#: a difference of clocks that is worth a word
+_SKEW = 30 * SECOND
 
 
 class _Guest(Struct, frozen=True):
@@ -82,6 +88,10 @@ def guests(world: World) -> Finding:
         doubts += _look_at(world, guest, seen)
     if seen:
         return seen.problem("a guest runs and takes no tasks")
+    for line in _skews(world, running):
+        seen.add(line, _CLOCK_FIX)
+    if seen:
+        return seen.problem("CircleCI's clock and the cluster's differ")
     if doubts:
         return seen.unknown("not every guest could be listened to", doubts)
     return seen.ok(f"{counted(len(running), 'guest')} up, none says that something failed")
@@ -175,9 +185,44 @@ def _look_at_agent(world: World, guest: _Guest, seen: Seen) -> None:
 
 
 def _is_registered(world: World, guest: _Guest) -> bool:
+    return _called_at(world, guest) is not None
+
+
+def _called_at(world: World, guest: _Guest) -> Instant | None:
+    """When a guest's agent first called: one that has its boot in its name, else one that called after it was made."""
     asked = world.asked.get(guest.pool.name)
+    if asked is None:
+        return None
+    booted, named = asked.agents.get(_boot_name(guest)), asked.agents.get(guest.vm.name)
     made = instant(guest.vm.metadata.creation_timestamp) or 0
-    return asked is not None and asked.agents.get(guest.vm.name, -1) >= made
+    return booted if booted is not None else named if named is not None and named >= made else None
+
+
+def _boot_name(guest: _Guest) -> str:
+    return worker_name(guest.vm.name, guest.vmi.metadata.uid[:8])
+
+
+def _skews(world: World, running: list[_Guest]) -> Iterator[str]:
+    """How far CircleCI's clock is off, where times that cannot be otherwise tell: by pool, at least so much."""
+    for pool in world.pools:
+        asked = world.asked.get(pool.name)
+        if asked is None:
+            continue
+        ahead = asked.called_at - world.at
+        behind = max(
+            (
+                guest.since - called
+                for guest in running
+                if guest.pool is pool and (called := asked.agents.get(_boot_name(guest))) is not None
+            ),
+            default=0,
+        )
+        if ahead > _SKEW:
+            yield f"pool {pool.name}: an agent called {ahead // SECOND} s from now, by CircleCI's clock"
+        elif behind > _SKEW:
+            yield (
+                f"pool {pool.name}: an agent called {behind // SECOND} s before its guest ran, by CircleCI's clock"
+            )
 
 
 def _is_unregistered(world: World, guest: _Guest) -> bool:
@@ -214,8 +259,7 @@ def _parts(world: World, guest: _Guest) -> dict[str, float]:
     booted = max(0, guest.since - up) / SECOND if up is not None else 0.0
     parts["boot"] = booted + steps.get("boot", 0.0)
     parts["install"] = sum(seconds for name, seconds in steps.items() if name not in ("boot", "ended"))
-    asked = world.asked.get(guest.pool.name)
-    called = asked.agents.get(guest.vm.name) if asked and _is_registered(world, guest) else None
+    called = _called_at(world, guest)
     if called is not None:
         parts["register"] = (called - guest.since) / SECOND - steps.get("boot", 0.0) - parts["install"]
     return {name: max(0.0, seconds) for name, seconds in parts.items()}

@@ -189,7 +189,7 @@ def _source_fix(pool: Pool, asked: Asked) -> str:
         case "missing":
             return f"correct class {pool.words.class_} of pool {pool.name}, or give a token of a member of its organisation"
         case "unauthorized" | "token":
-            return "put a personal API token of a member of the organisation into the Secret (no resource class token)"
+            return "put a personal API token of a member of the organisation, or a project's, into the Secret (no resource class token)"
         case _:
             return f"correct source.circleci.url of pool {pool.name}"
 

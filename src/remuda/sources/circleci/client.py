@@ -34,7 +34,9 @@ _LARGEST_COUNT = 64 * 1024
 _LARGEST_LISTING = 32 * 2**20
 _LONGEST_RETRY_S = 3600.0
 _CLASS = "check the pool's class, and that the token is of a member of its organisation"
-_RIGHT = "give a personal API token of a member of the organisation (not a resource class token)"
+_RIGHT = (
+    "give a personal API token of a member of the organisation, or a project's (not a resource class token)"
+)
 _ADDRESS = "check the source's url"
 _WAIT = "it is asked again by itself"
 T = TypeVar("T")
@@ -230,7 +232,11 @@ def _refuse(answer: aiohttp.ClientResponse, data: bytes, doing: str, to: str, no
 
 
 def retry_after(value: str | None, now: Instant) -> float | None:
-    """Seconds to wait, from one up to an hour, by a header that says seconds or a date; None when it says neither."""
+    """
+    Seconds to wait, at least one, by a header that says seconds or a date; None when it says neither.
+
+    So it is when it says more than an hour: nobody means that, and a pool that asks nobody for long serves nobody.
+    """
     if not value:
         return None
     text = value.strip()
@@ -241,7 +247,7 @@ def retry_after(value: str | None, now: Instant) -> float | None:
             wait = parsedate_to_datetime(text).timestamp() - now / SECOND
         except (TypeError, ValueError, OverflowError):
             return None
-    return min(max(wait, 1.0), _LONGEST_RETRY_S)
+    return max(wait, 1.0) if wait <= _LONGEST_RETRY_S else None
 
 
 def _words(data: bytes) -> str:
