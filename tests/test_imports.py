@@ -6,7 +6,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import grimp
 import pytest
+
+from remuda.jobs import JOBS
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "remuda"
@@ -26,8 +29,92 @@ _TELLS_TIME = {"now", "utcnow", "today"}
 _FORBIDDEN = {"time", "random", "secrets", "uuid", "os"}
 
 
+_FRAME = {"control", "errors", "job", "kube", "ledger", "loop", "model", "objects", "output", "rules"}
+#: room → the rooms that it may import; a room that is not here may import any, and only `jobs` and backends know jobs
+DOORS = {
+    "errors": set[str](),
+    "model": {"errors"},
+    "rules": {"errors", "model"},
+    "output": {"errors", "model"},
+    "ledger": {"errors", "model"},
+    "loop": {"errors", "model"},
+    "datadir": {"errors"},
+    "objects": {"errors", "model", "rules"},
+    "kube": {"errors", "loop", "model"},
+    "prometheus": {"errors", "kube", "loop", "model"},
+    "job": {"control", "kube", "objects", "output"},
+    "control": {"datadir", *_FRAME},
+    "runtime": _FRAME,
+    "cluster": {"runtime", *_FRAME},
+    "assembly": {"runtime", *_FRAME},
+    # adapters know the vocabulary, not their callers
+    "machines": {"errors", "model"},
+    "sources": {"datadir", *_FRAME},
+    "providers": {"machines", *_FRAME},
+    # one process, whatever jobs it runs
+    "app": {"assembly", "cluster", "datadir", "jobs", "runtime", *_FRAME},
+    "dryrun": {"app", "assembly", "cluster", "runtime", *_FRAME},
+}
+#: jobs know neither each other nor adapters nor the composition root nor the command tree
+JOB_DOORS = {"datadir", "prometheus", "runtime", *_FRAME}
+
+
+def job_rooms() -> set[str]:
+    """The packages of jobs: a job within another room is of that room."""
+    return {job.name for job in JOBS if (SOURCE / job.name).is_dir()}
+
+
+@pytest.fixture(scope="module")
+def imports() -> set[tuple[str, str]]:
+    """Every import between two modules of ours."""
+    graph = grimp.build_graph("remuda", cache_dir=None)
+    return {
+        (importer, imported)
+        for importer in graph.modules
+        for imported in graph.find_modules_directly_imported_by(importer)
+    }
+
+
+def room(module: str) -> str:
+    return module.split(".")[1] if "." in module else ""
+
+
 @pytest.mark.slow
-def test_every_room_imports_only_what_it_may() -> None:
+def test_every_room_opens_only_the_doors_it_may(imports: set[tuple[str, str]]) -> None:
+    doors = DOORS | dict.fromkeys(job_rooms(), JOB_DOORS)
+    strays = sorted(
+        f"{importer} -> {imported}"
+        for importer, imported in imports
+        if room(importer) in doors and room(imported) not in doors[room(importer)] | {room(importer), ""}
+    )
+    assert strays == []
+
+
+@pytest.mark.slow
+def test_only_the_list_of_jobs_backends_simulations_and_their_own_commands_know_jobs(
+    imports: set[tuple[str, str]],
+) -> None:
+    knowing = {
+        room(importer)
+        for importer, imported in imports
+        if room(imported) in job_rooms() and room(importer) != room(imported)
+    }
+    # `cli` only for the diagnosis, which asks a source of pools
+    assert knowing <= {"jobs", "backends", "sim", "cli"}
+    assert {
+        importer
+        for importer, imported in imports
+        if room(importer) == "cli" and room(imported) in job_rooms()
+    } <= {"remuda.cli.diagnose"}
+
+
+def test_every_job_has_its_doors() -> None:
+    assert {"pools", "fleet", "capacity", "rightsize", "diagnose"} <= job_rooms()
+    assert DOORS.keys().isdisjoint(job_rooms())
+
+
+@pytest.mark.slow
+def test_every_contract_is_kept() -> None:
     told = subprocess.run(
         [sys.executable, "-c", "from importlinter.cli import lint_imports_command; lint_imports_command()"],
         cwd=ROOT,

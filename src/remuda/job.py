@@ -91,7 +91,8 @@ class Job:
     prefixes: tuple[str, ...] = ()
     #: by command, what it asks of the Kubernetes API
     permissions: Reference | None = None
-    #: its loops on their records: `remuda.loop.replay.Replay`
+    #: the names of its loops, and what goes through their records: a `remuda.ledger.replay.Replay`
+    loops: tuple[str, ...] = ()
     replay: Reference | None = None
     #: what runs in `remuda up`: a `remuda.runtime.Runtime`, made of services and backends
     runtime: Reference | None = None

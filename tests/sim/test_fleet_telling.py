@@ -10,7 +10,6 @@ import pytest
 from tests.cli.conftest import Run
 from tests.cli.conftest import run as run  # noqa: PLC0414 - a fixture
 
-from remuda.cli.simulate import live_through_fleets
 from remuda.control.command import Session
 from remuda.errors import InvariantError
 from remuda.fleet import states
@@ -25,6 +24,7 @@ from remuda.model.machines import State
 from remuda.model.shapes import ZONE, CapacityType, FleetMachine, Shape
 from remuda.model.times import HOUR, MINUTE
 from remuda.model.units import Need, Spread
+from remuda.sim.commands import live_through_fleets
 from remuda.sim.fleet_faults import Faults
 from remuda.sim.fleet_history import FleetHistory, simulate
 from remuda.sim.fleet_meter import Meter

@@ -23,7 +23,7 @@ from remuda.output.show import one_line
 OWN: Mapping[str, Command] = {
     "up": Command("remuda.cli.up:up", "Run everything in one process until stopped.", Section.RUN),
     "replay": Command(
-        "remuda.pools.questions:replay", "What today's rules would have decided differently.", Section.ASK
+        "remuda.cli.replay:replay", "What today's rules would have decided differently.", Section.ASK
     ),
     "loops": Command("remuda.cli.loops:loops", "Look at loops, pause and resume them.", Section.ASK),
     "validate": Command(

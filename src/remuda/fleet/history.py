@@ -19,8 +19,11 @@ from remuda.fleet.record import CHECKPOINT, unpack_record
 from remuda.fleet.snapshot import LOOP
 from remuda.fleet.stored import StoredMemory, StoredPlan, restore_memory, restore_plan
 from remuda.ledger.record import unpack
+from remuda.ledger.replay import Difference, Step
 from remuda.ledger.store import DamagedRow
 from remuda.model.times import Instant
+from remuda.objects.load import Objects
+from remuda.output.moments import age, clock_time
 
 _CYCLE = "SELECT id, first_at, last_at, count, snapshot, memory, policy, plan FROM cycles"
 
@@ -185,3 +188,39 @@ def _cycle(db: sqlite3.Connection, row: tuple[Any, ...], restored: Restored) -> 
         unpack(found[0], Policy, f"the policy {what}"),
         restore_plan(stored_plan, names),
     )
+
+
+class FleetReplay:
+    """The fleet for `remuda replay`, by the policies of then."""
+
+    def __init__(self, changed: Objects | None, now: Instant) -> None:
+        del changed  # no cluster keeps a kind of the fleet's
+        self._now = now
+
+    def steps(
+        self, db: sqlite3.Connection, since: Instant, until: Instant, damaged: Callable[[str], None]
+    ) -> Iterator[Step]:
+        """Every step, with what would be decided otherwise."""
+        for item in replay(db, since, until, None, damaged):
+            yield Step(item.cycles, () if item.is_same else (Difference(item, self._lines(item)),))
+
+    def known(self) -> dict[str, set[str]]:
+        """Nothing that a file could change."""
+        return {}
+
+    def used(self) -> tuple[tuple[str, str], ...]:
+        """Nothing that a file could change."""
+        return ()
+
+    def _lines(self, item: Replayed) -> tuple[str, ...]:
+        missing = (f"  {need} misses {then} then and {now} now" for need, (then, now) in item.missing.items())
+        return (
+            f"{clock_time(item.at, self._now)}  fleet   ({item.cycles} cycles, {age(item.until - item.at)})",
+            f"  then {_listed(item.actions_then)}",
+            f"  now  {_listed(item.actions_now)}",
+            *missing,
+        )
+
+
+def _listed(actions: dict[str, int]) -> str:
+    return ", ".join(f"{name} {number}" for name, number in actions.items()) or "nothing"

@@ -25,7 +25,9 @@ JOB = Job(
             "Why a need has the machines it has, and what keeps it from more.",
         ),
         "simulate fleet": Command(
-            "remuda.cli.simulate:fleet", "A fleet of machines for many clusters, with providers that fail."
+            "remuda.sim.commands:fleet", "A fleet of machines for many clusters, with providers that fail."
         ),
     },
+    loops=("fleet",),
+    replay="remuda.fleet.history:FleetReplay",
 )

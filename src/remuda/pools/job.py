@@ -19,17 +19,19 @@ JOB = Job(
         "why machine": Command("remuda.pools.why_commands:machine", "Why a machine was made or removed."),
         "why job": Command("remuda.pools.why_commands:job", "Why a job waits, runs or ended as it did."),
         "simulate pools": Command(
-            "remuda.cli.simulate:pools", "Pools, their queue and their machines, with faults and crashes."
+            "remuda.sim.commands:pools", "Pools, their queue and their machines, with faults and crashes."
         ),
         "simulate runners": Command(
-            "remuda.cli.simulate:runners", "CircleCI runners on VMs, with an API that fails."
+            "remuda.sim.commands:runners", "CircleCI runners on VMs, with an API that fails."
         ),
         "import provisioner-values": Command(
-            "remuda.cli.imports:provisioner_values", "Pools from values of Runner Provisioner."
+            "remuda.pools.import_commands:provisioner_values", "Pools from values of Runner Provisioner."
         ),
     },
     views="remuda.pools.routes:VIEWS",
     permissions="remuda.pools.permissions:PERMISSIONS",
+    loops=("pools",),
+    replay="remuda.pools.replay:PoolsReplay",
     runtime="remuda.pools.runtime:PoolsRuntime",
     live_view="remuda.pools.live:watch",
 )

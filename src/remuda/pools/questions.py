@@ -1,11 +1,9 @@
 """`remuda why` and `replay`: what was decided and why, and what would be decided otherwise."""
 
-from typing import TYPE_CHECKING
-
 import click
 
 from remuda.control.client import path_of
-from remuda.control.command import Command, Session, pass_session
+from remuda.control.command import Session
 from remuda.control.notices import notices, say_first
 from remuda.errors import NotFound, RemudaError
 from remuda.model.jobs import Ahead, Attempt, Job, JobState
@@ -15,12 +13,8 @@ from remuda.output.moments import age, clock_time
 from remuda.output.show import Report, Table
 from remuda.output.steps import step_lines
 from remuda.pools.controller import LOOP
-from remuda.pools.decide.world import Policy
 from remuda.pools.views import PoolsView
 from remuda.pools.why import Event, Why
-
-if TYPE_CHECKING:
-    from remuda.objects.load import Objects
 
 
 def complete_pools(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
@@ -143,91 +137,6 @@ def _state_at(job: Job, attempts: tuple[Attempt, ...], at: int) -> tuple[JobStat
     if at >= job.changed_at or (last is not None and last.number == len(job.attempts) and job.state.is_end):
         return job.state, job.changed_at
     return JobState.WAITING, job.submitted_at if last is None else last.finished_at or last.claimed_at
-
-
-@click.command(cls=Command)
-@click.option(
-    "--since", default="1h", show_default=True, metavar="TIME", help="From a time, or how long ago."
-)
-@click.option("--until", metavar="TIME", help="To a time, or how long ago. Default: now.")
-@click.option(
-    "-f", "--file", "files", multiple=True, help="Changed objects, in the place of their namesakes."
-)
-@pass_session
-def replay(session: Session, since: str, until: str | None, files: tuple[str, ...]) -> None:
-    """
-    What today's rules would have decided differently.
-
-    Each recorded step goes through today's rules by itself, with the objects of then or, with -f, with changed ones.
-    A difference is not carried on to the next step: the world went on as it did. Exits 1 when something differs.
-    """
-    from remuda.ledger.store import FILE, explained, reading
-    from remuda.pools.policy import EXACT_SOURCES, change
-    from remuda.pools.replay import Difference
-    from remuda.pools.replay import replay as run
-
-    begin = session.instant(since, 0)
-    end = session.instant(until, session.now())
-    changed = session.load(files) if files else None
-    known = {"RunnerPool": set[str](), "Ceiling": set[str]()}
-
-    def make(recorded: Policy) -> Policy:
-        known["RunnerPool"].update(recorded.pools)
-        known["Ceiling"].update(recorded.ceilings)
-        return change(recorded, changed, EXACT_SOURCES) if changed else recorded
-
-    def damaged(row: str) -> None:
-        click.echo(f"{row}; it is left out", err=True)
-
-    store = session.data_dir / FILE
-    steps, cycles, differences = 0, 0, list[Difference]()
-    with reading(store) as db, explained(store):
-        for step in run(db, begin, end, make, damaged):
-            steps, cycles = steps + 1, cycles + step.cycles
-            differences += step.differences
-    if not steps:
-        raise NotFound(f"nothing is recorded since {since}")
-    if changed:
-        _tell_strangers(changed, known)
-    now = session.now()
-    lines = [f"{steps} recorded steps ({cycles} cycles), {len(differences)} decided differently"]
-    for item in differences:
-        lines += [
-            "",
-            f"{clock_time(item.at, now)}  pool {item.pool}   ({item.cycles} cycles, {age(item.until - item.at)})",
-            f"  then {item.target_then:>3}  {item.then}" + _acts(item.actions_then),
-            f"  now  {item.target_now:>3}  {item.now}" + _acts(item.actions_now),
-        ]
-    if differences:
-        lines += ["", "One step each: a difference is not carried on to the next."]
-    session.show(Report({"steps": steps, "cycles": cycles, "differences": differences}, lines=tuple(lines)))
-    if differences:
-        raise click.exceptions.Exit(1)
-
-
-def _tell_strangers(changed: "Objects", known: dict[str, set[str]]) -> None:
-    """Name the changed objects that change nothing of what is recorded; when that is all of them, refuse."""
-    used = {
-        str(item.spec.ceiling)
-        for item in changed
-        if item.name in known.get(item.kind, ()) and item.kind == "RunnerPool"
-    }
-    strangers = [
-        item
-        for item in changed
-        if item.name not in known.get(item.kind, ()) and not (item.kind == "Ceiling" and item.name in used)
-    ]
-    if not strangers:
-        return
-    names = ", ".join(sorted(name for found in known.values() for name in found)) or "none"
-    told = f"nothing recorded is called {', '.join(map(str, strangers))}; there is: {names}"
-    if len(strangers) == len(changed):
-        raise NotFound(told)
-    click.echo(f"note: {told}", err=True)
-
-
-def _acts(actions: tuple[str, ...]) -> str:
-    return f"   [{', '.join(actions)}]" if actions else ""
 
 
 def first_lines(session: Session, seen_at: int) -> tuple[str, ...]:

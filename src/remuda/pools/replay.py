@@ -11,13 +11,18 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 
 from remuda.ledger.history import cycles_between
+from remuda.ledger.replay import Difference as LoopDifference
+from remuda.ledger.replay import Step
 from remuda.model.plans import Plan
 from remuda.model.times import Instant
+from remuda.objects.load import Objects
+from remuda.output.moments import age, clock_time
 from remuda.output.words import number, sentence
 from remuda.pools.controller import LOOP
 from remuda.pools.decide import decide
 from remuda.pools.decide.world import Policy, PoolAction
 from remuda.pools.kinds import POOL_KINDS
+from remuda.pools.policy import EXACT_SOURCES, change
 
 
 class Difference(Struct, frozen=True):
@@ -46,7 +51,7 @@ def replay(
     db: sqlite3.Connection,
     since: Instant,
     until: Instant,
-    change: Callable[[Policy], Policy] | None,
+    changed: Callable[[Policy], Policy] | None,
     damaged: Callable[[str], None],
 ) -> Iterator[Replayed]:
     """
@@ -55,7 +60,7 @@ def replay(
     A step that cannot be read is left out, and `damaged` is told what it is.
     """
     for cycle in cycles_between(db, LOOP, since, until, POOL_KINDS, damaged):
-        policy = change(cycle.policy) if change else cycle.policy
+        policy = changed(cycle.policy) if changed else cycle.policy
         plan, _ = decide(cycle.snapshot, cycle.memory, policy, cycle.first_at)
         yield Replayed(
             cycle.count, tuple(_differences(cycle.plan, plan, cycle.first_at, cycle.last_at, cycle.count))
@@ -98,3 +103,49 @@ def _actions(plan: Plan[PoolAction]) -> dict[str, tuple[str, ...]]:
     for action in plan.actions:
         by_pool.setdefault(action.pool, []).append(f"{type(action).__name__.lower()} {action.target}")
     return {pool: tuple(actions) for pool, actions in by_pool.items()}
+
+
+class PoolsReplay:
+    """Pools for `remuda replay`."""
+
+    def __init__(self, changed: Objects | None, now: Instant) -> None:
+        self._changed = changed
+        self._now = now
+        self._known = {"RunnerPool": set[str](), "Ceiling": set[str]()}
+
+    def steps(
+        self, db: sqlite3.Connection, since: Instant, until: Instant, damaged: Callable[[str], None]
+    ) -> Iterator[Step]:
+        """Every step, with what would be decided otherwise."""
+        for step in replay(db, since, until, self._policy, damaged):
+            yield Step(
+                step.cycles,
+                tuple(LoopDifference(item, self._lines(item)) for item in step.differences),
+            )
+
+    def known(self) -> dict[str, set[str]]:
+        """Pools and ceilings of the steps that were read."""
+        return self._known
+
+    def used(self) -> Iterator[tuple[str, str]]:
+        """Ceilings that a changed pool is put under."""
+        for item in self._changed or ():
+            if item.kind == "RunnerPool" and item.name in self._known["RunnerPool"]:
+                yield "Ceiling", str(item.spec.ceiling)
+
+    def _policy(self, recorded: Policy) -> Policy:
+        self._known["RunnerPool"].update(recorded.pools)
+        self._known["Ceiling"].update(recorded.ceilings)
+        return change(recorded, self._changed, EXACT_SOURCES) if self._changed else recorded
+
+    def _lines(self, item: Difference) -> tuple[str, ...]:
+        when, lasted = clock_time(item.at, self._now), age(item.until - item.at)
+        return (
+            f"{when}  pool {item.pool}   ({item.cycles} cycles, {lasted})",
+            f"  then {item.target_then:>3}  {item.then}" + _listed(item.actions_then),
+            f"  now  {item.target_now:>3}  {item.now}" + _listed(item.actions_now),
+        )
+
+
+def _listed(actions: tuple[str, ...]) -> str:
+    return f"   [{', '.join(actions)}]" if actions else ""
