@@ -54,6 +54,8 @@ class Container(Struct, frozen=True):
     written: dict[str, dict[str, str]] | None = None
     #: when the newest pod that has it without a CPU limit was made, 0 is not known; None where there is none, or one has a limit
     unlimited_at: Second | None = None
+    #: names of the devices that it claims (DRA), under which its pod has them
+    claims: tuple[str, ...] = ()
 
 
 class Workload(Struct, frozen=True):

@@ -66,6 +66,9 @@ def test_evenness_is_by_policy_label_gpu_and_peaks_in_this_order(
         ("nvidia.com/mig-1g.5gb", "1", "gpu"),
         ("amd.com/gpu", "1", "gpu"),
         ("gpu.intel.com/i915", "1", "gpu"),
+        ("google.com/tpu", "4", "gpu"),
+        ("habana.ai/gaudi", "1", "gpu"),
+        ("aws.amazon.com/neuroncore", "2", "gpu"),
         ("nvidia.com/gpu", "0", "stable"),
         ("nvidia.com/gpu", "lots", "stable"),
         ("ephemeral-storage", "1Gi", "stable"),
@@ -75,6 +78,13 @@ def test_a_gpu_is_one_of_the_known_resources_and_not_none_of_it(
     name: str, amount: str, evenness: str
 ) -> None:
     assert the(judge(workload(container(others={name: amount})))).evenness == evenness
+
+
+def test_a_device_that_is_claimed_is_like_a_gpu() -> None:
+    claiming = msgspec.structs.replace(container(), claims=("tpu",))
+    one = the(judge(workload(claiming)))
+    assert one.evenness == "gpu"
+    assert told(one, "gpu")[0][1] == "it claims the device tpu"
 
 
 @pytest.mark.parametrize(("label", "limit"), [("stable", 672), ("volatile", 736), ("gpu", 736)])

@@ -48,7 +48,7 @@ def of_some(**said: str) -> RightsizePolicySpec:
         pytest.param(RightsizePolicySpec(), 250, id="the recommender's default"),
         pytest.param(minimums(pod_memory="100Mi"), 100, id="a smaller pod"),
         pytest.param(minimums(container_memory="40Mi"), 40, id="a container, whatever its pod"),
-        pytest.param(minimums(pod_memory="0"), 20.9, id="none at all"),
+        pytest.param(minimums(pod_memory="0"), 23, id="none at all"),
         pytest.param(of_some(name="w*", min_memory="64Mi"), 64, id="some workloads"),
         pytest.param(of_some(container="main", min_memory="64Mi"), 64, id="some containers"),
         pytest.param(of_some(container="proxy", min_memory="64Mi"), 250, id="not of others"),
@@ -115,3 +115,18 @@ def test_a_cron_job_with_few_runs_is_not_sized_yet() -> None:
 
 def test_what_runs_all_the_time_is_not_judged_by_its_pods() -> None:
     assert the(judge(known=runs(8))).is_provisional
+
+
+def test_requests_are_whole_mebibytes_as_a_person_writes_them() -> None:
+    request = the(judge(workload(SMALL), known=used(391))).recommended.requests.memory_bytes or 1
+    assert request % MI == 0
+    assert used(391).estimate.target.memory_bytes % MI
+
+
+def test_who_uses_exactly_its_request_is_not_starved() -> None:
+    """The lower bound has a margin of 15 %, and ends where a bucket does."""
+    times = range(BEGIN, BEGIN + 8 * DAY, 60)
+    one = Replica([Sample(at, 0.1) for at in times], [Sample(at, 100 * MI) for at in times])
+    known = summarize(columns_of([{"main": [one]}]), "samples", since=BEGIN, now=BEGIN + 8 * DAY)[0]
+    assert "starved" not in rules(judge(workload(container(cpu=100)), known=known))
+    assert "starved" in rules(judge(workload(container(cpu=80)), known=known))

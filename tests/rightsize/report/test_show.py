@@ -11,9 +11,10 @@ from tests.rightsize.report.reviews import changed, sample_review
 
 from remuda.output.show import FORMATS, show
 from remuda.rightsize.report.compare import Changes, changes
-from remuda.rightsize.report.figures import cpu, memory
+from remuda.rightsize.report.figures import cpu, memory, way
 from remuda.rightsize.report.show import MOST_ROWS, report
-from remuda.rightsize.review import ADVISED, Review, Waste
+from remuda.rightsize.review import ADVISED, ContainerReview, Review, Waste
+from remuda.rightsize.workloads import Ask, Size
 
 
 def shown(review: Review, form: str, found: Changes | None = None) -> str:
@@ -238,3 +239,19 @@ def test_memory_is_as_short_as_it_can_be(amount: int, told: str) -> None:
 )
 def test_cpu_is_as_short_as_it_can_be(amount: int, told: str) -> None:
     assert cpu(amount) == told
+
+
+@pytest.mark.parametrize(
+    ("now", "then", "ways"),
+    [
+        pytest.param((100, 32, 80), (50, 50, 64), ("lower", "raise/lower"), id="both ways"),
+        pytest.param((100, 32, 80), (100, 64, 96), ("", "raise"), id="one way"),
+        pytest.param((100, 32, None), (100, 32, 96), ("", "lower"), id="a limit where there was none"),
+    ],
+)
+def test_each_resource_tells_which_way_it_goes(
+    now: tuple[int, int, int | None], then: tuple[int, int, int | None], ways: tuple[str, str]
+) -> None:
+    before, after = (Size(Ask(cpu, request), Ask(None, limit)) for cpu, request, limit in (now, then))
+    item = ContainerReview("main", before, after, "raise")
+    assert (way(item, "cpu"), way(item, "memory")) == ways

@@ -57,6 +57,7 @@ def _container(item: written.Container, index: int, *, is_sidecar: bool) -> Cont
             for part, amounts in (("requests", asked.requests), ("limits", asked.limits))
             if amounts
         },
+        claims=tuple(each.name for each in asked.claims),
     )
 
 

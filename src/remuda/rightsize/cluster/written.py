@@ -51,11 +51,18 @@ class Namespace(Whole, frozen=True, kw_only=True):
     """A namespace, of which labels matter alone."""
 
 
+class Claim(Struct, frozen=True, gc=False):
+    """A device that a container claims, by its name in the pod."""
+
+    name: str = ""
+
+
 class Resources(Struct, frozen=True, gc=False):
-    """Requests and limits."""
+    """Requests and limits, and devices that are claimed."""
 
     requests: Written = {}
     limits: Written = {}
+    claims: tuple[Claim, ...] = ()
 
 
 class Container(Struct, frozen=True, gc=False, rename="camel"):

@@ -47,11 +47,18 @@ def is_starved(case: Case, estimate: Estimate) -> bool:
     """
     Whether the request is more than a tenth below the lower bound: what is nearer is raised, and no risk.
 
-    Where use scales the workload, the autoscaler sees to that.
+    The bound has a margin: who uses exactly its request is not starved, and half of what was measured must be above it. Where use scales the workload, the autoscaler sees to that.
     """
     now = requested(case.effective, "cpu") or 0
     has_samples = case.evidence.cpu_samples > 0 or case.is_advice
-    return has_samples and "cpu" not in case.autoscalers and now * 10 < lower_bound(case, estimate) * 9
+    trace = case.evidence.cpu
+    is_used_more = trace is None or case.strategy != "vpa" or now < trace.lower_bound.first
+    return (
+        has_samples
+        and is_used_more
+        and "cpu" not in case.autoscalers
+        and now * 10 < lower_bound(case, estimate) * 9
+    )
 
 
 def starved_fix(case: Case, estimate: Estimate, made: Sized) -> str:

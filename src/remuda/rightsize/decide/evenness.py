@@ -12,7 +12,11 @@ from remuda.rightsize.review import Evenness, Finding
 from remuda.rightsize.workloads import Container, Workload
 
 _CLASSES: dict[str, Evenness] = {"stable": "stable", "volatile": "volatile", "gpu": "gpu"}
-_GPUS = ("nvidia.com/gpu", "nvidia.com/mig-", "amd.com/gpu", "gpu.intel.com/")
+#: GPUs, TPUs, Gaudi and Neuron: what is on them is not in the memory that is measured
+_ACCELERATORS = (
+    "nvidia.com/gpu", "nvidia.com/mig-", "amd.com/gpu", "gpu.intel.com/", "google.com/tpu", "habana.ai/gaudi",
+    "aws.amazon.com/neuron",
+)  # fmt: skip
 #: daily peaks that vary by more than a fourth of their mean are volatile
 _MOST_VARIATION = 4
 
@@ -41,6 +45,8 @@ def evenness_of(
     gpu = next((name for name, amount in sorted(container.others.items()) if _is_gpu(name, amount)), None)
     if gpu is not None:
         return Judged("gpu", f"it has {container.others[gpu]} of {gpu}", unread)
+    if container.claims:
+        return Judged("gpu", f"it claims the device {container.claims[0]}", unread)
     evenness, why = _by_peaks(evidence)
     return Judged(evenness, why, unread)
 
@@ -73,7 +79,7 @@ def variation(peaks: Sequence[int]) -> float:
 
 def _is_gpu(name: str, amount: str) -> bool:
     try:
-        return name.startswith(_GPUS) and Quantity.parse(amount) > 0
+        return name.startswith(_ACCELERATORS) and Quantity.parse(amount) > 0
     except ValueError:
         return False
 

@@ -54,9 +54,11 @@ def size_memory(case: Case, estimate: Estimate, why_even: str, told: Telling) ->
     limit = _raised(case, limit, bump, peak, told)
     clamps = clamps_of(case, "memory")
     limit = clamped(limit, clamps, told, "memory")
-    request = limit if case.is_guaranteed else min(estimate.target.memory_bytes, limit)
+    # As a person writes it: no bytes, which nobody can read in a template.
+    target = -(-estimate.target.memory_bytes // words.MIB) * words.MIB
+    request = limit if case.is_guaranteed else min(target, limit)
     if not case.is_guaranteed:
-        told.step("request", words.memory(request), "the target, not above the limit")
+        told.step("request", words.memory(request), "the target in whole MiB, not above the limit")
     if request < (least := min(least_of(clamps), limit)):
         told.step(
             "request", f"{words.memory(least)}, up from {words.memory(request)}", "the least that is allowed"

@@ -56,6 +56,31 @@ def of(resource: Resource, amounts: Amounts | Ask) -> int | None:
     return amounts.cpu_millicores if resource == "cpu" else amounts.memory_bytes
 
 
+def way(item: ContainerReview, resource: Resource) -> str:
+    """What becomes of one resource: `raise`, `lower`, or `raise/lower` where its request and its limit go different ways."""
+    moves = {
+        part: _move(
+            of(resource, getattr(item.now, part)), of(resource, getattr(item.recommended, part)), part
+        )
+        for part in ("requests", "limits")
+    }
+    if resource == "cpu" and moves["requests"]:
+        # That a CPU limit is removed says nothing about the need.
+        return moves["requests"]
+    told = {move for move in moves.values() if move}
+    if len(told) < 2:
+        return "".join(told)
+    return "/".join(moves.values())
+
+
+def _move(now: int | None, then: int | None, part: str) -> str:
+    """No limit is the highest, and no request the lowest."""
+    if now == then:
+        return ""
+    nothing = 0 if part == "requests" else MOST_AMOUNT + 1
+    return "raise" if (nothing if then is None else then) > (nothing if now is None else now) else "lower"
+
+
 class Pair(NamedTuple):
     """A request and a limit of one resource."""
 

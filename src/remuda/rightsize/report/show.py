@@ -31,6 +31,7 @@ from remuda.rightsize.report.figures import (
     told_pair,
     told_usage,
     told_waste,
+    way,
 )
 from remuda.rightsize.review import ContainerReview, Finding, Review, WorkloadReview
 
@@ -121,6 +122,14 @@ def _sizes(review: Review) -> Table:
     return Table(headings, tuple(rows), f"Sizes ({told})", "there is no workload")
 
 
+def _verdict(item: ContainerReview, resource: Resource) -> str:
+    """One for the container, beside its first row; where its values go different ways, one for each resource."""
+    ways = {way(item, each) for each in RESOURCES} - {""}
+    if item.verdict in {"raise", "lower"} and (len(ways) > 1 or any("/" in each for each in ways)):
+        return way(item, resource) or "keep"
+    return item.verdict if resource == RESOURCES[0] else ""
+
+
 def _rows(workload: WorkloadReview, called: str, strategy: str) -> Iterator[tuple[str, ...]]:
     """Two rows for a container; what holds for both, or for the whole workload, is told once."""
     for n, item in enumerate(workload.containers):
@@ -129,7 +138,7 @@ def _rows(workload: WorkloadReview, called: str, strategy: str) -> Iterator[tupl
             marks = "?" * item.is_provisional + "*" * is_partial(item)
             yield (
                 RISKS[item.risk] if is_first else "",
-                item.verdict + marks if is_first else "",
+                _verdict(item, resource) + marks * is_first,
                 called if is_first else "",
                 item.name if is_first else "",
                 resource,
