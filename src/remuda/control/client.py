@@ -90,7 +90,7 @@ class Remuda:
             raise NothingRuns(self._data_dir)
         check_query(route, query)
         store = self._data_dir / FILE
-        with reading(store) as db, explained(store):
+        with reading(store, route.tables) as db, explained(store):
             return route.view(db, Call(names, query))
 
     def _request(self, method: str, path: str, body: bytes | None) -> bytes:

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from remuda.errors import BadInput, NotFound
+from remuda.ledger.schema import Tables
 
 
 class Call(Struct, frozen=True):
@@ -57,6 +58,8 @@ class Route(Struct, frozen=True):
     query: dict[str, str] = {}
     #: the answer is a stream of bytes
     streams: bool = False
+    #: beside the ledger's, the tables that `view` reads
+    tables: tuple[Tables, ...] = ()
 
 
 def check_query(route: Route, query: Iterable[str]) -> None:

@@ -1,13 +1,29 @@
 """
-The store's tables, version by version.
+The store's tables, version by version: the ledger's own here, and those that a job declares as `Tables` of its own.
 
-A released version is never edited: a change is a new script at the end of `VERSIONS`, and additive. A store that is
-newer than this program is refused, because writing to it could lose what the newer one keeps.
+A released version is never edited: a change is a new script at the end, and additive. A store that is newer than this
+program is refused, because writing to it could lose what the newer one keeps. The version of the ledger's tables is
+SQLite's `user_version`, that of every other part a row of `components`.
 """
 
 import sqlite3
+from collections.abc import Iterable
+
+from msgspec import Struct
 
 from remuda.errors import BadInput
+
+
+class Tables(Struct, frozen=True):
+    """
+    The tables of one part of the store, version by version.
+
+    The first script may find its tables there already: stores of before version 3 had those of the queue.
+    """
+
+    name: str
+    versions: tuple[str, ...]
+
 
 #: "RMDA": tells our files from other SQLite databases
 APPLICATION_ID = 0x524D4441
@@ -69,43 +85,6 @@ CREATE TABLE settings (
   data   BLOB    NOT NULL,
   set_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
-
-CREATE TABLE jobs (
-  id           INTEGER PRIMARY KEY AUTOINCREMENT,
-  class        TEXT    NOT NULL,
-  state        TEXT    NOT NULL,
-  priority     INTEGER NOT NULL,
-  spec         BLOB    NOT NULL,
-  retries      INTEGER NOT NULL,
-  attempt      INTEGER NOT NULL DEFAULT 0,
-  machine      TEXT,
-  submitted_at INTEGER NOT NULL,
-  changed_at   INTEGER NOT NULL,
-  cancelled    INTEGER NOT NULL DEFAULT 0,
-  idempotency  TEXT    UNIQUE
-) STRICT;
-CREATE INDEX jobs_waiting ON jobs (class, priority DESC, id) WHERE state = 'waiting';
-CREATE INDEX jobs_running ON jobs (machine) WHERE state = 'running';
-CREATE INDEX jobs_ended ON jobs (changed_at) WHERE state NOT IN ('waiting', 'running');
-
-CREATE TABLE attempts (
-  job         INTEGER NOT NULL,
-  attempt     INTEGER NOT NULL,
-  machine     TEXT    NOT NULL,
-  claimed_at  INTEGER NOT NULL,
-  finished_at INTEGER,
-  status      TEXT,
-  exit_code   INTEGER,
-  detail      TEXT,
-  PRIMARY KEY (job, attempt)
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE workers (
-  machine  TEXT    PRIMARY KEY,
-  uses     INTEGER NOT NULL DEFAULT 0,
-  closed   INTEGER NOT NULL DEFAULT 0,
-  since    INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
 """
 
 _V2 = """
@@ -118,32 +97,72 @@ CREATE TABLE documents (
 CREATE INDEX documents_by_time ON documents (kind, at);
 """
 
-VERSIONS: tuple[str, ...] = (_V1, _V2)
+_V3 = """
+CREATE TABLE components (
+  name    TEXT    PRIMARY KEY,
+  version INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE identities (
+  number         INTEGER PRIMARY KEY AUTOINCREMENT,
+  id             TEXT    NOT NULL UNIQUE,
+  since          INTEGER NOT NULL,
+  last_operation INTEGER
+) STRICT;
+INSERT INTO identities (id, since) SELECT '', 0 FROM sqlite_sequence WHERE name = 'operations';
+
+ALTER TABLE stories ADD COLUMN loop TEXT NOT NULL DEFAULT 'pools';
+DROP INDEX stories_by_subject;
+CREATE INDEX stories_by_subject ON stories (loop, subject, at);
+DROP INDEX operations_by_target;
+CREATE INDEX operations_by_target ON operations (loop, target)
+"""
+
+VERSIONS: tuple[str, ...] = (_V1, _V2, _V3)
 
 
-def migrate(connection: sqlite3.Connection, path: str) -> None:
+def migrate(connection: sqlite3.Connection, path: str, tables: Iterable[Tables] = ()) -> None:
     """
     Bring the store to this program's version, one version a transaction; refuse what is not ours or newer.
 
     Two processes may do so at once: whoever comes second finds it done.
     """
-    check(connection, path)
+    tables = tuple(tables)
+    check(connection, path, tables)
     for number, script in enumerate(VERSIONS, 1):
-        if store_version(connection) >= number:
-            continue
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            if store_version(connection) < number:
-                # Not executescript, which would end the transaction first.
-                for statement in filter(str.strip, script.split(";")):
-                    connection.execute(statement)
+        if store_version(connection) < number:
+            _upgrade(connection, None, number, script)
+    for part in tables:
+        for number, script in enumerate(part.versions, 1):
+            if part_version(connection, part.name) < number:
+                _upgrade(connection, part.name, number, script)
+
+
+def _upgrade(connection: sqlite3.Connection, part: str | None, number: int, script: str) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        before = store_version(connection) if part is None else part_version(connection, part)
+        if before < number:
+            # Not executescript, which would end the transaction first.
+            for statement in filter(str.strip, script.split(";")):
+                connection.execute(statement)
+            if part is None:
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 connection.execute(f"PRAGMA user_version = {number}")
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
+            else:
+                connection.execute("INSERT OR REPLACE INTO components VALUES (?, ?)", (part, number))
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def is_behind(connection: sqlite3.Connection, tables: Iterable[Tables] = ()) -> bool:
+    """True for a store that an older program left behind, or that lacks the tables of a part."""
+    return store_version(connection) < len(VERSIONS) or any(
+        part_version(connection, part.name) < len(part.versions) for part in tables
+    )
 
 
 def store_version(connection: sqlite3.Connection) -> int:
@@ -152,15 +171,30 @@ def store_version(connection: sqlite3.Connection) -> int:
     return version
 
 
-def check(connection: sqlite3.Connection, path: str) -> None:
+def part_version(connection: sqlite3.Connection, part: str) -> int:
+    """Which version a part's tables have, counted from 1; 0 when it has none, or only those of before version 3."""
+    if store_version(connection) < 3:  # noqa: PLR2004 - the first version with components
+        return 0
+    row = connection.execute("SELECT version FROM components WHERE name = ?", (part,)).fetchone()
+    return int(row[0]) if row else 0
+
+
+def check(connection: sqlite3.Connection, path: str, tables: Iterable[Tables] = ()) -> None:
     """Raise `BadInput` unless the file is empty or a store of a version this program knows."""
     version = store_version(connection)
     owner: int = connection.execute("PRAGMA application_id").fetchone()[0]
-    tables: int = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-    if (version or tables) and owner != APPLICATION_ID:
+    count: int = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    if (version or count) and owner != APPLICATION_ID:
         raise BadInput(f"{path} is a database of another program; choose another data directory")
-    if version > len(VERSIONS):
+    newer = [f"store version {version} and this remuda knows up to {len(VERSIONS)}"]
+    newer = newer if version > len(VERSIONS) else []
+    if not newer:
+        newer = [
+            f"version {found} of the {part.name}'s tables and this remuda knows up to {len(part.versions)}"
+            for part in tables
+            if (found := part_version(connection, part.name)) > len(part.versions)
+        ]
+    if newer:
         raise BadInput(
-            f"{path} has store version {version} and this remuda knows up to {len(VERSIONS)}: "
-            "install the newer remuda that wrote it, or choose another data directory"
+            f"{path} has {'; '.join(newer)}: install the newer remuda that wrote it, or choose another data directory"
         )

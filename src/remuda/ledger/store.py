@@ -8,7 +8,7 @@ one a write. Each write has a savepoint of its own, so one that fails does not h
 import asyncio
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +16,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Protocol, TypeVar
 
 from remuda.errors import BadInput, Unavailable
-from remuda.ledger.schema import check, migrate
+from remuda.ledger.schema import Tables, check, is_behind, migrate
 
 T = TypeVar("T")
 Write = Callable[[sqlite3.Connection], T]
@@ -66,10 +66,15 @@ class SqliteStore:
         self,
         path: Path,
         *,
+        tables: Sequence[Tables] = (),
         most_bytes: int | None = None,
         make_room: Callable[[sqlite3.Connection], int] | None = None,
     ) -> None:
-        """`most_bytes` is a quota; `make_room` gives up history when the disk or the quota is full."""
+        """
+        `tables` are those of jobs that keep their own.
+
+        `most_bytes` is a quota; `make_room` gives up history when the disk or the quota is full.
+        """
         self.path = path
         self._make_room = make_room
         self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
@@ -77,7 +82,7 @@ class SqliteStore:
         self._open_readers: list[sqlite3.Connection] = []
         self._is_full_sync = True
         self._is_closed = False
-        self._connection = _open_for_writing(path, most_bytes)
+        self._connection = _open_for_writing(path, most_bytes, tables)
         self._thread = threading.Thread(target=self._work, name="store", daemon=True)
         self._thread.start()
 
@@ -200,9 +205,10 @@ class SqliteStore:
 class InlineStore:
     """A store in memory that writes at once in the calling thread: for simulations and dry runs."""
 
-    def __init__(self) -> None:
+    def __init__(self, tables: Sequence[Tables] = ()) -> None:
+        """`tables` are those of jobs that keep their own."""
         self._connection = _connect(None, "memory")
-        migrate(self._connection, "memory")
+        migrate(self._connection, "memory", tables)
 
     async def write(self, change: Write[T], *, durable: bool = True) -> T:
         """Run `change` now."""
@@ -223,11 +229,10 @@ class InlineStore:
 class ReadOnlyStore:
     """A store that someone else may be writing: for dry runs."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, tables: Sequence[Tables] = ()) -> None:
+        """`tables` are those of jobs that keep their own."""
         self._path = path
-        with explained(path):
-            self._connection = _connect(path, "ro")
-            _check_written(self._connection, path)
+        self._connection = _open_for_reading(path, tables)
 
     async def write(self, change: Write[T], *, durable: bool = True) -> T:
         """Refuse."""
@@ -245,15 +250,12 @@ class ReadOnlyStore:
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[sqlite3.Connection]:
+def reading(path: Path, tables: Sequence[Tables] = ()) -> Iterator[sqlite3.Connection]:
     """A read-only connection to a store that may or may not be in use; `BadInput` when there is none."""
     if not path.exists():
         raise BadInput(f"there is no store at {path}: nothing has run with this data directory yet")
-    with explained(path):
-        connection = _connect(path, "ro")
+    connection = _open_for_reading(path, tables)
     try:
-        with explained(path):
-            _check_written(connection, path)
         with _one_moment(connection):
             yield connection
     finally:
@@ -267,7 +269,7 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
 
     The store is made where there is none. `BadInput` says why it cannot be written, `Unavailable` that it is full or busy.
     """
-    connection = _open_for_writing(path, None)
+    connection = _open_for_writing(path, None, ())
     try:
         connection.execute("BEGIN IMMEDIATE")
         yield connection
@@ -284,8 +286,26 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
         connection.close()
 
 
-def _check_written(connection: sqlite3.Connection, path: Path) -> None:
-    check(connection, str(path))
+def _open_for_reading(path: Path, tables: Sequence[Tables]) -> sqlite3.Connection:
+    """Of a store that an older program left behind, a copy in memory that is brought to this one's version."""
+    with explained(path):
+        connection = _connect(path, "ro")
+        try:
+            _check_written(connection, path, tables)
+            if not is_behind(connection, tables):
+                return connection
+            copy = _connect(None, "memory")
+            connection.backup(copy)
+            migrate(copy, str(path), tables)
+        except BaseException:
+            connection.close()
+            raise
+        connection.close()
+        return copy
+
+
+def _check_written(connection: sqlite3.Connection, path: Path, tables: Sequence[Tables]) -> None:
+    check(connection, str(path), tables)
     if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
         raise BadInput(f"the store at {path} is empty: nothing has run with this data directory yet")
 
@@ -324,7 +344,9 @@ def _row_explained(path: Path) -> Iterator[None]:
             raise
 
 
-def _open_for_writing(path: Path, most_bytes: int | None) -> sqlite3.Connection:
+def _open_for_writing(
+    path: Path, most_bytes: int | None, tables: Sequence[Tables]
+) -> sqlite3.Connection:
     with explained(path):
         try:
             # Before SQLite makes it: its companions take over the mode.
@@ -334,7 +356,7 @@ def _open_for_writing(path: Path, most_bytes: int | None) -> sqlite3.Connection:
         connection = _connect(path, "rw")
         try:
             # Before anything is set, because settings are kept in the file.
-            check(connection, str(path))
+            check(connection, str(path), tables)
             _check_whole(connection)
             path.chmod(0o600)
             # Not for an existing file: it takes effect only before the first table.
@@ -342,7 +364,7 @@ def _open_for_writing(path: Path, most_bytes: int | None) -> sqlite3.Connection:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA cache_size = -4096")
-            migrate(connection, str(path))
+            migrate(connection, str(path), tables)
             if most_bytes is not None:
                 connection.execute(f"PRAGMA max_page_count = {max(1, most_bytes // _PAGE)}")
         except BaseException:

@@ -1,7 +1,7 @@
 """Jobs of the local queue: what is asked for, and how it went."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct
 
@@ -34,6 +34,18 @@ class JobSpec(Struct, frozen=True):
     timeout: int | None = None
 
 
+class Run(NamedTuple):
+    """
+    One attempt, told from those of every other store.
+
+    `store` is the identity the store had when it gave the job out; empty for one of before there were identities.
+    """
+
+    store: str
+    job: int
+    attempt: int
+
+
 class Attempt(Struct, frozen=True):
     """One try at a job on one machine. `status` says how it ended, in the shim's words or `lost`."""
 
@@ -44,6 +56,8 @@ class Attempt(Struct, frozen=True):
     status: str | None = None
     exit_code: int | None = None
     detail: str | None = None
+    #: the store's identity when it was given to the machine
+    store: str = ""
 
 
 class Job(Struct, frozen=True):
@@ -60,6 +74,10 @@ class Job(Struct, frozen=True):
     cancelled: bool = False
     attempts: tuple[Attempt, ...] = ()
 
+    def run(self, attempt: Attempt) -> Run:
+        """One of its attempts, told from those of every other store."""
+        return Run(attempt.store, self.id, attempt.number)
+
 
 class Finished(Struct, frozen=True):
     """A shim's word about how an attempt ended."""
@@ -72,6 +90,12 @@ class Finished(Struct, frozen=True):
     started_at: Instant = 0
     finished_at: Instant = 0
     output_bytes: int = 0
+    store: str = ""
+
+    @property
+    def run(self) -> Run:
+        """Which attempt it is about."""
+        return Run(self.store, self.job, self.attempt)
 
 
 class Submit(Struct, frozen=True, forbid_unknown_fields=True):

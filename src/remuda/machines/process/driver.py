@@ -8,8 +8,11 @@ A signal goes only to a process whose pid, start time and boot were verified, so
 
 import asyncio
 import contextlib
+import hashlib
+import hmac
 import os
 import re
+import secrets
 import signal
 import subprocess
 import sys
@@ -27,7 +30,7 @@ from remuda.machines.process.cgroups import Cgroups, find_cgroups, remove_group
 from remuda.machines.process.leftovers import kill_leftovers
 from remuda.machines.process.pidfd import open_pidfd, send
 from remuda.machines.process.records import boot, read_json, remove_tree, start_time, take_lock, write_json
-from remuda.machines.process.spec import MachineFile, ProcessMachine, ProcessSpec
+from remuda.machines.process.spec import ForeignMachine, MachineFile, ProcessMachine, ProcessSpec
 from remuda.model.machines import Ended
 from remuda.model.times import Instant
 
@@ -35,6 +38,8 @@ FIRST_LOOK_S = 0.02
 LAST_LOOK_S = 0.5
 CONSOLE_BYTES = 256 * 1024
 _NEW, _GONE = ".new-", ".gone-"
+_KEYS = "keys"
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
@@ -49,13 +54,22 @@ class Clock(Protocol):
 class _Held:
     """One machine in memory: its fixed facts, what was last seen, and the handle of its shim."""
 
-    __slots__ = ("directory", "file", "gone", "pidfd", "view")
+    __slots__ = ("directory", "file", "gone", "is_busy", "keys", "pidfd", "view")
 
     def __init__(self, directory: Path, file: MachineFile) -> None:
         self.directory, self.file = directory, file
         self.view = ProcessMachine(file.name, file.pool, file.template, file.created_at)
         self.pidfd: int | None = None
         self.gone = asyncio.Event()
+        #: of the secrets that its shims were given; none for one of before there were secrets
+        self.keys = _read_keys(directory)
+        #: as far as it said itself
+        self.is_busy = True
+
+    def is_proven(self, secret: str) -> bool:
+        """True when this is the secret of its shim."""
+        key = _key_of(secret)
+        return not self.keys or any(hmac.compare_digest(key, each) for each in self.keys)
 
     def read(self, name: str) -> dict[str, Any] | None:
         """One of the small files of its directory."""
@@ -86,7 +100,8 @@ class ProcessMachines:
 
     `adopt` comes first. `wake` is called, in the event loop, when a machine became ready or ended. One driver at a
     time may use a directory; machines live on when it is closed or killed. `grace_s` is how long a shim gets to end
-    its job and itself. `watch` gives a descriptor that tells when a process ends, or None: then machines are looked
+    its job and itself. `store` is the identity that new machines carry, `owns` knows those that are ours; the others
+    are foreign: they are kept, and removed only by `remove_foreign`. `watch` gives a descriptor that tells when a process ends, or None: then machines are looked
     at twice a second.
     """
 
@@ -97,14 +112,18 @@ class ProcessMachines:
         clock: Clock,
         wake: Callable[[], None],
         *,
+        store: str = "",
+        owns: Callable[[MachineFile], bool] = lambda _: True,
         cgroups: Cgroups | None = None,
         grace_s: float = 10.0,
         watch: Callable[[int], int | None] = open_pidfd,
     ) -> None:
         self._root, self._socket, self._clock, self._wake = root.absolute(), socket.absolute(), clock, wake
         self._grace_s, self._watch = grace_s, watch
+        self._store, self._owns = store, owns
         self.cgroups = find_cgroups() if cgroups is None else cgroups
         self._machines: dict[str, _Held] = {}
+        self._foreign: dict[str, _Held] = {}
         self._listed: tuple[ProcessMachine, ...] | None = None
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._timer: asyncio.TimerHandle | None = None
@@ -132,7 +151,8 @@ class ProcessMachines:
             if file is None:
                 problems.append(f"{directory} is no machine of Remuda (no readable machine.json): left alone")
             else:
-                self._machines[file.name] = machine = _Held(directory, file)
+                machine = _Held(directory, file)
+                (self._machines if self._owns(file) else self._foreign)[file.name] = machine
                 self._see(machine, ready_at=_ready_at(machine))
                 self._look(machine)
         self._listed = None
@@ -159,6 +179,8 @@ class ProcessMachines:
         async with self._turn(spec.name):
             try:
                 machine = self._machines.get(spec.name)
+                if spec.name in self._foreign:
+                    raise Unavailable(f"making machine {spec.name}: another store has one of that name")
                 if machine is None:
                     file = await asyncio.to_thread(self._make_directory, spec)
                     self._machines[spec.name] = machine = _Held(self._root / spec.name, file)
@@ -168,7 +190,7 @@ class ProcessMachines:
                         f"making machine {spec.name}: another one of that name is not deleted yet"
                     )
                 if machine.view.pid is None and machine.view.ended is None and not self._look(machine):
-                    pid = await asyncio.to_thread(_start_shim, machine.directory)
+                    pid = await asyncio.to_thread(_start_shim, machine)
                     self._hold(machine, pid, self._watch(pid))
             except OSError as problem:
                 raise Unavailable(f"making machine {spec.name}: {problem}") from problem
@@ -187,15 +209,60 @@ class ProcessMachines:
                 return not directory.exists()
             if (_read_file(directory) or machine.file).created_at != created_at:
                 return False
-            await self._stop(machine)
-            try:
-                gone = await asyncio.to_thread(self._clear, machine)
-                del self._machines[name]
-                self._listed = None
-                await asyncio.to_thread(remove_tree, str(gone))
-            except OSError as problem:
-                raise Unavailable(f"deleting machine {name}: {problem}") from problem
+            await self._remove(machine, self._machines)
             return True
+
+    def foreign(self) -> tuple[ForeignMachine, ...]:
+        """All machines of other stores, by name."""
+        return tuple(
+            ForeignMachine(
+                name,
+                machine.file.store,
+                machine.file.created_at,
+                machine.view.pid,
+                machine.view.ended is None and machine.is_busy,
+                machine.view.ended,
+            )
+            for name, machine in sorted(self._foreign.items())
+        )
+
+    async def remove_foreign(self, name: str, *, even_busy: bool = False) -> bool:
+        """
+        Remove a machine of another store, because a person said so; False, and nothing done, when it is busy.
+
+        Raises as `delete`. One that is gone already is removed.
+        """
+        async with self._turn(name):
+            machine = self._foreign.get(name)
+            if machine is None:
+                return True
+            if machine.view.ended is None and machine.is_busy and not even_busy:
+                return False
+            await self._remove(machine, self._foreign)
+            return True
+
+    def vouch(self, name: str, secret: str, is_busy: bool) -> str | None:  # noqa: FBT001 - a fact of a call
+        """
+        Whose the machine is that calls with this secret: `ours`, `foreign`, or `retired` when it is ours and so old that
+        it has no secret. None for a stranger.
+        """
+        for machines, standing in ((self._machines, "ours"), (self._foreign, "foreign")):
+            machine = machines.get(name)
+            if machine is not None and machine.is_proven(secret):
+                machine.is_busy = is_busy
+                return standing if machine.keys or standing == "foreign" else "retired"
+        return None
+
+    async def _remove(self, machine: _Held, machines: dict[str, _Held]) -> None:
+        name = machine.file.name
+        await self._stop(machine)
+        try:
+            gone = await asyncio.to_thread(self._clear, machine)
+            del machines[name]
+            self._listed = None
+            await asyncio.to_thread(remove_tree, str(gone))
+        except OSError as problem:
+            raise Unavailable(f"deleting machine {name}: {problem}") from problem
 
     async def console(self, name: str) -> bytes:
         """The end of what the machine's shim wrote; at most 256 KiB."""
@@ -214,7 +281,7 @@ class ProcessMachines:
         if self._timer:
             self._timer.cancel()
             self._timer = None
-        for machine in self._machines.values():
+        for machine in (*self._machines.values(), *self._foreign.values()):
             self._release(machine)
 
     def _turn(self, name: str) -> asyncio.Lock:
@@ -229,6 +296,7 @@ class ProcessMachines:
             **msgspec.structs.asdict(spec),
             created_at=self._clock.now(),
             socket=str(self._socket),
+            store=self._store,
             cgroup=group,
             rlimits=(self.cgroups if group else Cgroups()).rlimits(spec.limits),
         )
@@ -307,7 +375,7 @@ class ProcessMachines:
         """Look at machines that are not ready yet, or whose end no descriptor will tell; rarely there are any."""
         self._timer = None
         waiting = False
-        for machine in tuple(self._machines.values()):
+        for machine in (*self._machines.values(), *self._foreign.values()):
             if machine.view.ended is None and machine.view.ready_at is None:
                 ready_at = _ready_at(machine)
                 if ready_at is not None:
@@ -374,13 +442,29 @@ class ProcessMachines:
         return gone
 
 
-def _start_shim(directory: Path) -> int:
-    """Start the shim; it is told only where commands are and which language is spoken."""
+def _start_shim(machine: _Held) -> int:
+    """
+    Start the shim; it is told only where commands are, which language is spoken, and its secret.
+
+    The secret is in no file: beside the machine only its digest is kept, so that whoever reads it cannot pose as the
+    shim. There may be several, because a shim that an earlier run started may yet be the faster one.
+    """
     told = {key: os.environ[key] for key in ("PATH", "LANG") if key in os.environ}
-    with (directory / "console.log").open("ab") as console:
+    secret = secrets.token_hex(32)
+    keys = os.open(machine.directory / _KEYS, _APPEND, 0o600)
+    try:
+        os.write(keys, _key_of(secret) + b"\n")
+    finally:
+        os.close(keys)
+    machine.keys = _read_keys(machine.directory)
+    hears, says = os.pipe()
+    console = os.open(machine.directory / "console.log", _APPEND, 0o600)
+    try:
+        os.write(says, secret.encode())
+        os.close(says)
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-X", "utf8", shim.__file__, str(directory)],
-            stdin=subprocess.DEVNULL,
+            [sys.executable, "-I", "-S", "-X", "utf8", shim.__file__, str(machine.directory)],
+            stdin=hears,
             stdout=console,
             stderr=console,
             start_new_session=True,
@@ -388,8 +472,22 @@ def _start_shim(directory: Path) -> int:
             cwd="/",
             env=told,
         )
+    finally:
+        os.close(console)
+        os.close(hears)
     process.returncode = 0  # it outlives this object, and is waited for when its descriptor says it ended
     return process.pid
+
+
+def _key_of(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).hexdigest().encode()
+
+
+def _read_keys(directory: Path) -> tuple[bytes, ...]:
+    try:
+        return tuple((directory / _KEYS).read_bytes().split())
+    except OSError:
+        return ()
 
 
 def _read_file(directory: Path) -> MachineFile | None:

@@ -60,13 +60,14 @@ HELD = 75  # exit status of a shim that finds another one holding its machine
 
 def main(directory: str) -> int:
     """Hold the machine in `directory` until it ends; the exit status."""
+    secret = read_secret()
     lock = hold(f"{directory}/lock")
     if lock is None:
         return HELD
     shim = None
     try:
         write_json(f"{directory}/shim.json", identity(os.getpid()))
-        shim = Shim(directory, lock, read_json(f"{directory}/machine.json") or {})
+        shim = Shim(directory, lock, read_json(f"{directory}/machine.json") or {}, secret)
         say(f"held by pid {os.getpid()}")
         code, detail = shim.run()
     except Exception as problem:  # noqa: BLE001 - whatever it is, the job must end and the reason be kept
@@ -86,6 +87,18 @@ def main(directory: str) -> int:
     except OSError as problem:
         say(f"end.json was not written: {problem}")
     return 1 if code in {"boot", "crashed"} else 0
+
+
+def read_secret() -> str:
+    """What proves to Remuda who we are, from the standard input, which no job may read after us."""
+    try:
+        secret = os.read(0, 1024).decode("ascii", "replace").strip()
+    except OSError:
+        secret = ""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    return secret
 
 
 def hold(path: str) -> int | None:
@@ -165,8 +178,9 @@ class Job:
 class Shim:
     """The loop: ask for work, run it, hand in its result; end when told to, or when nobody is there any more."""
 
-    def __init__(self, directory: str, lock: int, machine: dict[str, Any]) -> None:
-        self.directory, self.lock, self.machine = directory, lock, machine
+    def __init__(self, directory: str, lock: int, machine: dict[str, Any], secret: str) -> None:
+        self.directory, self.lock, self.machine, self.secret = directory, lock, machine, secret
+        self.ran = 0  # jobs begun
         self.path = f"/v1/shims/{machine['name']}/"
         self.link = Link(machine["socket"])
         self.prctl: Prctl | None = None
@@ -200,7 +214,13 @@ class Shim:
 
     def ask(self) -> None:
         """Ask for work, handing in the last result until someone took it."""
-        body = {"id": self.machine["id"], "finished": self.finished, "leaving": self.leaving or self.told}
+        body = {
+            "id": self.machine["id"],
+            "secret": self.secret,
+            "finished": self.finished,
+            "leaving": self.leaving or self.told,
+            "ran": self.ran,
+        }
         self.link.ask(self.path + "next", body)
 
     def on_time(self, now: float) -> None:
@@ -318,14 +338,17 @@ class Shim:
         """Ask whether the job shall go on."""
         if self.job:
             order = self.job.order
-            self.link.ask(self.path + "watch", {"job": order["id"], "attempt": order["attempt"]})
+            body = {"job": order["id"], "attempt": order["attempt"], "store": order.get("store", "")}
+            self.link.ask(self.path + "watch", {**body, "secret": self.secret})
 
     def start(self, order: dict[str, Any]) -> None:
         """Run a job, unless this one was run before: then its result is handed in again."""
-        if self.last and (self.last["job"], self.last["attempt"]) == (order["id"], order["attempt"]):
+        run = (order.get("store", ""), order["id"], order["attempt"])
+        if self.last and (self.last["store"], self.last["job"], self.last["attempt"]) == run:
             self.finished = self.last
             self.ask()
             return
+        self.ran += 1
         mask = Mask(order.get("secrets", {}).values())
         output = Output(f"{order['files']}.log", order["output_limit"], mask)
         begun = wall_ms()
@@ -372,6 +395,7 @@ class Shim:
             "started_at": started_at,
             "finished_at": wall_ms(),
             "output_bytes": output.total,
+            "store": order.get("store", ""),
         }
         self.result_file = f"{order['files']}.json"
         say(

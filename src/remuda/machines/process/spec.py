@@ -41,6 +41,8 @@ class MachineFile(ProcessSpec, frozen=True, kw_only=True):
 
     created_at: Instant
     socket: str
+    #: the identity of the store that made it; empty for one of before there were identities
+    store: str = ""
     #: the control group jobs enter, when there is one
     cgroup: str | None = None
     #: by the names of the resource module, without RLIMIT_
@@ -56,4 +58,16 @@ class ProcessMachine(Struct, frozen=True, gc=False):
     created_at: Instant
     ready_at: Instant | None = None
     pid: int | None = None
+    ended: Ended | None = None
+
+
+class ForeignMachine(Struct, frozen=True, gc=False):
+    """A machine that another store made: kept, and left to itself."""
+
+    name: str
+    store: str
+    created_at: Instant
+    pid: int | None = None
+    #: False only for one that said so, or that is over
+    is_busy: bool = True
     ended: Ended | None = None

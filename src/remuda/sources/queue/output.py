@@ -6,19 +6,23 @@ The shim writes them, so they outlive both the machine and this process.
 
 import contextlib
 import os
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
 import msgspec
 
 from remuda.errors import BadInput, NotFound
-from remuda.model.jobs import Attempt, Finished, Job
+from remuda.model.jobs import Attempt, Finished, Job, Run
 
 #: of each attempt's output so much is kept from the start; the shim keeps a tail beyond it
 OUTPUT_LIMIT = 16 * 1024 * 1024
 _CHUNK = 256 * 1024
 #: in the detail of an attempt, the shim's word for output that it could not write
 NOT_KEPT = "output was not kept"
+_NAME = re.compile(
+    r"(?:(?P<store>s[0-9a-f]+)-)?(?P<job>[0-9]{1,18})-(?P<attempt>[0-9]{1,18})\.(?:log|json|json\.part)"
+)
 
 
 class JobFiles:
@@ -34,45 +38,45 @@ class JobFiles:
         except OSError as problem:
             raise BadInput(f"jobs have no place for their output: {problem}") from problem
 
-    def stem(self, job: int, attempt: int) -> str:
+    def stem(self, run: Run) -> str:
         """What the paths of an attempt's files begin with; `.log` is its output, `.json` its result."""
-        return f"{self.root}/{job}-{attempt}"
+        store = f"{run.store}-" if run.store else ""
+        return f"{self.root}/{store}{run.job}-{run.attempt}"
 
-    def result(self, job: int, attempt: int) -> Finished | None:
+    def result(self, run: Run) -> Finished | None:
         """What the shim wrote when the attempt ended, if it did."""
         try:
-            data = Path(f"{self.stem(job, attempt)}.json").read_bytes()
+            data = Path(f"{self.stem(run)}.json").read_bytes()
             found = msgspec.json.decode(data, type=Finished)
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
             return None
-        return found if (found.job, found.attempt) == (job, attempt) else None
+        return found if found.run == run else None
 
-    def forget(self, job: int, attempts: int) -> None:
-        """Remove everything of a job."""
-        for attempt in range(1, attempts + 1):
-            for ending in (".log", ".json", ".json.part"):
-                Path(self.stem(job, attempt) + ending).unlink(missing_ok=True)
+    def forget(self, run: Run) -> None:
+        """Remove everything of an attempt."""
+        for ending in (".log", ".json", ".json.part"):
+            Path(self.stem(run) + ending).unlink(missing_ok=True)
 
-    def sizes(self) -> dict[int, int]:
-        """By job, the bytes of everything that is there of it; other files are left out."""
-        found: dict[int, int] = {}
+    def sizes(self) -> dict[Run, int]:
+        """By attempt, the bytes of everything that is there of it; other files are left out."""
+        found: dict[Run, int] = {}
         try:
             with os.scandir(self.root) as entries:
                 for entry in entries:
-                    number = entry.name.partition("-")[0]
-                    if number.isdecimal():
+                    if name := _NAME.fullmatch(entry.name):
+                        run = Run(name["store"] or "", int(name["job"]), int(name["attempt"]))
                         # It may be gone by now.
                         with contextlib.suppress(OSError):
                             size = entry.stat(follow_symlinks=False).st_size
-                            found[int(number)] = found.get(int(number), 0) + size
+                            found[run] = found.get(run, 0) + size
         except OSError:
             return {}  # someone deleted the place: it is made again for the next output
         return found
 
-    def read(self, job: int, attempt: int, offset: int = 0, most: int = _CHUNK) -> bytes:
+    def read(self, run: Run, offset: int = 0, most: int = _CHUNK) -> bytes:
         """A piece of an attempt's output; nothing when there is none (yet)."""
         try:
-            with Path(f"{self.stem(job, attempt)}.log").open("rb") as file:
+            with Path(f"{self.stem(run)}.log").open("rb") as file:
                 file.seek(offset)
                 return file.read(most)
         except OSError:
@@ -84,12 +88,12 @@ def written(files: JobFiles, job: Job, attempt: str | None) -> Iterator[bytes]:
     there = [known for known in job.attempts if attempt in (None, str(known.number))]
     if attempt is not None and not there:
         raise NotFound(f"job {job.id} has no try {attempt}: it has had {len(job.attempts)}")
-    return (piece for known in there for piece in _pieces(files, job.id, known))
+    return (piece for known in there for piece in _pieces(files, job.run(known), known))
 
 
-def _pieces(files: JobFiles, job: int, attempt: Attempt) -> Iterator[bytes]:
+def _pieces(files: JobFiles, run: Run, attempt: Attempt) -> Iterator[bytes]:
     offset = 0
-    while piece := files.read(job, attempt.number, offset):
+    while piece := files.read(run, offset):
         offset += len(piece)
         yield piece
     if loss := _loss(attempt):
@@ -119,7 +123,7 @@ async def follow(
         known = {attempt.number: attempt for attempt in job.attempts}
         while number in known:
             ended = known[number].finished_at is not None
-            piece = files.read(job.id, number, offset)
+            piece = files.read(job.run(known[number]), offset)
             offset += len(piece)
             if piece:
                 yield piece

@@ -12,7 +12,7 @@ import os
 import sqlite3
 import stat
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
@@ -23,7 +23,7 @@ from remuda.ledger.history import operations_on
 from remuda.ledger.store import Store
 from remuda.loop.clock import Clock
 from remuda.loop.faults import FaultPoint, no_fault
-from remuda.model.jobs import Finished, Job, JobState
+from remuda.model.jobs import Finished, Job, JobState, Run
 from remuda.model.machines import pool_of
 from remuda.model.needs import Need, Reading, Worker
 from remuda.output.words import sentence
@@ -34,6 +34,8 @@ from remuda.sources.queue.output import OUTPUT_LIMIT, JobFiles
 POLL = 25.0
 _LARGEST_SECRET = 64 * 1024
 _GLANCE = 0.005
+#: in the place of a job's number, for a machine of which nobody knows yet what it does
+UNKNOWN = "unknown"
 #: ends of an attempt that are its machine's
 _WITH_ITS_MACHINE = frozenset({"killed", "lost"})
 T = TypeVar("T")
@@ -60,6 +62,13 @@ class Work(Struct, frozen=True, omit_defaults=True):
     files: str
     output_limit: int
     timeout_ms: int
+    #: the store's identity, without which the numbers mean nothing
+    store: str = ""
+
+    @property
+    def run(self) -> Run:
+        """Which attempt it is."""
+        return Run(self.store, self.id, self.attempt)
 
 
 class Answer(Struct, frozen=True, omit_defaults=True):
@@ -70,7 +79,11 @@ class Answer(Struct, frozen=True, omit_defaults=True):
 
 
 class Queue:
-    """The queue of one data directory. It satisfies the `Source` port."""
+    """
+    The queue of one data directory. It satisfies the `Source` port.
+
+    `identity` is the store's: jobs are given out under it, and a result counts only under the one of its order.
+    """
 
     exact = True
 
@@ -81,8 +94,10 @@ class Queue:
         clock: Clock,
         wake: Callable[[], None],
         fault_point: FaultPoint = no_fault,
+        identity: str = "",
     ) -> None:
         self._store = store
+        self._identity = identity
         self._files = files
         self._clock = clock
         self._wake = wake
@@ -100,6 +115,12 @@ class Queue:
             known = self._workers.get(machine, Worker(clock.now()))
             self._workers[machine] = structs.replace(known, job=str(number))
             self._running[job_class] += 1
+        #: machines that do what the store does not know of, and what that is as far as they said
+        self._doing: dict[str, str] = {}
+
+    def adopt(self, machines: Iterable[str]) -> None:
+        """Take machines of an earlier run for busy until they say what they do: the store may be older than they."""
+        self._doing.update(dict.fromkeys(machines, UNKNOWN))
 
     def serve(self, terms: dict[str, Terms]) -> None:
         """Set what each pool's machines may take; machines of other pools are told to end."""
@@ -113,7 +134,11 @@ class Queue:
             {terms.job_class for terms in self._terms.values()} | set(self._waiting) | set(self._running)
         )
         needs = {name: Need(self._waiting[name], self._running[name]) for name in sorted(classes)}
-        return Reading(needs, dict(sorted(self._workers.items())))
+        workers = dict(self._workers)
+        for machine, job in self._doing.items():
+            known = workers.get(machine) or Worker(self._clock.now())
+            workers[machine] = structs.replace(known, job=known.job or job)
+        return Reading(needs, dict(sorted(workers.items())))
 
     async def close(
         self, machine: str, made_at: int = 0, job_class: str | None = None, boot: str = ""
@@ -126,7 +151,7 @@ class Queue:
         now = self._clock.now()
         is_free = await self._store.write(lambda db: rows.close(db, machine, now))
         self._note_closed(machine)
-        return is_free
+        return is_free and machine not in self._doing
 
     async def forget(self, machine: str) -> None:
         """
@@ -141,6 +166,7 @@ class Queue:
         settled = await self._store.write(lambda db: _settle(db, machine, self._files, now))
         await self._fault_point("queue.forgot")
         self._workers.pop(machine, None)
+        self._doing.pop(machine, None)
         if settled is not None:
             self._note_settled(settled)
         self._wake()
@@ -188,17 +214,28 @@ class Queue:
             self._tell_change(number)
         return state
 
-    async def next(self, machine: str, finished: Finished | None, *, leaving: bool) -> Answer:
+    async def next(
+        self,
+        machine: str,
+        finished: Finished | None,
+        *,
+        leaving: bool,
+        ran: int | None = None,
+        retires: bool = False,
+    ) -> Answer:
         """
         A machine asks for work, telling how its last job ended. Waits up to `POLL` seconds for some.
 
-        Safe to repeat: a machine that never heard the answer gets the same job with the same attempt again.
+        Safe to repeat: a machine that never heard the answer gets the same job with the same attempt again. `ran` is
+        how many jobs it has begun. One that `retires` gets no new job.
         """
         deadline = self._clock.monotonic() + POLL
+        if self._doing.pop(machine, None) is not None:
+            self._wake()
         try:
             while True:
-                terms = self._terms.get(pool_of(machine))
-                answer = await self._ask(machine, terms, finished, leaving=leaving)
+                terms = None if retires else self._terms.get(pool_of(machine))
+                answer = await self._ask(machine, terms, finished, ran, leaving=leaving)
                 if answer is not None:
                     return answer
                 assert terms is not None
@@ -209,14 +246,28 @@ class Queue:
         finally:
             self._pass_on(machine)
 
-    async def watch(self, job: int) -> str:
-        """A machine asks whether its job is still wanted; `cancel` or, after a while, `continue`."""
-        changed = self._event(job)
-        if not self._store.read(lambda db: rows.is_cancelled(db, job)):
+    async def watch(self, machine: str, run: Run) -> str:
+        """
+        A machine asks whether its job is still wanted; `cancel` or, after a while, `continue`.
+
+        An attempt that this store has not given to it goes on: it is another store's, and the machine is busy with it.
+        """
+        is_ours = self._store.read(lambda db: rows.running_on(db, machine)) == run
+        if is_ours:
+            self._doing.pop(machine, None)
+        elif not self._store.read(lambda db: rows.knows(db, run)):
+            # One that it knows has ended, and this is an old question.
+            self._doing[machine] = f"{run.job} of another store"
+            self._wake()
+        changed = self._event(run.job)
+        if not (is_ours and self._is_cancelled(run.job)):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(POLL):
                     await changed.wait()
-        return "cancel" if self._store.read(lambda db: rows.is_cancelled(db, job)) else "continue"
+        return "cancel" if is_ours and self._is_cancelled(run.job) else "continue"
+
+    def _is_cancelled(self, job: int) -> bool:
+        return self._store.read(lambda db: rows.is_cancelled(db, job))
 
     def job(self, number: int) -> Job | None:
         """One job as it is now."""
@@ -229,7 +280,7 @@ class Queue:
                 await self._event(number).wait()
 
     async def _ask(
-        self, machine: str, terms: Terms | None, finished: Finished | None, *, leaving: bool
+        self, machine: str, terms: Terms | None, finished: Finished | None, ran: int | None, *, leaving: bool
     ) -> Answer | None:
         """Settle the last job, then claim the next one that can be started, or end; None when there is no work."""
         known = self._workers.get(machine)
@@ -242,31 +293,32 @@ class Queue:
         ):
             return None
         while True:
-            row, claim = await self._go_through(self._exchange(machine, terms, finished, leaving=leaving))
+            call = _Call(machine, terms, finished, ran, leaving, self._identity)
+            row, claim = await self._go_through(self._exchange(call))
             if claim is None:
                 return Answer("end") if row.closed else None
             try:
                 return Answer("run", await self._prepare(claim, terms))
             except BadInput as problem:
                 now = self._clock.now()
-                finished = Finished(claim.job, claim.attempt, "unstartable", 126, str(problem), now, now)
+                finished = Finished(
+                    claim.job, claim.attempt, "unstartable", 126, str(problem), now, now, store=claim.store
+                )
+                ran = None  # it never heard of this one
 
-    async def _exchange(
-        self, machine: str, terms: Terms | None, finished: Finished | None, *, leaving: bool
-    ) -> tuple[rows.WorkerRow, rows.Claim | None]:
+    async def _exchange(self, call: "_Call") -> tuple[rows.WorkerRow, rows.Claim | None]:
         """One transaction, and the mirror after it."""
-        now = self._clock.now()
+        now, machine = self._clock.now(), call.machine
         is_new = machine not in self._workers
-        settled, row, claim = await self._store.write(
-            lambda db: _settle_and_claim(db, machine, terms, finished, leaving, now)
-        )
+        ended, row, claim = await self._store.write(lambda db: _settle_and_claim(db, call, now))
         await self._fault_point("queue.exchanged")
-        if settled is not None:
-            self._note_settled(settled)
+        settled = bool(ended)
+        for each in ended:
+            self._note_settled(each)
         known = Worker(row.since, None, row.uses, row.closed)
         if claim is None:
             self._workers[machine] = known
-            if is_new or settled is not None:
+            if is_new or settled:
                 self._wake()
             return row, None
         self._workers[machine] = structs.replace(known, job=str(claim.job))
@@ -288,9 +340,10 @@ class Queue:
             command=spec.command,
             env=spec.env,
             secrets=secrets,
-            files=self._files.stem(claim.job, claim.attempt),
+            files=self._files.stem(Run(claim.store, claim.job, claim.attempt)),
             output_limit=OUTPUT_LIMIT,
             timeout_ms=spec.timeout or (terms.job_timeout if terms else 0),
+            store=claim.store,
         )
 
     async def _wait_for_work(self, job_class: str, timeout: float) -> bool:
@@ -361,27 +414,44 @@ class Queue:
             event.set()
 
 
+class _Call(Struct, frozen=True):
+    """A machine's call for work."""
+
+    machine: str
+    terms: Terms | None
+    finished: Finished | None
+    #: how many jobs it has begun; None when it does not say
+    ran: int | None
+    leaving: bool
+    #: the store's own
+    identity: str
+
+
 def _settle_and_claim(
-    db: sqlite3.Connection,
-    machine: str,
-    terms: Terms | None,
-    finished: Finished | None,
-    leaving: bool,  # noqa: FBT001 - called by lambda alone
-    now: int,
-) -> tuple[rows.Settled | None, rows.WorkerRow, rows.Claim | None]:
-    settled = None
-    if finished is not None:
-        settled = rows.finish(db, machine, _explained(db, machine, finished, now), now)
+    db: sqlite3.Connection, call: _Call, now: int
+) -> tuple[list[rows.Settled], rows.WorkerRow, rows.Claim | None]:
+    machine, terms, settled = call.machine, call.terms, list[rows.Settled | None]()
+    if call.finished is not None:
+        settled.append(rows.finish(db, machine, _explained(db, machine, call.finished, now), now))
     row = rows.greet(db, machine, now)
-    if rows.running_on(db, machine) is None:
+    held = rows.running_on(db, machine)
+    if held is not None and call.ran is not None and call.ran >= row.uses:
+        # It has begun all that it was given here, and speaks of none of it: it did so for a store that was
+        # ahead of this one, and must not do it a second time under the same number.
+        lost = _lost(held, "its machine has run it, and its result was lost with a newer state of the store")
+        settled.append(rows.finish(db, machine, lost, now))
+        held = None
+    row = rows.greet(db, machine, now, call.ran or 0)
+    ended = [each for each in settled if each is not None]
+    if held is None:
         used_up = terms is None or (terms.max_uses is not None and row.uses >= terms.max_uses)
-        if (used_up or leaving) and not row.closed:
+        if (used_up or call.leaving) and not row.closed:
             rows.close(db, machine, now)
             row = rows.greet(db, machine, now)
         if row.closed:
-            return settled, row, None
-    claim = rows.claim(db, machine, terms.job_class if terms else "", now)
-    return settled, rows.greet(db, machine, now), claim
+            return ended, row, None
+    claim = rows.claim(db, machine, terms.job_class if terms else "", now, call.identity)
+    return ended, rows.greet(db, machine, now), claim
 
 
 def _settle(db: sqlite3.Connection, machine: str, files: JobFiles, now: int) -> rows.Settled | None:
@@ -389,12 +459,14 @@ def _settle(db: sqlite3.Connection, machine: str, files: JobFiles, now: int) -> 
     held = rows.running_on(db, machine)
     settled = None
     if held is not None:
-        ended = files.result(*held) or Finished(
-            job=held[0], attempt=held[1], status="lost", exit_code=-1, detail=f"machine {machine} died"
-        )
+        ended = files.result(held) or _lost(held, f"machine {machine} died")
         settled = rows.finish(db, machine, _explained(db, machine, ended, now), now)
     rows.forget(db, machine)
     return settled
+
+
+def _lost(run: Run, detail: str) -> Finished:
+    return Finished(run.job, run.attempt, "lost", -1, detail, store=run.store)
 
 
 def _explained(db: sqlite3.Connection, machine: str, ended: Finished, now: int) -> Finished:

@@ -1,28 +1,35 @@
 """The queue's part of the control API: for people who hand jobs in, and for machines that pull them."""
 
+import asyncio
 import re
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
+from enum import StrEnum
+from typing import TypeAlias
 
 from msgspec import Struct
 
 from remuda.control.routes import Call, Route
-from remuda.errors import BadInput, NotFound
-from remuda.model.jobs import Ahead, Changed, Finished, Job, JobList, JobSpec, JobState, Submit, Submitted
+from remuda.errors import BadInput, NotFound, Unavailable
+from remuda.model.jobs import Ahead, Changed, Finished, Job, JobList, JobSpec, JobState, Run, Submit, Submitted
 from remuda.sources.queue import rows
 from remuda.sources.queue.output import JobFiles, follow, written
-from remuda.sources.queue.queue import Answer, Queue
+from remuda.sources.queue.queue import POLL, Answer, Queue
+from remuda.sources.queue.schema import TABLES
 
 _MOST_JOBS = 1_000
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class NextCall(Struct, frozen=True):
-    """A machine asks for work."""
+    """A machine asks for work, and proves by its secret who it is."""
 
     id: str = ""
+    secret: str = ""
     finished: Finished | None = None
     leaving: bool = False
+    #: how many jobs it has begun; a machine of an older version does not say
+    ran: int | None = None
 
 
 class WatchCall(Struct, frozen=True):
@@ -30,6 +37,23 @@ class WatchCall(Struct, frozen=True):
 
     job: int
     attempt: int = 0
+    store: str = ""
+    secret: str = ""
+
+
+class Standing(StrEnum):
+    """Whose a machine is that calls."""
+
+    #: made by this store
+    OURS = "ours"
+    #: ours too, and made by an older version, which knows no identities: it gets no new job
+    RETIRED = "retired"
+    #: made by another store: it goes on with what it does, and gets nothing from us
+    FOREIGN = "foreign"
+
+
+#: by name, secret and whether it works now: whose a machine is; None for a stranger
+Vouch: TypeAlias = Callable[[str, str, bool], Standing | None]
 
 
 def list_jobs(db: sqlite3.Connection, call: Call) -> JobList:
@@ -66,18 +90,25 @@ VIEWS: tuple[Route, ...] = (
         "Jobs, newest first.",
         JobList,
         view=list_jobs,
+        tables=(TABLES,),
         query={"state": "Only these states.", "class": "Only this class.", "most": "At most so many."},
     ),
-    Route("GET", "/v1/jobs/{job}", "One job.", Job, view=one_job),
-    Route("GET", "/v1/jobs/{job}/ahead", "How many jobs come before one.", Ahead, view=ahead),
+    Route("GET", "/v1/jobs/{job}", "One job.", Job, view=one_job, tables=(TABLES,)),
+    Route(
+        "GET", "/v1/jobs/{job}/ahead", "How many jobs come before one.", Ahead, view=ahead, tables=(TABLES,)
+    ),
 )
 
 
 class QueueRoutes:
     """What changes the queue or waits for it."""
 
-    def __init__(self, queue: Queue, files: JobFiles, classes: Callable[[], set[str]]) -> None:
+    def __init__(
+        self, queue: Queue, files: JobFiles, classes: Callable[[], set[str]], vouch: Vouch
+    ) -> None:
+        """`vouch` knows the machines that may pull."""
         self._queue = queue
+        self._vouch = vouch
         self._files = files
         self._classes = classes
 
@@ -152,11 +183,34 @@ class QueueRoutes:
 
     async def next(self, call: Call) -> Answer:
         """Long-poll for work."""
-        return await self._queue.next(call.names["machine"], call.body.finished, leaving=call.body.leaving)
+        body: NextCall = call.body
+        standing = await self._standing(call.names["machine"], body.secret, is_busy=False)
+        return await self._queue.next(
+            call.names["machine"],
+            body.finished,
+            leaving=body.leaving,
+            ran=body.ran,
+            retires=standing is Standing.RETIRED,
+        )
 
     async def watch(self, call: Call) -> Answer:
         """Long-poll for a cancellation."""
-        return Answer(await self._queue.watch(call.body.job))
+        body: WatchCall = call.body
+        await self._standing(call.names["machine"], body.secret, is_busy=True)
+        return Answer(
+            await self._queue.watch(call.names["machine"], Run(body.store, body.job, body.attempt))
+        )
+
+    async def _standing(self, machine: str, secret: str, *, is_busy: bool) -> Standing:
+        """Whose the machine is; another store's is kept waiting and a stranger refused."""
+        standing = self._vouch(machine, secret, is_busy)
+        if standing is None:
+            raise BadInput(f"{machine} is no machine of this remuda, or its secret is wrong")
+        if standing is Standing.FOREIGN:
+            # So that it keeps what it has to hand in, and asks again, but not all the time.
+            await asyncio.sleep(POLL)
+            raise Unavailable(f"machine {machine} belongs to another store")
+        return standing
 
     def _existing(self, call: Call) -> Job:
         found = self._queue.job(call.number("job"))

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from remuda.model.jobs import Attempt, Finished, Job, JobSpec, JobState
+from remuda.model.jobs import Attempt, Finished, Job, JobSpec, JobState, Run
 from remuda.model.times import Instant
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -46,6 +46,8 @@ class Claim(Struct, frozen=True):
     attempt: int
     job_class: str
     spec: JobSpec
+    #: the store's identity when it was first given
+    store: str = ""
     #: given before, but the machine may not have heard of it
     again: bool = False
 
@@ -83,22 +85,32 @@ def submit(db: sqlite3.Connection, job: Submission, now: Instant) -> tuple[int, 
     return number, True
 
 
-def greet(db: sqlite3.Connection, machine: str, now: Instant) -> WorkerRow:
-    """Know a machine from its first call on."""
+def greet(db: sqlite3.Connection, machine: str, now: Instant, uses: int = 0) -> WorkerRow:
+    """Know a machine from its first call on, and of how many jobs it says itself that it has taken."""
     db.execute("INSERT OR IGNORE INTO workers (machine, since) VALUES (?, ?)", (machine, now))
+    db.execute("UPDATE workers SET uses = ? WHERE machine = ? AND uses < ?", (uses, machine, uses))
     row = db.execute(
         "SELECT machine, uses, closed, since FROM workers WHERE machine = ?", (machine,)
     ).fetchone()
     return WorkerRow(row[0], row[1], bool(row[2]), row[3])
 
 
-def claim(db: sqlite3.Connection, machine: str, job_class: str, now: Instant) -> Claim | None:
-    """Give the machine the next job of its class: highest priority first, then first come, first served."""
+def claim(
+    db: sqlite3.Connection, machine: str, job_class: str, now: Instant, identity: str = ""
+) -> Claim | None:
+    """
+    Give the machine the next job of its class: highest priority first, then first come, first served.
+
+    `identity` is the store's own, which the attempt carries from now on.
+    """
     held = db.execute(
-        "SELECT id, attempt, class, spec FROM jobs WHERE machine = ? AND state = 'running'", (machine,)
+        "SELECT jobs.id, jobs.attempt, class, spec, store FROM jobs"
+        " JOIN attempts ON job = jobs.id AND attempts.attempt = jobs.attempt"
+        " WHERE jobs.machine = ? AND state = 'running'",
+        (machine,),
     ).fetchone()
     if held:
-        return Claim(held[0], held[1], held[2], _spec(held[3]), again=True)
+        return Claim(held[0], held[1], held[2], _spec(held[3]), held[4], again=True)
     row = db.execute(
         "UPDATE jobs SET state = 'running', attempt = attempt + 1, machine = ?, changed_at = ? WHERE id ="
         " (SELECT id FROM jobs WHERE class = ? AND state = 'waiting' ORDER BY priority DESC, id LIMIT 1)"
@@ -108,18 +120,19 @@ def claim(db: sqlite3.Connection, machine: str, job_class: str, now: Instant) ->
     if row is None:
         return None
     db.execute(
-        "INSERT INTO attempts (job, attempt, machine, claimed_at) VALUES (?, ?, ?, ?)",
-        (row[0], row[1], machine, now),
+        "INSERT INTO attempts (job, attempt, machine, claimed_at, store) VALUES (?, ?, ?, ?, ?)",
+        (row[0], row[1], machine, now, identity),
     )
     db.execute("UPDATE workers SET uses = uses + 1, since = ? WHERE machine = ?", (now, machine))
-    return Claim(row[0], row[1], job_class, _spec(row[2]))
+    return Claim(row[0], row[1], job_class, _spec(row[2]), identity)
 
 
 def finish(db: sqlite3.Connection, machine: str, ended: Finished, now: Instant) -> Settled | None:
     """End the attempt if it is the one running on this machine; None when it is not."""
     row = db.execute(
-        "SELECT class, retries, cancelled FROM jobs WHERE id = ? AND attempt = ? AND machine = ? AND state = 'running'",
-        (ended.job, ended.attempt, machine),
+        "SELECT class, retries, cancelled FROM jobs WHERE id = ? AND attempt = ? AND machine = ? AND state = 'running'"
+        " AND EXISTS (SELECT 1 FROM attempts WHERE job = jobs.id AND attempt = jobs.attempt AND store = ?)",
+        (ended.job, ended.attempt, machine, ended.store),
     ).fetchone()
     if row is None:
         return None
@@ -162,12 +175,15 @@ def forget(db: sqlite3.Connection, machine: str) -> None:
     db.execute("DELETE FROM workers WHERE machine = ?", (machine,))
 
 
-def running_on(db: sqlite3.Connection, machine: str) -> tuple[int, int] | None:
-    """The job and attempt a machine works on."""
-    row: tuple[int, int] | None = db.execute(
-        "SELECT id, attempt FROM jobs WHERE machine = ? AND state = 'running'", (machine,)
+def running_on(db: sqlite3.Connection, machine: str) -> Run | None:
+    """The attempt that a machine works on."""
+    row = db.execute(
+        "SELECT store, jobs.id, jobs.attempt FROM jobs"
+        " JOIN attempts ON job = jobs.id AND attempts.attempt = jobs.attempt"
+        " WHERE jobs.machine = ? AND state = 'running'",
+        (machine,),
     ).fetchone()
-    return row
+    return Run(*row) if row else None
 
 
 def cancel(db: sqlite3.Connection, number: int, now: Instant) -> tuple[JobState, str] | None:
@@ -236,7 +252,7 @@ def jobs(
 def _jobs(db: sqlite3.Connection, rows: list[tuple[Any, ...]]) -> Iterator[Job]:
     for row in rows:
         attempts = db.execute(
-            "SELECT attempt, machine, claimed_at, finished_at, status, exit_code, detail FROM attempts"
+            "SELECT attempt, machine, claimed_at, finished_at, status, exit_code, detail, store FROM attempts"
             " WHERE job = ? ORDER BY attempt",
             (row[0],),
         ).fetchall()
@@ -289,38 +305,64 @@ def workers(db: sqlite3.Connection) -> list[WorkerRow]:
     return [WorkerRow(machine, uses, bool(closed), since) for machine, uses, closed, since in rows]
 
 
-def ended(db: sqlite3.Connection) -> list[int]:
-    """The ids of all jobs that ended."""
-    return [row[0] for row in db.execute("SELECT id FROM jobs WHERE state NOT IN ('waiting', 'running')")]
+def knows(db: sqlite3.Connection, run: Run) -> bool:
+    """True when this store gave out the attempt, whatever became of it."""
+    row = db.execute(
+        "SELECT 1 FROM attempts WHERE job = ? AND attempt = ? AND store = ?", (run.job, run.attempt, run.store)
+    ).fetchone()
+    return row is not None
 
 
-def forget_ended(db: sqlite3.Connection, before: Instant, most: int = 500) -> list[tuple[int, int]]:
-    """Forget a slice of the jobs that ended before an instant; return ids and attempts, for their files."""
+def all_runs(db: sqlite3.Connection) -> set[Run]:
+    """Every attempt that this store knows of."""
+    return {Run(*row) for row in db.execute("SELECT store, job, attempt FROM attempts")}
+
+
+def ended_runs(db: sqlite3.Connection) -> list[Run]:
+    """The attempts of all jobs that ended."""
+    rows = db.execute(
+        "SELECT store, job, attempts.attempt FROM attempts JOIN jobs ON jobs.id = job"
+        " WHERE state NOT IN ('waiting', 'running')"
+    )
+    return [Run(*row) for row in rows]
+
+
+def forget_ended(db: sqlite3.Connection, before: Instant, most: int = 500) -> tuple[int, list[Run]]:
+    """Forget a slice of the jobs that ended before an instant; return how many, and their attempts, for the files."""
     found = db.execute(
-        "SELECT id, attempt FROM jobs WHERE state NOT IN ('waiting', 'running') AND changed_at < ? ORDER BY id LIMIT ?",
+        "SELECT id FROM jobs WHERE state NOT IN ('waiting', 'running') AND changed_at < ? ORDER BY id LIMIT ?",
         (before, most),
     ).fetchall()
-    _forget(db, found)
-    return found
+    return _forget(db, found)
 
 
 def forget_oldest(
-    db: sqlite3.Connection, sizes: Mapping[int, int], excess: int, most: int = 500
-) -> list[tuple[int, int]]:
+    db: sqlite3.Connection, sizes: Mapping[Run, int], excess: int, most: int = 500
+) -> tuple[int, list[Run]]:
     """Forget a slice of the jobs that ended first, until their `sizes` add up to `excess`; return as `forget_ended`."""
+    by_job: dict[int, int] = {}
+    for run, size in sizes.items():
+        by_job[run.job] = by_job.get(run.job, 0) + size
     found = []
-    for number, attempts in db.execute(
-        "SELECT id, attempt FROM jobs WHERE state NOT IN ('waiting', 'running') ORDER BY changed_at, id LIMIT ?",
+    for row in db.execute(
+        "SELECT id FROM jobs WHERE state NOT IN ('waiting', 'running') ORDER BY changed_at, id LIMIT ?",
         (most,),
     ):
         if excess <= 0:
             break
-        excess -= sizes.get(number, 0)
-        found.append((number, attempts))
-    _forget(db, found)
-    return found
+        excess -= by_job.get(row[0], 0)
+        found.append(row)
+    return _forget(db, found)
 
 
-def _forget(db: sqlite3.Connection, found: list[tuple[int, int]]) -> None:
-    db.executemany("DELETE FROM attempts WHERE job = ?", [(number,) for number, _ in found])
-    db.executemany("DELETE FROM jobs WHERE id = ?", [(number,) for number, _ in found])
+def _forget(db: sqlite3.Connection, found: list[tuple[int]]) -> tuple[int, list[Run]]:
+    runs = [
+        Run(*row)
+        for number in found
+        for row in db.execute(
+            "SELECT store, job, attempt FROM attempts WHERE job = ? ORDER BY attempt", number
+        ).fetchall()
+    ]
+    db.executemany("DELETE FROM attempts WHERE job = ?", found)
+    db.executemany("DELETE FROM jobs WHERE id = ?", found)
+    return len(found), runs

@@ -1,0 +1,53 @@
+"""
+The queue's own tables, version by version; see `remuda.ledger.schema`.
+
+An attempt carries the identity of the store under which its machine was given the job, because the number of a job
+and an attempt is unique within one identity only.
+"""
+
+from remuda.ledger.schema import Tables
+
+_V1 = """
+CREATE TABLE IF NOT EXISTS jobs (
+  id           INTEGER PRIMARY KEY AUTOINCREMENT,
+  class        TEXT    NOT NULL,
+  state        TEXT    NOT NULL,
+  priority     INTEGER NOT NULL,
+  spec         BLOB    NOT NULL,
+  retries      INTEGER NOT NULL,
+  attempt      INTEGER NOT NULL DEFAULT 0,
+  machine      TEXT,
+  submitted_at INTEGER NOT NULL,
+  changed_at   INTEGER NOT NULL,
+  cancelled    INTEGER NOT NULL DEFAULT 0,
+  idempotency  TEXT    UNIQUE
+) STRICT;
+CREATE INDEX IF NOT EXISTS jobs_waiting ON jobs (class, priority DESC, id) WHERE state = 'waiting';
+CREATE INDEX IF NOT EXISTS jobs_running ON jobs (machine) WHERE state = 'running';
+CREATE INDEX IF NOT EXISTS jobs_ended ON jobs (changed_at) WHERE state NOT IN ('waiting', 'running');
+
+CREATE TABLE IF NOT EXISTS attempts (
+  job         INTEGER NOT NULL,
+  attempt     INTEGER NOT NULL,
+  machine     TEXT    NOT NULL,
+  claimed_at  INTEGER NOT NULL,
+  finished_at INTEGER,
+  status      TEXT,
+  exit_code   INTEGER,
+  detail      TEXT,
+  PRIMARY KEY (job, attempt)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS workers (
+  machine  TEXT    PRIMARY KEY,
+  uses     INTEGER NOT NULL DEFAULT 0,
+  closed   INTEGER NOT NULL DEFAULT 0,
+  since    INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+"""
+
+_V2 = """
+ALTER TABLE attempts ADD COLUMN store TEXT NOT NULL DEFAULT ''
+"""
+
+TABLES = Tables("queue", (_V1, _V2))
