@@ -16,6 +16,7 @@ from remuda.model.needs import Need
 from remuda.pools.decide import decide
 from remuda.pools.decide.world import Bounds, Memory, Policy, PoolPolicy, PoolSeen, Snapshot
 from remuda.pools.kinds import POOL_KINDS
+from remuda.sources.queue.schema import TABLES
 
 POOLS, EACH, CYCLES = 20, 5, 2_000
 
@@ -50,7 +51,7 @@ def pools() -> tuple[tuple[PoolSeen, ...], Policy]:
 
 async def record(directory: Path) -> float:
     seen, policy = pools()
-    store = SqliteStore(directory / "remuda.db")
+    store = SqliteStore(directory / "remuda.db", tables=(TABLES,))
     ledger = Ledger(store, "pools", POOL_KINDS)
     memory = Memory()
     plan, _ = decide(Snapshot(seen), memory, policy, 10_000)

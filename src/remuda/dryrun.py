@@ -63,7 +63,8 @@ class _Trial:
     async def decide(self, objects: Objects, cluster: ClusterAccess | None) -> Plan[Any]:
         """The plans of all loops as one."""
         path = self._options.data_dir.absolute() / FILE
-        store = ReadOnlyStore(path) if path.exists() else InlineStore()
+        tables = self._jobs.tables()
+        store = ReadOnlyStore(path, tables) if path.exists() else InlineStore(tables)
         registry = CollectorRegistry()
         runtimes = assemble(
             self._jobs,

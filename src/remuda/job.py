@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 if TYPE_CHECKING:
     from remuda.control.routes import Route
     from remuda.kube.rbac import Rule
+    from remuda.ledger.schema import Tables
     from remuda.objects.kinds import Kind
     from remuda.objects.load import Blame, Loaded, Objects
 
@@ -108,6 +109,8 @@ class BackendReference:
     permissions: Reference | None = None
     #: only a cluster can feed them
     needs_cluster: bool = False
+    #: the tables that they keep in the store
+    tables: Reference | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +136,11 @@ class Jobs:
                 if tuple(before) == group:
                     found[last] = command
         return found
+
+    def tables(self) -> tuple["Tables", ...]:
+        """The tables that are kept in the store beside the ledger's."""
+        backends = (backend for each in self.backends.values() for backend in each)
+        return tuple(load(backend.tables) for backend in backends if backend.tables)
 
     def views(self) -> tuple["Route", ...]:
         """What can be read from the store when nothing runs."""

@@ -17,7 +17,10 @@ JOBS = Jobs(
     jobs=(QUEUE, POOLS, DIAGNOSE, FLEET, CAPACITY, RIGHTSIZE),
     backends={
         POOLS.name: (
-            BackendReference("remuda.backends.queue_processes:QueueOnProcesses"),
+            BackendReference(
+                "remuda.backends.queue_processes:QueueOnProcesses",
+                tables="remuda.sources.queue.schema:TABLES",
+            ),
             BackendReference(
                 "remuda.backends.circleci_kubevirt:CircleciOnKubevirt",
                 permissions="remuda.providers.kubevirt.permissions:PERMISSIONS",

@@ -28,6 +28,7 @@ from remuda.pools.decide.world import Memory, Override, Policy, PoolAction, Pool
 from remuda.pools.kinds import POOL_KINDS
 from remuda.pools.policy import EXACT_SOURCES, compile_objects
 from remuda.sources.queue import rows
+from remuda.sources.queue.schema import TABLES
 
 pytestmark = pytest.mark.slow
 
@@ -85,7 +86,7 @@ def told(tmp_path: Path) -> Iterator[Path]:
         ceiling("laptop", 6, members=[{"name": "shell", "guaranteed": 2}, {"name": "nix", "guaranteed": 2}]),
     )
     file.write_text("\n---\n".join(map(json.dumps, objects)))
-    store = SqliteStore(tmp_path / FILE)
+    store = SqliteStore(tmp_path / FILE, tables=(TABLES,))
     asyncio.run(write_history(store, file))
     store.close()
     with pytest.MonkeyPatch.context() as patch:
@@ -230,7 +231,7 @@ def test_changed_objects_that_change_nothing_recorded_are_named(
 @pytest.fixture
 def with_job(told: Path) -> Path:
     """Job 1 is handed in at 14:00:00, fails on shell-3 from 14:00:10 to 14:00:20, and succeeds on shell-4."""
-    store = SqliteStore(told / FILE)
+    store = SqliteStore(told / FILE, tables=(TABLES,))
 
     def write(db: sqlite3.Connection) -> None:
         rows.submit(db, rows.Submission("test/shell", JobSpec(("true",)), retries=1), NOON)
@@ -305,7 +306,7 @@ def test_a_job_that_was_retried_shows_since_when_it_waits_again(with_job: Path, 
         return next(line for line in shown.splitlines() if line.startswith("state "))
 
     assert state().startswith("state      succeeded since 2020-01-31 14:00:50 (")
-    store = SqliteStore(with_job / FILE)
+    store = SqliteStore(with_job / FILE, tables=(TABLES,))
     asyncio.run(store.write(lambda db: rows.retry(db, 1, NOON + 70 * SECOND)))
     store.close()
     assert state().startswith("state      waiting since 2020-01-31 14:01:10 (")

@@ -24,6 +24,7 @@ from remuda.sim.source import SimSource
 from remuda.sources.queue import rows
 from remuda.sources.queue.output import JobFiles
 from remuda.sources.queue.queue import Answer, Queue, Terms, Work
+from remuda.sources.queue.schema import TABLES
 
 TERMS = {"a": Terms("class-a", None, 0), "once": Terms("class-once", 1, 0)}
 
@@ -69,7 +70,7 @@ class Rig:
 
 
 def result(work: Work, exit_code: int = 0) -> Finished:
-    return Finished(work.id, work.attempt, "exited", exit_code)
+    return Finished(work.id, work.attempt, "exited", exit_code, store=work.store)
 
 
 class CircleDesk:
@@ -88,7 +89,9 @@ class CircleDesk:
     async def _has_task(self, job_class: str) -> bool:
         return self._api.counts[job_class][0] > 0
 
-    async def next(self, machine: str, finished: Finished | None, *, leaving: bool) -> Answer:
+    async def next(
+        self, machine: str, finished: Finished | None, *, leaving: bool, ran: int | None = None
+    ) -> Answer:
         assert finished is None
         assert not leaving
         job_class = TERMS[pool_of(machine)].job_class
@@ -133,7 +136,9 @@ async def open_rig(kind: str, tmp_path: Path) -> AsyncIterator[Rig]:
 
         yield Rig(source, source, hand_in)
         return
-    store = InlineStore() if kind == "queue" else SqliteStore(tmp_path / "remuda.db")
+    store = (
+        InlineStore((TABLES,)) if kind == "queue" else SqliteStore(tmp_path / "remuda.db", tables=(TABLES,))
+    )
     queue = Queue(store, JobFiles(tmp_path / "jobs"), clock, lambda: None)
     queue.serve(TERMS)
     spec = JobSpec(("true",))

@@ -16,13 +16,14 @@ from remuda.pools.routes import PoolRoutes
 from remuda.sources.queue.output import JobFiles
 from remuda.sources.queue.queue import Queue
 from remuda.sources.queue.routes import QueueRoutes
+from remuda.sources.queue.schema import TABLES
 
 
 def all_routes(rig: Rig) -> tuple[Route, ...]:
-    store, nothing = InlineStore(), lambda: None
+    store, nothing = InlineStore((TABLES,)), lambda: None
     files = JobFiles(None)  # type: ignore[arg-type]
     return (
-        *QueueRoutes(Queue(store, files, rig.clock, nothing), files, set).routes(),
+        *QueueRoutes(Queue(store, files, rig.clock, nothing), files, set, lambda *_: None).routes(),
         *PoolRoutes(None, {}, store, rig.clock, nothing).routes(),  # type: ignore[arg-type]
         *LoopRoutes([rig.loop], store, rig.clock, lambda: readiness([rig.loop], {})).routes(),
     )

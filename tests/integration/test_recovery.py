@@ -1,7 +1,6 @@
 """A store that is lost or restored while machines, files and shims of before are still there."""
 
 import sqlite3
-import time
 from pathlib import Path
 
 from tests.processes import Place, eventually, pool
@@ -62,9 +61,8 @@ def test_a_result_that_an_older_store_left_behind_is_nobodys(here: Place) -> Non
     here.start()
     again = here.submit("sh", "-c", f"echo $$ > {here.home}/pid; exec sleep 600")
     assert again == job
-    eventually(lambda: (here.home / "pid").read_text(), "the start of the new job")
+    eventually((here.home / "pid").read_text, "the start of the new job")
     assert here.job(again).state is JobState.RUNNING
-    (machine,) = here.job(again).attempts
     here.remuda.post(f"/v1/jobs/{again}/cancel", {}, dict)
     assert here.wait_end(again).state is JobState.CANCELLED
     assert here.output(again) == b""
@@ -84,7 +82,7 @@ def test_a_busy_machine_of_before_is_not_drained_away(here: Place) -> None:
     (machine,) = here.pools().machines
     assert machine.job, "a machine that works is busy, whatever the store remembers"
     assert here.cli("pools", "drain", "shell").code == 0
-    eventually(lambda: (here.home / "whole").exists(), "the end of the old job")
+    eventually((here.home / "whole").exists, "the end of the old job")
 
 
 def test_machines_of_a_lost_store_are_kept_and_listed_until_a_person_says_otherwise(here: Place) -> None:
@@ -107,8 +105,7 @@ def test_machines_of_a_lost_store_are_kept_and_listed_until_a_person_says_otherw
     refused = here.cli("store", "clean", "--yes")
     assert before in here.shims(), "it is busy"
     assert "busy" in refused.out + refused.err
-    eventually(lambda: (here.home / "whole").exists(), "the end of the old job")
-    time.sleep(0)
+    eventually((here.home / "whole").exists, "the end of the old job")
     eventually(lambda: "idle" in here.cli("store", "foreign").out, "its being idle")
     cleaned = here.cli("store", "clean", "--yes")
     assert cleaned.code == 0, cleaned

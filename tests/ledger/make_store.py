@@ -23,6 +23,7 @@ from remuda.sim.full import FullWorld
 from remuda.sim.loop import run
 from remuda.sim.provider import Behaviour
 from remuda.sim.scenario import Arrival, Event, Hand, Scenario, pool_setup
+from remuda.sources.queue.schema import TABLES
 
 PATH = Path(__file__).parents[1] / "data" / f"store-v{len(VERSIONS)}.sql"
 
@@ -52,7 +53,7 @@ async def history() -> InlineStore:
     world = FullWorld(Scenario(setup, _EVENTS, 1_000, Behaviour(boot_s=3.0), slow), 1)
     life = asyncio.get_running_loop().create_task(world.live())
     await asyncio.sleep(_UNTIL_S)
-    store = InlineStore()
+    store = InlineStore((TABLES,))
     world.store.read(lambda db: store.read(db.backup))
     await store.write(lambda db: put(db, "notes/example", MONDAY, pack({"told": "kept"})))
     life.cancel()

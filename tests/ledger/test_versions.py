@@ -22,6 +22,7 @@ from remuda.pools.why import Why
 from remuda.sim.clock import MONDAY
 from remuda.sources.queue import rows
 from remuda.sources.queue.routes import VIEWS as QUEUE_VIEWS
+from remuda.sources.queue.schema import TABLES
 
 DATA = Path(__file__).parents[1] / "data"
 FOREVER = 2**53
@@ -39,7 +40,7 @@ def home(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     db = sqlite3.connect(tmp_path / FILE)
     db.executescript((DATA / f"store-v{request.param}.sql").read_text(encoding="utf-8"))
     db.close()
-    SqliteStore(tmp_path / FILE).close()
+    SqliteStore(tmp_path / FILE, tables=(TABLES,)).close()
     return tmp_path
 
 
@@ -49,7 +50,7 @@ def remuda(home: Path) -> Remuda:
 
 
 def test_it_has_todays_tables(home: Path) -> None:
-    fresh = InlineStore()
+    fresh = InlineStore((TABLES,))
 
     def tables(db: sqlite3.Connection) -> list[tuple[str, str]]:
         return db.execute("SELECT name, sql FROM sqlite_master WHERE sql NOT NULL ORDER BY name").fetchall()
@@ -104,7 +105,7 @@ def test_jobs_and_pools_are_listed(remuda: Remuda) -> None:
 
 
 def test_a_loop_goes_on_where_it_was(home: Path) -> None:
-    store = SqliteStore(home / FILE)
+    store = SqliteStore(home / FILE, tables=(TABLES,))
     ledger = Ledger(store, LOOP, POOL_KINDS)
     assert "shell" in ledger.memory().pools
     assert any(operation.outcome is None for operation in ledger.operations())

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from tests.builders import NOW, deletion, policy, pool, settings, snapshot
 
-from remuda.model.jobs import Finished
+from remuda.model.jobs import Finished, Run
 from remuda.model.machines import Order, State, machine_name
 from remuda.model.plans import Plan
 from remuda.pools.decide.world import Override
@@ -42,7 +42,7 @@ class Hall:
     def busy(self, job: int = 1, attempt: int = 1) -> SimMachine:
         machine = self.machine()
         machine.go(State.IDLE, State.CONFIGURING, State.CONFIGURED)
-        machine.job = (job, attempt)
+        machine.job = Run("", job, attempt)
         self.watch.began(machine, work(job, attempt))
         return machine
 

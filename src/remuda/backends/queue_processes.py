@@ -2,9 +2,13 @@
 
 from collections.abc import Collection
 
+from remuda.backends.foreign import Foreign
 from remuda.control.routes import Route
+from remuda.ledger.identity import lineage, new_identity, renew
+from remuda.ledger.record import number_from
 from remuda.ledger.retention import Retention
 from remuda.machines.process.driver import ProcessMachines
+from remuda.model.machines import number_of
 from remuda.model.times import Instant
 from remuda.pools.policy import PoolSetup
 from remuda.pools.ports import Backend
@@ -13,7 +17,7 @@ from remuda.runtime import Services
 from remuda.sources.queue.output import JobFiles
 from remuda.sources.queue.queue import Queue, Terms
 from remuda.sources.queue.retention import forget_jobs
-from remuda.sources.queue.routes import QueueRoutes
+from remuda.sources.queue.routes import QueueRoutes, Standing
 
 
 class QueueOnProcesses(Backend):
@@ -22,10 +26,23 @@ class QueueOnProcesses(Backend):
     def __init__(self, services: Services) -> None:
         self._services = services
         self._files = JobFiles(services.data_dir / "jobs")
+        self._identity = new_identity(services.rng)
         self._machines = ProcessMachines(
-            services.data_dir / "machines", services.socket, services.clock, services.wake
+            services.data_dir / "machines",
+            services.socket,
+            services.clock,
+            services.wake,
+            store=self._identity,
+            owns=lambda file: services.store.read(lineage).made(file.store, number_of(file.name)),
         )
-        self.queue = Queue(services.store, self._files, services.clock, services.wake, services.fault_point)
+        self.queue = Queue(
+            services.store,
+            self._files,
+            services.clock,
+            services.wake,
+            services.fault_point,
+            self._identity,
+        )
         self.sources = {"queue": self.queue}
         self.providers = {"process": ProcessProvider(self._machines)}
         self.partners = {"process": "queue"}
@@ -33,7 +50,15 @@ class QueueOnProcesses(Backend):
 
     def routes(self) -> tuple[Route, ...]:
         """Submitting, looking at and ending jobs."""
-        return QueueRoutes(self.queue, self._files, lambda: self._classes).routes()
+        store = self._services.store
+        return (
+            *QueueRoutes(self.queue, self._files, lambda: self._classes, self._vouch).routes(),
+            *Foreign(self._identity, self._machines, self._files, store, self.queue).routes(),
+        )
+
+    def _vouch(self, machine: str, secret: str, is_busy: bool) -> Standing | None:  # noqa: FBT001 - a fact of a call
+        found = self._machines.vouch(machine, secret, is_busy)
+        return None if found is None else Standing(found)
 
     def serve(self, setups: Collection[PoolSetup]) -> None:
         """The classes that jobs may ask for, and what the machines of each pool may take from the queue."""
@@ -53,8 +78,28 @@ class QueueOnProcesses(Backend):
                 await self._machines.adopt(sweep=False)
             return
         self._files.prepare()
+        await self._adopt()
+
+    async def _adopt(self) -> None:
+        """Take over what an earlier run left, and set apart what another store did."""
+        now, store, log = self._services.clock.now(), self._services.store, self._services.log
+        await store.write(lambda db: renew(db, self._identity, now))
         for problem in await self._machines.adopt():
-            self._services.log.warning("not a machine of ours", detail=problem)
+            log.warning("not a machine of ours", detail=problem)
+        # One that was never ready has never asked for work.
+        self.queue.adopt(
+            item.name
+            for item in await self._machines.list()
+            if item.ready_at is not None and item.ended is None
+        )
+        if foreign := self._machines.foreign():
+            # Machines are named after operations: none may get the name of one that is there.
+            first = max(number_of(item.name) for item in foreign) + 1
+            await store.write(lambda db: number_from(db, first))
+            log.warning(
+                "machines of another store are kept; `remuda store foreign` lists them",
+                machines=[item.name for item in foreign],
+            )
 
     async def keep_house(self, keep: Retention, now: Instant) -> None:
         """Forget jobs that ended long ago, with their output."""

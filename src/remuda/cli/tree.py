@@ -26,6 +26,7 @@ OWN: Mapping[str, Command] = {
         "remuda.cli.replay:replay", "What today's rules would have decided differently.", Section.ASK
     ),
     "loops": Command("remuda.cli.loops:loops", "Look at loops, pause and resume them.", Section.ASK),
+    "store": Command("remuda.cli.store:store", "Look after the store of a data directory.", Section.RUN),
     "validate": Command(
         "remuda.cli.objects:validate", "Check files and report every problem at once.", Section.OBJECTS
     ),

@@ -105,7 +105,7 @@ def write_cycle(db: sqlite3.Connection, entry: Entry) -> tuple[int, tuple[int | 
         [(reason.subject, entry.at, cycle, reason.code, _encode(reason)) for reason in entry.news],
     )
     if entry.first_operation and entry.actions:
-        _number_from(db, entry.first_operation)
+        number_from(db, entry.first_operation)
     numbers: list[int | None] = []
     for target, action in entry.actions:
         number = db.execute(
@@ -132,7 +132,7 @@ class Ledger(Generic[S, M, P, A]):
 
     def number_from(self, first: int) -> None:
         """Let no operation from now on have a smaller id: another process may have used those, with its own store."""
-        self._first = first
+        self._first = max(self._first, first)
 
     def memory(self) -> M:
         """What the loop remembered last, or its empty memory."""
@@ -290,7 +290,8 @@ class MemoryRecorder(Generic[S, M, P, A]):
         self._open[operation.id] = Operation(operation.id, operation.action, outcome)
 
 
-def _number_from(db: sqlite3.Connection, first: int) -> None:
+def number_from(db: sqlite3.Connection, first: int) -> None:
+    """Let no operation from now on have a smaller id."""
     last = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'operations'").fetchone()
     if last is None:
         db.execute("INSERT INTO sqlite_sequence VALUES ('operations', ?)", (first - 1,))

@@ -173,7 +173,7 @@ def store_version(connection: sqlite3.Connection) -> int:
 
 def part_version(connection: sqlite3.Connection, part: str) -> int:
     """Which version a part's tables have, counted from 1; 0 when it has none, or only those of before version 3."""
-    if store_version(connection) < 3:  # noqa: PLR2004 - the first version with components
+    if store_version(connection) < 3:
         return 0
     row = connection.execute("SELECT version FROM components WHERE name = ?", (part,)).fetchone()
     return int(row[0]) if row else 0

@@ -344,9 +344,7 @@ def _row_explained(path: Path) -> Iterator[None]:
             raise
 
 
-def _open_for_writing(
-    path: Path, most_bytes: int | None, tables: Sequence[Tables]
-) -> sqlite3.Connection:
+def _open_for_writing(path: Path, most_bytes: int | None, tables: Sequence[Tables]) -> sqlite3.Connection:
     with explained(path):
         try:
             # Before SQLite makes it: its companions take over the mode.

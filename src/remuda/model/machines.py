@@ -149,3 +149,9 @@ def worker_name(machine: str, boot: str) -> str:
 def pool_of(machine: str) -> str:
     """The pool a machine's name tells of."""
     return machine.rpartition("-")[0]
+
+
+def number_of(machine: str) -> int:
+    """The operation that made a machine, by its name; 0 for a name that tells of none."""
+    number = machine.rpartition("-")[2]
+    return int(number) if number.isascii() and number.isdecimal() else 0

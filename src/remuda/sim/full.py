@@ -1,24 +1,38 @@
 """The full world: the real queue and ledger, and a process that dies at any step and comes back."""
 
 import asyncio
+import random
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from remuda.errors import Unavailable
+from remuda.errors import BadInput, Unavailable
+from remuda.ledger.identity import lineage, new_identity, renew
 from remuda.ledger.store import InlineStore
-from remuda.model.jobs import Finished, JobSpec, JobState
-from remuda.model.machines import State
+from remuda.model.jobs import Finished, JobSpec, JobState, Run
+from remuda.model.machines import State, number_of
 from remuda.model.needs import Reading
 from remuda.pools.decide.target import bounds_in_force
 from remuda.pools.decide.world import Override
 from remuda.pools.overrides import set_override
 from remuda.pools.policy import Setup
 from remuda.sim.history import Summary
-from remuda.sim.process import Process, SimFiles
-from remuda.sim.scenario import Arrival, Event, Hand, Jump, Pause, Reload, Scenario, changed
+from remuda.sim.process import OwnedMachines, Process, SimFiles
+from remuda.sim.scenario import (
+    Arrival,
+    Backup,
+    Event,
+    Hand,
+    Jump,
+    Pause,
+    Recovery,
+    Reload,
+    Scenario,
+    changed,
+)
 from remuda.sim.world import World
 from remuda.sources.queue import rows
-from remuda.sources.queue.queue import Answer, Queue
+from remuda.sources.queue.queue import POLL, Answer, Queue
+from remuda.sources.queue.schema import TABLES
 
 T = TypeVar("T")
 
@@ -30,7 +44,12 @@ class FullWorld(World):
 
     def __init__(self, scenario: Scenario, seed: int) -> None:
         super().__init__(scenario, seed)
-        self.store = InlineStore()
+        self.store = InlineStore((TABLES,))
+        self.identity = ""
+        self._backup = InlineStore((TABLES,))
+        self._ids = random.Random(f"identities {seed}")
+        #: machine → the identity of the store when it was made
+        self._made_by: dict[str, str] = {}
         self.process: Process | None = None
         self.lives = 0
         self.cycles = 0
@@ -39,22 +58,22 @@ class FullWorld(World):
         self.watch.is_known = self._is_known
         self.watch.claimed = self._claimed
 
-    def _is_known(self, job: int, attempt: int, machine: str) -> bool:
+    def _is_known(self, run: Run, machine: str) -> bool:
         row = self.store.read(
             lambda db: db.execute(
-                "SELECT machine FROM attempts WHERE job = ? AND attempt = ? AND finished_at IS NULL",
-                (job, attempt),
+                "SELECT machine FROM attempts WHERE store = ? AND job = ? AND attempt = ? AND finished_at IS NULL",
+                run,
             ).fetchone()
         )
         return bool(row and row[0] == machine)
 
     def _claimed(self, machine: str) -> int | None:
         held = self.store.read(lambda db: rows.running_on(db, machine))
-        return held[0] if held and held not in self.watch.results else None
+        return held.job if held and held not in self.watch.results else None
 
-    def is_cancelled(self, job: int) -> bool:
+    def is_cancelled(self, run: Run) -> bool:
         """Whether someone asked for it to end."""
-        return self.store.read(lambda db: rows.is_cancelled(db, job))
+        return self.store.read(lambda db: rows.knows(db, run) and rows.is_cancelled(db, run.job))
 
     def begin(self) -> None:
         """Start the first process."""
@@ -64,15 +83,24 @@ class FullWorld(World):
         while True:
             self.lives += 1
             self.watch.note("process", self.lives)
+            self.identity = new_identity(self._ids)
+            await self.store.write(lambda db: renew(db, self.identity, self.clock.now()))
             process = Process(
                 self.store,
-                self.provider,
+                OwnedMachines(self.provider, self._made_by, self.watch.foreign, self.identity),
                 self.setup,
                 self.watch,
                 self.clock,
                 self.faults,
                 self.seed * 1_000 + self.lives,
                 self.scenario.pace,
+                self.identity,
+            )
+            process.ledger.number_from(1 + max(map(number_of, self.watch.foreign), default=0))
+            process.queue.adopt(
+                name
+                for name, machine in sorted(self.provider.machines.items())
+                if name not in self.watch.foreign and machine.ready_at is not None and machine.ended is None
             )
             self.process = process
             await process.run()
@@ -80,13 +108,18 @@ class FullWorld(World):
             self.cycles += process.loop.standing.cycles
             await asyncio.sleep(self.dice.uniform(0.1, 20))
 
-    async def next(self, machine: str, finished: Finished | None, *, leaving: bool) -> Answer:
+    async def next(
+        self, machine: str, finished: Finished | None, *, leaving: bool, ran: int | None = None
+    ) -> Answer:
         """A machine's call, which may be lost on its way there or back."""
         await self.faults.fault_point("call.sent")
         if self.process is None:
             raise ConnectionRefusedError("no process answers")
+        if machine in self.watch.foreign:
+            await asyncio.sleep(POLL)
+            raise Unavailable("it belongs to another store")
         process = self.process
-        work = process.queue.next(machine, finished, leaving=leaving)
+        work = process.queue.next(machine, finished, leaving=leaving, ran=ran)
         answer = await process.answer(work, is_noticed=self.dice.random() >= self.scenario.unnoticed)
         await self.faults.fault_point("call.answered")
         return answer
@@ -116,6 +149,32 @@ class FullWorld(World):
                 self.clock.jump(event.ms)
             case Pause():
                 self.start(self._pause(event.seconds))
+            case Backup():
+                self._backup = self._copy(self.store)
+            case Recovery():
+                self._recover(self._copy(self._backup) if event.from_backup else InlineStore((TABLES,)))
+
+    def _copy(self, store: InlineStore) -> InlineStore:
+        copy = InlineStore()
+        store.read(lambda db: copy.read(db.backup))
+        return copy
+
+    def _recover(self, store: InlineStore) -> None:
+        """Kill the process and put another store in the place of its own."""
+        if self.process is not None:
+            self.process.die()
+        self.store = store
+        kept, runs = store.read(lineage), store.read(rows.all_runs)
+        foreign = [
+            machine
+            for name, machine in self.provider.machines.items()
+            if not kept.made(self._made_by[name], number_of(name))
+        ]
+        self.watch.restored(runs, foreign)
+        numbers = {job.id for job in store.read(lambda db: rows.jobs(db, most=1_000_000))}
+        first_runs = self.watch.first_runs
+        self.arrivals = {number: at for number, at in self.arrivals.items() if number in numbers}
+        self.watch.first_runs = {number: at for number, at in first_runs.items() if number in self.arrivals}
 
     def _follow(self, setup: Setup) -> None:
         self.watch.note("reload")
@@ -141,18 +200,31 @@ class FullWorld(World):
         key = f"{arrival.at} {self.dice.random()}"
         job = rows.Submission(
             arrival.job_class,
-            JobSpec(("run", str(arrival.seconds), str(arrival.exit_code))),
+            JobSpec(("run", str(arrival.seconds), str(arrival.exit_code), key)),
             arrival.priority,
             arrival.retries,
             key,
         )
         number, _ = await self._insist(lambda queue: queue.submit(job))
+        if not self._has(number, key):
+            return  # the store was lost with it, or an older copy restored
         self.arrivals[number] = arrival.at
         self.watch.note("job", number)
         if arrival.cancelled_after is not None:
             await asyncio.sleep(arrival.cancelled_after)
-            state = await self._insist(lambda queue: queue.cancel(number))
+            if not self._has(number, key):
+                return
+            try:
+                state = await self._insist(lambda queue: queue.cancel(number))
+            except BadInput:
+                if self._has(number, key):
+                    raise
+                return
             self.watch.note("cancel", number, state)
+
+    def _has(self, number: int, key: str) -> bool:
+        job = self.store.read(lambda db: rows.job(db, number))
+        return job is not None and job.spec.command[3] == key
 
     async def _insist(self, work: Callable[[Queue], Coroutine[Any, Any, T]]) -> T:
         self._calls += 1
@@ -192,7 +264,8 @@ class FullWorld(World):
         moving = [
             machine.name
             for machine in self.provider.machines.values()
-            if machine.ended is not None or machine.story[-1] is State.CREATING
+            if machine.name not in self.watch.foreign
+            and (machine.ended is not None or machine.story[-1] is State.CREATING)
         ]
         return f"machines are on the move: {moving}; {self._told(process)}" if moving else ""
 
@@ -203,7 +276,7 @@ class FullWorld(World):
         """No job is lost, none told wrong, no machine leaked, and everyone agrees on who is there."""
         self._check_jobs()
         known = {row.machine for row in self.store.read(rows.workers)}
-        there = set(self.provider.machines)
+        there = set(self.provider.machines) - self.watch.foreign
         if known != there:
             raise self.watch.broken(
                 "no machine leaks",
@@ -223,7 +296,9 @@ class FullWorld(World):
         if len(jobs) != len(self.arrivals):
             raise self.watch.broken("no job is lost", f"{len(self.arrivals)} came and {len(jobs)} are known")
         for job in jobs:
-            results = [self.watch.results.get((job.id, attempt.number)) for attempt in job.attempts]
+            if job.state is JobState.SUCCEEDED and 0 not in self.watch.executed[job.spec.command]:
+                raise self.watch.broken("no job is green that never ran", str(job))
+            results = [self.watch.results.get(job.run(attempt)) for attempt in job.attempts]
             succeeded = any(result is not None and result.exit_code == 0 for result in results)
             if succeeded != (job.state is JobState.SUCCEEDED):
                 raise self.watch.broken("a job is told as it went", f"{job} with {results}")

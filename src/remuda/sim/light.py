@@ -44,8 +44,11 @@ class LightWorld(World):
         """Start the loop."""
         self.start(self.loop.run())
 
-    async def next(self, machine: str, finished: Finished | None, *, leaving: bool) -> Answer:
+    async def next(
+        self, machine: str, finished: Finished | None, *, leaving: bool, ran: int | None = None
+    ) -> Answer:
         """A machine asks for work."""
+        del ran
         return await self.source.next(machine, finished, leaving=leaving)
 
     async def happen(self, event: Event) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Container, Coroutine
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -16,7 +16,8 @@ from remuda.loop.faults import FaultPoint
 from remuda.loop.logs import Log
 from remuda.loop.loop import Loop, Pace, Tools
 from remuda.loop.metrics import LoopMetrics
-from remuda.model.jobs import Finished
+from remuda.model.jobs import Finished, Run
+from remuda.model.machines import Order, Supplied
 from remuda.model.plans import Plan
 from remuda.model.times import Instant
 from remuda.pools.controller import LOOP, PoolsController
@@ -87,13 +88,39 @@ class WatchedJob(PoolsController):
 class SimFiles(JobFiles):
     """Results in a dict instead of files: what machines wrote down outlives them and the process."""
 
-    def __init__(self, results: dict[tuple[int, int], Finished]) -> None:
+    def __init__(self, results: dict[Run, Finished]) -> None:
         super().__init__(Path("/sim"))
         self._results = results
 
-    def result(self, job: int, attempt: int) -> Finished | None:
+    def result(self, run: Run) -> Finished | None:
         """What the shim wrote down."""
-        return self._results.get((job, attempt))
+        return self._results.get(run)
+
+
+class OwnedMachines:
+    """The provider as one store sees it: it leaves out what another one made, as the real driver does."""
+
+    def __init__(
+        self, inner: Provider, made_by: dict[str, str], foreign: Container[str], identity: str
+    ) -> None:
+        self._inner, self._made_by, self._foreign, self._identity = inner, made_by, foreign, identity
+
+    async def list(self) -> tuple[Supplied, ...]:
+        """Those that are ours."""
+        return tuple(item for item in await self._inner.list() if item.name not in self._foreign)
+
+    async def create(self, order: Order) -> None:
+        """Make one under the store's identity."""
+        self._made_by.setdefault(order.name, self._identity)
+        await self._inner.create(order)
+
+    async def delete(self, name: str, created_at: int, *, at_once: bool = False) -> bool:
+        """As the provider does."""
+        return await self._inner.delete(name, created_at, at_once=at_once)
+
+    async def console(self, name: str) -> bytes:
+        """As the provider does."""
+        return await self._inner.console(name)
 
 
 class Process(Life):
@@ -109,9 +136,12 @@ class Process(Life):
         faults: Faults,
         seed: int,
         pace: Pace,
+        identity: str = "",
     ) -> None:
         super().__init__(store, faults)
-        self.queue = Queue(self._store, SimFiles(watch.results), clock, self._wake, self.fault_point)
+        self.queue = Queue(
+            self._store, SimFiles(watch.results), clock, self._wake, self.fault_point, identity
+        )
         self._job = WatchedJob(
             {"queue": self.queue},
             {"sim": Reached(self, provider)},

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from remuda.loop.clock import Clock
+from remuda.model.jobs import Run
 from remuda.model.machines import Ended, Order, State, Supplied, check_transition
 from remuda.sim.faults import Faults
 
@@ -46,8 +47,8 @@ class SimMachine:
         self.order = order
         self.ready_at: int | None = None
         self.ended: Ended | None = None
-        #: job and attempt it runs
-        self.job: tuple[int, int] | None = None
+        #: what it runs
+        self.job: Run | None = None
         self.story: tuple[State, ...] = (State.SPECULATIVE,)
         self.task: asyncio.Task[None] | None = None
 

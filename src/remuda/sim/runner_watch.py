@@ -6,6 +6,7 @@ from collections.abc import Callable
 import msgspec
 
 from remuda.loop.clock import Clock
+from remuda.model.jobs import Run
 from remuda.model.plans import Plan, Reason
 from remuda.model.times import Instant
 from remuda.pools.decide.world import Close, Delete, Policy, PoolAction, PoolPolicy, Snapshot
@@ -174,14 +175,14 @@ class RunnerWatch(Watch):
     def took(self, vm: Vm, task: Task) -> None:
         """A task runs on one machine, once."""
         self.note("took", vm.name, task.number)
-        run, at = (task.number, 1), self._clock.monotonic()
+        run, at = Run("", task.number, 1), self._clock.monotonic()
         if run in self.runs:
             raise self.broken("no silent double run", f"task {task} on {vm.name} and {self.runs[run]}")
         self.runs[run] = vm.name
-        self._run_since[task.number] = at
+        self._run_since[run] = at
         self.first_runs[task.number] = at
 
     def done(self, vm: Vm, task: Task) -> None:
         """A task ended by itself."""
         self.note("done", vm.name, task.number)
-        self._stop_run(task.number, self._clock.monotonic())
+        self._stop_run(Run("", task.number, 1), self._clock.monotonic())

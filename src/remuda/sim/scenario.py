@@ -57,7 +57,20 @@ class Pause(Struct, frozen=True):
     seconds: float
 
 
-Event: TypeAlias = Arrival | Reload | Hand | Jump | Pause
+class Backup(Struct, frozen=True):
+    """Someone copies the store while it is in use."""
+
+    at: float
+
+
+class Recovery(Struct, frozen=True):
+    """The process dies, and the next one finds the last copy of the store in its place; without one, nothing."""
+
+    at: float
+    from_backup: bool = False
+
+
+Event: TypeAlias = Arrival | Reload | Hand | Jump | Pause | Backup | Recovery
 
 
 class Scenario(Struct, frozen=True):
@@ -98,6 +111,7 @@ def hostile(seed: int, *, seconds: float = 1_800.0) -> Scenario:
     dice = random.Random(f"hostile {seed}")
     setup = _setup(dice)
     events: list[Event] = [*_jobs(dice, setup, seconds), *_meddling(dice, setup, seconds)]
+    events += _recoveries(random.Random(f"recoveries {seed}"), list(setup.pools), seconds)
     events.sort(key=lambda event: event.at)
     behaviour = Behaviour(
         boot_s=dice.choice((1.0, 5.0, 20.0)),
@@ -243,6 +257,21 @@ def _meddling(dice: random.Random, setup: Setup, seconds: float) -> list[Event]:
     times = sorted(event.at for event in reloads)
     moved = {id(event): structs.replace(event, at=at) for event, at in zip(reloads, times, strict=True)}
     return [moved.get(id(event), event) for event in events]
+
+
+def _recoveries(dice: random.Random, pools: list[str], seconds: float) -> list[Event]:
+    """In half of the worlds the store is lost, or an older copy restored, and often all pools are drained then."""
+    events: list[Event] = []
+    for _ in range(dice.choice((0, 0, 1, 2))):
+        at = dice.uniform(0.1, 0.9) * seconds
+        from_backup = dice.random() < 0.6
+        if from_backup:
+            events.append(Backup(at - dice.uniform(1, 120)))
+        events.append(Recovery(at, from_backup))
+        if dice.random() < 0.5:
+            events += [Hand(at + dice.uniform(0, 5), pool, Override(draining=True)) for pool in pools]
+            events += [Hand(at + 200, pool) for pool in pools]
+    return events
 
 
 def lowered(dice: random.Random, setup: Setup, at: float) -> list[Event]:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from remuda.errors import Unavailable
 from remuda.loop.clock import Clock
-from remuda.model.jobs import Finished
+from remuda.model.jobs import Finished, Run
 from remuda.model.machines import State
 from remuda.model.times import SECOND
 from remuda.sim.provider import SimMachine
@@ -26,7 +26,9 @@ _LOOK_S = 10.0
 class Desk(Protocol):
     """Where machines ask for work."""
 
-    async def next(self, machine: str, finished: Finished | None, *, leaving: bool) -> Answer:
+    async def next(
+        self, machine: str, finished: Finished | None, *, leaving: bool, ran: int | None = None
+    ) -> Answer:
         """Tell how the last job ended and wait for another one; `ConnectionError` when nobody answered."""
         ...
 
@@ -47,7 +49,7 @@ class Shim:
     """Holds machines, one call of `hold` each."""
 
     def __init__(
-        self, desk: Desk, diary: Diary, clock: Clock, cancelled: Callable[[int], bool] | None
+        self, desk: Desk, diary: Diary, clock: Clock, cancelled: Callable[[Run], bool] | None
     ) -> None:
         """Without `cancelled` no job is ever cancelled."""
         self._desk = desk
@@ -59,14 +61,14 @@ class Shim:
         """Ask and run until told to end; the code of the end."""
         finished: Finished | None = None
         last: Finished | None = None
-        leaving, failures = False, 0
+        leaving, failures, ran = False, 0, 0
         idle_since = self._clock.monotonic()
         while True:
             left = self._idle_left(machine, idle_since)
             leaving = leaving or left <= 0
             try:
                 answer = await self._ask(
-                    machine, finished, float("inf") if leaving else left, leaving=leaving
+                    machine, finished, float("inf") if leaving else left, leaving=leaving, ran=ran
                 )
             except (ConnectionError, Unavailable, TimeoutError):
                 failures += 1
@@ -79,7 +81,8 @@ class Shim:
             work = answer.job
             if work is None:
                 continue
-            if last is None or (last.job, last.attempt) != (work.id, work.attempt):
+            if last is None or last.run != work.run:
+                ran += 1
                 last = await self._run(machine, work)
                 idle_since, leaving = self._clock.monotonic(), False
             finished = last
@@ -89,17 +92,17 @@ class Shim:
         return float("inf") if limit is None else idle_since + limit / SECOND - self._clock.monotonic()
 
     async def _ask(
-        self, machine: SimMachine, finished: Finished | None, left: float, *, leaving: bool
+        self, machine: SimMachine, finished: Finished | None, left: float, *, leaving: bool, ran: int
     ) -> Answer:
         if left == float("inf"):
-            return await self._desk.next(machine.name, finished, leaving=leaving)
+            return await self._desk.next(machine.name, finished, leaving=leaving, ran=ran)
         async with asyncio.timeout(left):
-            return await self._desk.next(machine.name, finished, leaving=leaving)
+            return await self._desk.next(machine.name, finished, leaving=leaving, ran=ran)
 
     async def _run(self, machine: SimMachine, work: Work) -> Finished:
         """Run a job whose command is `run SECONDS EXIT-CODE`."""
         machine.go(State.CONFIGURING, State.CONFIGURED)
-        machine.job = (work.id, work.attempt)
+        machine.job = work.run
         self._diary.began(machine, work)
         started_at = self._clock.now()
         status, code = "exited", int(work.command[2])
@@ -107,11 +110,17 @@ class Shim:
         while self._cancelled is not None and left > _LOOK_S:
             await asyncio.sleep(_LOOK_S)
             left -= _LOOK_S
-            if self._cancelled(work.id):
+            if self._cancelled(work.run):
                 status, code, left = "cancelled", 143, 0.0
         await asyncio.sleep(left)
         result = Finished(
-            work.id, work.attempt, status, code, started_at=started_at, finished_at=self._clock.now()
+            work.id,
+            work.attempt,
+            status,
+            code,
+            started_at=started_at,
+            finished_at=self._clock.now(),
+            store=work.store,
         )
         self._diary.finished(machine, result)
         machine.job = None

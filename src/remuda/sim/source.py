@@ -92,8 +92,11 @@ class SimSource:
         self._wake()
         return task.number
 
-    async def next(self, machine: str, finished: Finished | None, *, leaving: bool) -> Answer:
+    async def next(
+        self, machine: str, finished: Finished | None, *, leaving: bool, ran: int | None = None
+    ) -> Answer:
         """Settle the last job and give the next one; repeated calls give the same job again."""
+        del ran
         task = self._at.get(machine)
         if finished is not None and task is not None and (finished.job, finished.attempt) == task.run:
             self._settle(machine, is_success=finished.exit_code == 0)

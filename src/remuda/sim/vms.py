@@ -17,6 +17,7 @@ from msgspec import Struct, structs
 
 from remuda.kube.resources import Meta
 from remuda.loop.clock import Clock
+from remuda.model.jobs import Run
 from remuda.model.machines import Ended, Order, Supplied, worker_name
 from remuda.model.times import SECOND, Instant
 from remuda.providers.kubevirt.orders import (
@@ -295,7 +296,7 @@ class SimVms:
             self._after(self.guests.idle_timeout_s, self._tire, vm)
 
     def _work(self, vm: Vm, task: Task) -> None:
-        vm.job = (task.number, 1)
+        vm.job = Run("", task.number, 1)
         self._witness.took(vm, task)
         self._after(task.seconds, self._finish, vm)
 

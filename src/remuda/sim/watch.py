@@ -5,15 +5,15 @@ It keeps its own count of machines and runs, from what really happens and not fr
 """
 
 import hashlib
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Container, Iterable, Iterator
 
 import msgspec
 from msgspec import Struct
 
 from remuda.errors import InvariantError
 from remuda.loop.clock import Clock
-from remuda.model.jobs import Finished
+from remuda.model.jobs import Finished, Run
 from remuda.model.plans import Plan, Reason
 from remuda.model.times import MINUTE, Instant
 from remuda.pools.decide.target import bounds_in_force
@@ -56,19 +56,26 @@ class Watch:
         self._closed: dict[str, float] = {}
         #: machines that exist and are not over, by pool
         self.existing: Counter[str] = Counter()
-        self._on: dict[int, str] = {}
-        #: every (job, attempt) that ever began, with its machine
-        self.runs: dict[tuple[int, int], str] = {}
-        self.results: dict[tuple[int, int], Finished] = {}
+        #: job → the attempt at it that goes on, and where
+        self._on: dict[int, tuple[Run, str]] = {}
+        #: every attempt that ever began, with its machine
+        self.runs: dict[Run, str] = {}
+        self.results: dict[Run, Finished] = {}
+        #: machine → the command that it was last given
+        self._commands: dict[str, tuple[str, ...]] = {}
+        #: command → the exit codes that it really ended with; no two jobs have the same command
+        self.executed: dict[tuple[str, ...], set[int]] = defaultdict(set)
+        #: machines that the store does not know any more
+        self.foreign: set[str] = set()
         #: whether the store knows of an attempt on a machine; runs that it does not know of are silent
-        self.is_known: Callable[[int, int, str], bool] = lambda *_: True
+        self.is_known: Callable[[Run, str], bool] = lambda *_: True
         #: what the queue thinks a machine works on
         self.claimed: Callable[[str], int | None] = lambda _: None
         self.made_count = 0
         self._since: dict[str, float] = {}
         self.machine_s = 0.0
         self.busy_s = 0.0
-        self._run_since: dict[int, float] = {}
+        self._run_since: dict[Run, float] = {}
         self.first_runs: dict[int, float] = {}
 
     @property
@@ -181,36 +188,52 @@ class Watch:
 
     def _gone(self, machine: SimMachine) -> None:
         at = self._clock.monotonic()
-        self.existing[machine.pool] -= 1
+        if machine.name not in self.foreign:
+            self.existing[machine.pool] -= 1
         self.machine_s += at - self._since.pop(machine.name)
         if machine.job is not None:
-            self._stop_run(machine.job[0], at)
+            self._stop_run(machine.job, at)
 
     def began(self, machine: SimMachine, work: Work) -> None:
         """A job runs on one machine at a time, each run is an attempt of its own, and the store knows it."""
         self.note("began", machine.name, work.id, work.attempt)
-        run, at = (work.id, work.attempt), self._clock.monotonic()
+        run, at = work.run, self._clock.monotonic()
         if self._closed.get(machine.name, at) < at - _LAG_S:
             raise self.broken("who is told to take no more work takes none", f"{machine.name} took {run}")
         if work.id in self._on:
-            raise self.broken("one machine a job", f"job {work.id} on {machine.name} and {self._on[work.id]}")
+            raise self.broken("one machine a job", f"job {run} on {machine.name} and {self._on[work.id]}")
         if run in self.runs:
             raise self.broken("no silent double run", f"job {run} on {machine.name} and {self.runs[run]}")
-        if not self.is_known(work.id, work.attempt, machine.name):
+        if not self.is_known(run, machine.name):
             raise self.broken("attempts are visible", f"job {run} on {machine.name} is not in the store")
-        self.runs[run] = self._on[work.id] = machine.name
-        self._run_since[work.id] = at
+        self.runs[run] = machine.name
+        self._on[work.id] = run, machine.name
+        self._commands[machine.name] = work.command
+        self._run_since[run] = at
         self.first_runs.setdefault(work.id, at)
 
     def finished(self, machine: SimMachine, result: Finished) -> None:
         """A job ended by itself."""
         self.note("finished", machine.name, result.job, result.attempt, result.status, result.exit_code)
-        self.results[result.job, result.attempt] = result
-        self._stop_run(result.job, self._clock.monotonic())
+        self.results[result.run] = result
+        self.executed[self._commands[machine.name]].add(result.exit_code)
+        self._stop_run(result.run, self._clock.monotonic())
 
-    def _stop_run(self, job: int, at: float) -> None:
-        self._on.pop(job, None)
-        self.busy_s += at - self._run_since.pop(job, at)
+    def restored(self, known: Container[Run], foreign: Iterable[SimMachine]) -> None:
+        """The store is another one: what it does not know of goes on, and is nobody's."""
+        self.note("restored")
+        self._on = {job: on for job, on in self._on.items() if on[0] in known}
+        self._closed.clear()
+        for machine in foreign:
+            if machine.name not in self.foreign:
+                self.foreign.add(machine.name)
+                if machine.ended is None:
+                    self.existing[machine.pool] -= 1
+
+    def _stop_run(self, run: Run, at: float) -> None:
+        if run.job in self._on and self._on[run.job][0] == run:
+            del self._on[run.job]
+        self.busy_s += at - self._run_since.pop(run, at)
 
     def settle(self) -> None:
         """Count the machines that still exist."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec import structs
 
-from remuda.model.jobs import Finished
+from remuda.model.jobs import Finished, Run
 from remuda.sim.history import History
 from remuda.sim.provider import SimProvider
 from remuda.sim.scenario import Event, Scenario
@@ -19,7 +19,7 @@ class World(History[Event, Watch]):
     """What both worlds share: machines, and work for them."""
 
     #: whether someone asked for a job to end; None where nobody ever does
-    is_cancelled: Callable[[int], bool] | None = None
+    is_cancelled: Callable[[Run], bool] | None = None
 
     def __init__(self, scenario: Scenario, seed: int) -> None:
         super().__init__(seed, scenario.events, scenario.seconds, scenario.faults, Watch)
@@ -44,5 +44,7 @@ class World(History[Event, Watch]):
         )
 
     @abstractmethod
-    async def next(self, machine: str, finished: Finished | None, *, leaving: bool) -> Answer:
+    async def next(
+        self, machine: str, finished: Finished | None, *, leaving: bool, ran: int | None = None
+    ) -> Answer:
         """A machine asks for work."""

@@ -35,7 +35,7 @@ def test_a_machine_says_who_holds_it_and_when_it_became_ready(hold: Hold, remuda
     before = time.time_ns() // 1_000_000
     machine = hold()
     first = eventually(lambda: remuda.asks("/m/next"))[0]
-    assert first == {"id": "id-m", "finished": None, "leaving": False}
+    assert first == {"id": "id-m", "secret": "", "finished": None, "leaving": False, "ran": 0}
     eventually((machine.directory / "ready.json").exists)
     assert before <= machine.read("ready.json")["at"] <= time.time_ns() // 1_000_000
     pid = machine.process.pid
@@ -211,7 +211,7 @@ def test_a_cancelled_job_that_will_not_end_is_made_to(hold: Hold, remuda: Remuda
     remuda.cancel("j")
     result = remuda.result("j")
     assert (result["status"], result["exit_code"]) == ("cancelled", 137)
-    assert remuda.asks("/m/watch")[0] == {"job": "j", "attempt": 1}
+    assert remuda.asks("/m/watch")[0] == {"job": "j", "attempt": 1, "store": "", "secret": ""}
 
 
 def test_a_daemon_is_gone_when_the_job_is_over(hold: Hold, remuda: Remuda, tmp_path: Path) -> None:
@@ -486,3 +486,16 @@ def test_signals_meant_for_a_terminal_do_not_end_a_machine(
         os.kill(machine.process.pid, number)
     remuda.order("m", run(tmp_path, "j", "true"))
     assert remuda.result("j")["status"] == "exited"
+
+
+def test_an_order_of_another_store_is_run_though_it_has_the_numbers_of_the_last(
+    hold: Hold, remuda: Remuda, tmp_path: Path
+) -> None:
+    """Numbers start over in a new store; only within one store is the same number the same job."""
+    hold()
+    for store, code in (("sa", 0), ("sb", 7)):
+        order = sh(tmp_path, "j", f"exit {code}", store=store)
+        remuda.order("m", order)
+        eventually(lambda store=store: [item for item in remuda.finished if item["store"] == store])  # type: ignore[misc]
+    assert [(item["store"], item["exit_code"]) for item in remuda.finished] == [("sa", 0), ("sb", 7)]
+    assert remuda.asks("/m/next")[-1]["ran"] == 2

@@ -8,7 +8,7 @@ from msgspec import structs
 from tests.loop.toy import virtually
 
 from remuda.errors import BadInput, NotFound
-from remuda.model.jobs import Attempt, Finished, Job, JobSpec, JobState
+from remuda.model.jobs import Attempt, Finished, Job, JobSpec, JobState, Run
 from remuda.sources.queue.output import JobFiles, follow, written
 
 
@@ -28,7 +28,7 @@ def job(state: str, *ended: bool) -> Job:
 
 
 def write(files: JobFiles, attempt: int, text: bytes) -> None:
-    with Path(f"{files.stem(1, attempt)}.log").open("ab") as file:
+    with Path(f"{files.stem(Run('', 1, attempt))}.log").open("ab") as file:
         file.write(text)
 
 
@@ -120,28 +120,41 @@ def test_an_attempt_that_never_was_is_told(files: JobFiles, attempt: str) -> Non
 
 
 def test_a_result_is_read_back_and_only_by_its_own_attempt(files: JobFiles) -> None:
-    path = Path(f"{files.stem(1, 2)}.json")
-    assert files.result(1, 2) is None
+    run = Run("", 1, 2)
+    path = Path(f"{files.stem(run)}.json")
+    assert files.result(run) is None
     path.write_text('{"job": 1, "attempt": 2, "status": "exited", "exit_code": 7}')
-    assert files.result(1, 2) == Finished(1, 2, "exited", 7)
+    assert files.result(run) == Finished(1, 2, "exited", 7)
     path.write_text('{"job": 1, "attempt": 1, "status": "exited", "exit_code": 7}')
-    assert files.result(1, 2) is None
+    assert files.result(run) is None
 
 
 def test_preparing_twice_finds_what_is_there(files: JobFiles) -> None:
     write(files, 1, b"kept")
     files.prepare()
-    assert files.read(1, 1) == b"kept"
+    assert files.read(Run("", 1, 1)) == b"kept"
 
 
 def test_everything_of_a_job_is_forgotten_and_nothing_of_its_neighbours(files: JobFiles) -> None:
     for number in (1, 11):
         for attempt in (1, 2):
             for ending in (".log", ".json", ".json.part"):
-                Path(files.stem(number, attempt) + ending).touch()
-    files.forget(1, 2)
-    files.forget(99, 1)
-    assert {path.name.partition(".")[0] for path in files.root.iterdir()} == {"11-1", "11-2"}
+                Path(files.stem(Run("", number, attempt)) + ending).touch()
+                Path(files.stem(Run("sa", number, attempt)) + ending).touch()
+    files.forget(Run("", 1, 1))
+    files.forget(Run("", 1, 2))
+    files.forget(Run("sa", 11, 1))
+    files.forget(Run("", 99, 1))
+    left = {"11-1", "11-2", "sa-1-1", "sa-1-2", "sa-11-2"}
+    assert {path.name.partition(".")[0] for path in files.root.iterdir()} == left
+
+
+def test_a_result_of_another_store_is_no_result(files: JobFiles) -> None:
+    text = '{"job": 1, "attempt": 2, "status": "exited", "exit_code": 0, "store": "sa"}'
+    for store in ("sa", "sb", ""):
+        Path(f"{files.stem(Run(store, 1, 2))}.json").write_text(text)
+    found = Finished(1, 2, "exited", 0, store="sa")
+    assert [files.result(Run(store, 1, 2)) for store in ("sa", "sb", "")] == [found, None, None]
 
 
 def test_a_place_that_cannot_be_made_is_bad_input(tmp_path: Path) -> None:

@@ -14,13 +14,14 @@ from tests.loop.toy import virtually
 
 from remuda.errors import BadInput, Unavailable
 from remuda.ledger.store import InlineStore, Store, Write
-from remuda.model.jobs import Finished, Job, JobSpec, JobState
+from remuda.model.jobs import Finished, Job, JobSpec, JobState, Run
 from remuda.model.needs import Need, Worker
 from remuda.sim.clock import MONDAY, SimClock
 from remuda.sim.loop import run
 from remuda.sources.queue import rows
 from remuda.sources.queue.output import JobFiles
 from remuda.sources.queue.queue import POLL, Answer, Queue, Terms, Work
+from remuda.sources.queue.schema import TABLES
 
 T = TypeVar("T")
 CLASS = "local/shell"
@@ -32,7 +33,7 @@ class SlowStore:
     """A store whose writes take a moment to come back, as those of a disk do; it can be full."""
 
     def __init__(self, dice: Random | None = None, longest_s: float = 0.01) -> None:
-        self.inner = InlineStore()
+        self.inner = InlineStore((TABLES,))
         self._dice = dice or Random(1)
         self._longest_s = longest_s
         #: writes that fail from now on
@@ -58,7 +59,7 @@ class Desk:
         self, root: Path | None = None, store: Store | None = None, terms: dict[str, Terms] | None = None
     ) -> None:
         self.clock = SimClock(asyncio.get_running_loop())
-        self.store = store or InlineStore()
+        self.store = store or InlineStore((TABLES,))
         self.files = NoFiles() if root is None else JobFiles(root)
         self.wakes = 0
         self.on_wake: Callable[[], object] = lambda: None
@@ -412,12 +413,12 @@ async def test_a_running_job_is_cancelled_through_its_machine() -> None:
     desk = Desk()
     number = await desk.submit(retries=5)
     work = await desk.run_job()
-    watched = desk.soon(desk.queue.watch(number))
+    watched = desk.soon(desk.queue.watch("shell-1", Run("", number, 1)))
     await asyncio.sleep(2)
     assert await desk.queue.cancel(number) is JobState.RUNNING
     assert await watched == "cancel"
     assert desk.clock.monotonic() == 2
-    assert await desk.queue.watch(number) == "cancel"
+    assert await desk.queue.watch("shell-1", Run("", number, 1)) == "cancel"
     asked = desk.soon(desk.next(finished=Finished(number, work.attempt, "cancelled", 143)))
     await asyncio.sleep(1)
     assert desk.job(number).state is JobState.CANCELLED
@@ -429,7 +430,7 @@ async def test_a_watch_over_a_job_that_is_still_wanted_says_so_after_a_while() -
     desk = Desk()
     number = await desk.submit()
     await desk.run_job()
-    assert await desk.queue.watch(number) == "continue"
+    assert await desk.queue.watch("shell-1", Run("", number, 1)) == "continue"
     assert desk.clock.monotonic() == POLL
 
 
@@ -437,7 +438,7 @@ async def test_a_watch_over_a_job_that_is_still_wanted_says_so_after_a_while() -
 async def test_watching_leaves_nothing_behind() -> None:
     desk = Desk()
     for number in range(50):
-        watched = desk.soon(desk.queue.watch(number))
+        watched = desk.soon(desk.queue.watch("shell-1", Run("", number, 1)))
         await asyncio.sleep(0.1)
         watched.cancel()
         await asyncio.wait([watched])

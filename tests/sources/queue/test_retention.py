@@ -7,10 +7,11 @@ import pytest
 
 from remuda.ledger.retention import Retention
 from remuda.ledger.store import InlineStore
-from remuda.model.jobs import Finished, JobSpec
+from remuda.model.jobs import Finished, JobSpec, Run
 from remuda.sources.queue import rows
 from remuda.sources.queue.output import JobFiles
 from remuda.sources.queue.retention import forget_jobs
+from remuda.sources.queue.schema import TABLES
 
 NOW = 1_000
 
@@ -35,11 +36,11 @@ def store(files: JobFiles) -> InlineStore:
         for number in range(1, 5):
             rows.finish(db, f"m-{number}", Finished(number, 1, "exited", 0), NOW - number)
 
-    made = InlineStore()
+    made = InlineStore((TABLES,))
     made.read(fill)
     for number in range(1, 6):
-        Path(f"{files.stem(number, 1)}.log").write_bytes(b"x" * 80)
-        Path(f"{files.stem(number, 1)}.json").write_bytes(b"x" * 20)
+        Path(f"{files.stem(Run('', number, 1))}.log").write_bytes(b"x" * 80)
+        Path(f"{files.stem(Run('', number, 1))}.json").write_bytes(b"x" * 20)
     return made
 
 
@@ -60,11 +61,11 @@ async def test_ended_jobs_go_by_age_and_by_the_size_of_all_output(
 ) -> None:
     await forget_jobs(store, files, keep, NOW)
     assert {job.id for job in store.read(rows.jobs)} == left
-    assert files.sizes() == dict.fromkeys(left - {6}, 100)
+    assert files.sizes() == {Run("", number, 1): 100 for number in left - {6}}
 
 
 async def test_output_that_cannot_go_costs_no_other_job_its_own(store: InlineStore, files: JobFiles) -> None:
-    for stem in (files.stem(5, 1), files.stem(99, 1)):
+    for stem in (files.stem(Run("", 5, 1)), files.stem(Run("", 99, 1))):
         Path(f"{stem}.log").write_bytes(b"x" * 10_000)
     await forget_jobs(store, files, Retention(output_bytes=400), NOW)
     assert {job.id for job in store.read(rows.jobs)} == {1, 2, 3, 4, 5, 6}
@@ -73,6 +74,6 @@ async def test_output_that_cannot_go_costs_no_other_job_its_own(store: InlineSto
 def test_sizes_are_of_jobs_alone_and_survive_a_place_that_is_gone(files: JobFiles) -> None:
     (files.root / "notes.txt").write_text("not of a job")
     for attempt in (1, 2):
-        Path(f"{files.stem(7, attempt)}.log").write_bytes(b"x" * 10)
-    assert files.sizes() == {7: 20}
+        Path(f"{files.stem(Run('', 7, attempt))}.log").write_bytes(b"x" * 10)
+    assert files.sizes() == {Run("", 7, 1): 10, Run("", 7, 2): 10}
     assert JobFiles(files.root / "nowhere").sizes() == {}

@@ -20,7 +20,8 @@ from remuda.loop.logs import Log
 from remuda.model.jobs import Ahead, Changed, Finished, Job, JobList, JobState, Submit, Submitted
 from remuda.sources.queue.output import JobFiles
 from remuda.sources.queue.queue import Answer, Queue, Terms
-from remuda.sources.queue.routes import VIEWS, QueueRoutes
+from remuda.sources.queue.routes import VIEWS, QueueRoutes, Standing
+from remuda.sources.queue.schema import TABLES
 
 
 class Shop:
@@ -28,14 +29,21 @@ class Shop:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self.store = SqliteStore(home / FILE)
+        #: by secret
+        self.standings: dict[str, Standing | None] = {"": Standing.OURS}
+        self.heard = list[tuple[str, bool]]()
+        self.store = SqliteStore(home / FILE, tables=(TABLES,))
         self.files = JobFiles(home / "jobs")
         self.files.prepare()
         self.queue = Queue(self.store, self.files, SystemClock(), lambda: None)
         self.queue.serve({"shell": Terms("local/shell", None, 60_000)})
-        routes = QueueRoutes(self.queue, self.files, lambda: {"local/shell"}).routes()
+        routes = QueueRoutes(self.queue, self.files, lambda: {"local/shell"}, self.vouch).routes()
         self.server = ControlServer(home / SOCKET, routes, self.store, Log(SystemClock(), lambda _: None))
         self.remuda = Remuda(home, None, lambda: VIEWS)
+
+    def vouch(self, machine: str, secret: str, is_busy: bool) -> Standing | None:
+        self.heard.append((machine, is_busy))
+        return self.standings.get(secret)
 
     async def post(self, path: str, body: Any, kind: type[Any]) -> Any:
         return await asyncio.to_thread(self.remuda.post, path, body, kind)
@@ -215,8 +223,25 @@ async def test_when_nothing_runs_jobs_are_read_from_the_store(shop: Shop) -> Non
 
 async def test_a_class_nobody_serves_any_more_can_still_be_listed(shop: Shop) -> None:
     await shop.submit()
-    routes = QueueRoutes(shop.queue, shop.files, set)
+    routes = QueueRoutes(shop.queue, shop.files, set, shop.vouch)
     with pytest.raises(BadInput, match="no pool serves class local/shell; there is: none"):
         await routes.submit(Call({}, {}, Submit("local/shell", ("true",))))
     listed: JobList = await shop.get("/v1/jobs", JobList, **{"class": "local/shell"})
     assert len(listed.jobs) == 1
+
+
+async def test_a_machine_that_cannot_prove_who_it_is_gets_no_job(shop: Shop) -> None:
+    await shop.submit()
+    for path, body in (("next", {}), ("watch", {"job": 1})):
+        with pytest.raises(BadInput, match="shell-1 is no machine of this remuda, or its secret is wrong"):
+            await shop.post(f"/v1/shims/shell-1/{path}", {**body, "secret": "guessed"}, Answer)
+    assert shop.heard == [("shell-1", False), ("shell-1", True)]
+    assert (await shop.get("/v1/jobs/1", Job)).state is JobState.WAITING
+
+
+async def test_a_machine_of_an_older_version_is_told_to_end(shop: Shop) -> None:
+    await shop.submit()
+    shop.standings["old"] = Standing.RETIRED
+    answer: Answer = await shop.post("/v1/shims/shell-1/next", {"secret": "old"}, Answer)
+    assert answer.do == "end"
+    assert (await shop.get("/v1/jobs/1", Job)).state is JobState.WAITING

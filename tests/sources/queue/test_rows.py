@@ -6,8 +6,9 @@ from collections.abc import Callable
 import pytest
 
 from remuda.ledger.schema import migrate
-from remuda.model.jobs import Finished, Job, JobSpec, JobState
+from remuda.model.jobs import Finished, Job, JobSpec, JobState, Run
 from remuda.sources.queue import rows
+from remuda.sources.queue.schema import TABLES
 
 CLASS = "local/shell"
 
@@ -15,7 +16,7 @@ CLASS = "local/shell"
 @pytest.fixture
 def db() -> sqlite3.Connection:
     made = sqlite3.connect(":memory:", isolation_level=None)
-    migrate(made, "memory")
+    migrate(made, "memory", (TABLES,))
     return made
 
 
@@ -322,6 +323,10 @@ def test_ahead_of_a_job_are_those_that_are_claimed_before_it(db: sqlite3.Connect
     }
 
 
+def runs(*numbers: int) -> list[Run]:
+    return [Run("", number, 1) for number in numbers]
+
+
 def test_ended_jobs_are_forgotten_a_slice_at_a_time_and_no_others(db: sqlite3.Connection) -> None:
     for number in range(1, 5):
         submit(db)
@@ -329,9 +334,9 @@ def test_ended_jobs_are_forgotten_a_slice_at_a_time_and_no_others(db: sqlite3.Co
         rows.finish(db, f"shell-{number}", exited(number), 10 * number)
     running, waiting = submit(db), submit(db)
     claim(db, "shell-9")
-    assert rows.forget_ended(db, 40, most=2) == [(1, 1), (2, 1)]
-    assert rows.forget_ended(db, 40) == [(3, 1)]
-    assert rows.forget_ended(db, 40) == []
+    assert rows.forget_ended(db, 40, most=2) == (2, runs(1, 2))
+    assert rows.forget_ended(db, 40) == (1, runs(3))
+    assert rows.forget_ended(db, 40) == (0, [])
     assert [job.id for job in rows.jobs(db)] == [waiting, running, 4]
     assert db.execute("SELECT DISTINCT job FROM attempts ORDER BY job").fetchall() == [(4,), (running,)]
 
@@ -340,26 +345,24 @@ def test_ended_jobs_are_forgotten_a_slice_at_a_time_and_no_others(db: sqlite3.Co
     ("excess", "gone"),
     [
         pytest.param(0, [], id="nothing is too much"),
-        pytest.param(1, [(3, 1)], id="the one that ended first"),
-        pytest.param(50, [(3, 1)], id="it is enough"),
-        pytest.param(51, [(3, 1), (2, 1), (1, 1)], id="one without output goes in its turn"),
-        pytest.param(1_000, [(3, 1), (2, 1), (1, 1)], id="no more than there are"),
+        pytest.param(1, [3], id="the one that ended first"),
+        pytest.param(50, [3], id="it is enough"),
+        pytest.param(51, [3, 2, 1], id="one without output goes in its turn"),
+        pytest.param(1_000, [3, 2, 1], id="no more than there are"),
     ],
 )
-def test_the_jobs_that_ended_first_make_room(
-    db: sqlite3.Connection, excess: int, gone: list[tuple[int, int]]
-) -> None:
+def test_the_jobs_that_ended_first_make_room(db: sqlite3.Connection, excess: int, gone: list[int]) -> None:
     for number in range(1, 4):
         submit(db)
         claim(db, f"shell-{number}")
         rows.finish(db, f"shell-{number}", exited(number), 100 - number)
     running, waiting = submit(db), submit(db)
     claim(db, "shell-9")
-    sizes = {1: 50, 3: 50, running: 50, waiting: 50}
-    assert rows.forget_oldest(db, sizes, excess) == gone
-    left = {running, waiting, 1, 2, 3} - {number for number, _ in gone}
+    sizes = dict.fromkeys(runs(1, 3, running, waiting), 50)
+    assert rows.forget_oldest(db, sizes, excess) == (len(gone), runs(*gone))
+    left = {running, waiting, 1, 2, 3} - set(gone)
     assert {job.id for job in rows.jobs(db)} == left
-    assert set(rows.ended(db)) == left - {running, waiting}
+    assert set(rows.ended_runs(db)) == set(runs(*left - {running, waiting}))
 
 
 def test_room_is_made_a_slice_at_a_time(db: sqlite3.Connection) -> None:
@@ -367,9 +370,9 @@ def test_room_is_made_a_slice_at_a_time(db: sqlite3.Connection) -> None:
         submit(db)
         claim(db, f"shell-{number}")
         rows.finish(db, f"shell-{number}", exited(number), number)
-    assert rows.forget_oldest(db, {}, 1, most=2) == [(1, 1), (2, 1)]
-    assert rows.forget_oldest(db, {}, 1, most=2) == [(3, 1)]
-    assert rows.forget_oldest(db, {}, 1, most=2) == []
+    assert rows.forget_oldest(db, {}, 1, most=2) == (2, runs(1, 2))
+    assert rows.forget_oldest(db, {}, 1, most=2) == (1, runs(3))
+    assert rows.forget_oldest(db, {}, 1, most=2) == (0, [])
 
 
 def test_a_job_whose_words_are_damaged_is_listed_and_given_as_such(db: sqlite3.Connection) -> None:

@@ -243,8 +243,9 @@ class ProcessMachines:
 
     def vouch(self, name: str, secret: str, is_busy: bool) -> str | None:  # noqa: FBT001 - a fact of a call
         """
-        Whose the machine is that calls with this secret: `ours`, `foreign`, or `retired` when it is ours and so old that
-        it has no secret. None for a stranger.
+        Whose the machine is that calls with this secret: `ours`, `foreign`, or None for a stranger.
+
+        It is `retired` when it is ours and so old that it has no secret.
         """
         for machines, standing in ((self._machines, "ours"), (self._foreign, "foreign")):
             machine = machines.get(name)

@@ -122,6 +122,10 @@ class Queue:
         """Take machines of an earlier run for busy until they say what they do: the store may be older than they."""
         self._doing.update(dict.fromkeys(machines, UNKNOWN))
 
+    def elsewhere(self) -> tuple[str, ...]:
+        """Machines that may be busy for another store."""
+        return tuple(sorted(self._doing))
+
     def serve(self, terms: dict[str, Terms]) -> None:
         """Set what each pool's machines may take; machines of other pools are told to end."""
         self._terms = terms

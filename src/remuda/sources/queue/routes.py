@@ -11,7 +11,18 @@ from msgspec import Struct
 
 from remuda.control.routes import Call, Route
 from remuda.errors import BadInput, NotFound, Unavailable
-from remuda.model.jobs import Ahead, Changed, Finished, Job, JobList, JobSpec, JobState, Run, Submit, Submitted
+from remuda.model.jobs import (
+    Ahead,
+    Changed,
+    Finished,
+    Job,
+    JobList,
+    JobSpec,
+    JobState,
+    Run,
+    Submit,
+    Submitted,
+)
 from remuda.sources.queue import rows
 from remuda.sources.queue.output import JobFiles, follow, written
 from remuda.sources.queue.queue import POLL, Answer, Queue
@@ -103,9 +114,7 @@ VIEWS: tuple[Route, ...] = (
 class QueueRoutes:
     """What changes the queue or waits for it."""
 
-    def __init__(
-        self, queue: Queue, files: JobFiles, classes: Callable[[], set[str]], vouch: Vouch
-    ) -> None:
+    def __init__(self, queue: Queue, files: JobFiles, classes: Callable[[], set[str]], vouch: Vouch) -> None:
         """`vouch` knows the machines that may pull."""
         self._queue = queue
         self._vouch = vouch
@@ -197,9 +206,7 @@ class QueueRoutes:
         """Long-poll for a cancellation."""
         body: WatchCall = call.body
         await self._standing(call.names["machine"], body.secret, is_busy=True)
-        return Answer(
-            await self._queue.watch(call.names["machine"], Run(body.store, body.job, body.attempt))
-        )
+        return Answer(await self._queue.watch(call.names["machine"], Run(body.store, body.job, body.attempt)))
 
     async def _standing(self, machine: str, secret: str, *, is_busy: bool) -> Standing:
         """Whose the machine is; another store's is kept waiting and a stranger refused."""

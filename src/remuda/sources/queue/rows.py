@@ -308,7 +308,8 @@ def workers(db: sqlite3.Connection) -> list[WorkerRow]:
 def knows(db: sqlite3.Connection, run: Run) -> bool:
     """True when this store gave out the attempt, whatever became of it."""
     row = db.execute(
-        "SELECT 1 FROM attempts WHERE job = ? AND attempt = ? AND store = ?", (run.job, run.attempt, run.store)
+        "SELECT 1 FROM attempts WHERE job = ? AND attempt = ? AND store = ?",
+        (run.job, run.attempt, run.store),
     ).fetchone()
     return row is not None
 
