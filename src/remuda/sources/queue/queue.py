@@ -314,7 +314,7 @@ class Queue:
         """One transaction, and the mirror after it."""
         now, machine = self._clock.now(), call.machine
         is_new = machine not in self._workers
-        ended, row, claim = await self._store.write(lambda db: _settle_and_claim(db, call, now))
+        ended, row, claim = await self._store.write(lambda db: _settle_and_claim(db, call, self._files, now))
         await self._fault_point("queue.exchanged")
         settled = bool(ended)
         for each in ended:
@@ -432,7 +432,7 @@ class _Call(Struct, frozen=True):
 
 
 def _settle_and_claim(
-    db: sqlite3.Connection, call: _Call, now: int
+    db: sqlite3.Connection, call: _Call, files: JobFiles, now: int
 ) -> tuple[list[rows.Settled], rows.WorkerRow, rows.Claim | None]:
     machine, terms, settled = call.machine, call.terms, list[rows.Settled | None]()
     if call.finished is not None:
@@ -442,20 +442,22 @@ def _settle_and_claim(
     if held is not None and call.ran is not None and call.ran >= row.uses:
         # It has begun all that it was given here, and speaks of none of it: it did so for a store that was
         # ahead of this one, and must not do it a second time under the same number.
-        lost = _lost(held, "its machine has run it, and its result was lost with a newer state of the store")
-        settled.append(rows.finish(db, machine, lost, now))
+        ended = files.result(held) or _lost(
+            held, "its machine has run it, and its result was lost with a newer state of the store"
+        )
+        settled.append(rows.finish(db, machine, ended, now))
         held = None
     row = rows.greet(db, machine, now, call.ran or 0)
-    ended = [each for each in settled if each is not None]
+    done = [each for each in settled if each is not None]
     if held is None:
         used_up = terms is None or (terms.max_uses is not None and row.uses >= terms.max_uses)
         if (used_up or call.leaving) and not row.closed:
             rows.close(db, machine, now)
             row = rows.greet(db, machine, now)
         if row.closed:
-            return ended, row, None
+            return done, row, None
     claim = rows.claim(db, machine, terms.job_class if terms else "", now, call.identity)
-    return ended, rows.greet(db, machine, now), claim
+    return done, rows.greet(db, machine, now), claim
 
 
 def _settle(db: sqlite3.Connection, machine: str, files: JobFiles, now: int) -> rows.Settled | None:
