@@ -31,6 +31,12 @@ def restore(here: Place, copy: Path) -> None:
     copy.rename(here.data / FILE)
 
 
+def submit_until_told(here: Place) -> int:
+    """A job that works until `go` is there, and leaves `whole` behind."""
+    script = f"cd {here.home}; until [ -e go ]; do sleep 0.1; done; echo whole > whole"
+    return here.submit("sh", "-c", script)
+
+
 def test_a_job_of_a_new_store_runs_though_an_older_one_had_its_number(here: Place) -> None:
     here.write(pool(min=1, max=1, singleTask=False))
     here.start()
@@ -73,7 +79,7 @@ def test_a_busy_machine_of_before_is_not_drained_away(here: Place) -> None:
     here.start()
     here.wait_idle(1)
     copy = back_up(here)
-    job = here.submit("sh", "-c", f"sleep 8; echo whole > {here.home}/whole")
+    job = submit_until_told(here)
     here.wait_running(job)
     here.kill()
     restore(here, copy)
@@ -82,6 +88,8 @@ def test_a_busy_machine_of_before_is_not_drained_away(here: Place) -> None:
     (machine,) = here.pools().machines
     assert machine.job, "a machine that works is busy, whatever the store remembers"
     assert here.cli("pools", "drain", "shell").code == 0
+    eventually(lambda: here.pools().pools[0].override.draining, "the drain")
+    (here.home / "go").touch()
     eventually((here.home / "whole").exists, "the end of the old job")
 
 
@@ -89,7 +97,7 @@ def test_machines_of_a_lost_store_are_kept_and_listed_until_a_person_says_otherw
     here.write(pool(min=1, max=1, singleTask=False))
     here.start()
     here.wait_idle(1)
-    job = here.submit("sh", "-c", f"sleep 5; echo whole > {here.home}/whole")
+    job = submit_until_told(here)
     here.wait_running(job)
     (before,) = here.shims()
     here.kill()
@@ -105,6 +113,7 @@ def test_machines_of_a_lost_store_are_kept_and_listed_until_a_person_says_otherw
     refused = here.cli("store", "clean", "--yes")
     assert before in here.shims(), "it is busy"
     assert "busy" in refused.out + refused.err
+    (here.home / "go").touch()
     eventually((here.home / "whole").exists, "the end of the old job")
     eventually(lambda: "idle" in here.cli("store", "foreign").out, "its being idle")
     cleaned = here.cli("store", "clean", "--yes")
