@@ -114,7 +114,10 @@ class App:
         self.home = DataDir(options.data_dir)
         try:
             self.store = SqliteStore(
-                self.home.path / FILE, tables=jobs.tables(), most_bytes=options.most_bytes, make_room=make_room
+                self.home.path / FILE,
+                tables=jobs.tables(),
+                most_bytes=options.most_bytes,
+                make_room=make_room,
             )
         except BaseException:
             self.home.release()

@@ -2,9 +2,9 @@
 
 import click
 
+from remuda.backends.foreign import Clean, Cleaned, ForeignView
 from remuda.control.command import Group, Session, confirm, pass_session
 from remuda.errors import RemudaError
-from remuda.backends.foreign import Clean, Cleaned, ForeignView
 from remuda.output.moments import age
 from remuda.output.show import Report, Table
 
