@@ -18,7 +18,7 @@ def store() -> None:
 @pass_session
 def foreign(session: Session) -> None:
     """
-    List what another store left in the data directory.
+    List what another store left there.
 
     After a store was moved away, or an older copy restored, machines and output of before may still be there. They are
     kept and never taken for this store's own; `remuda store clean` removes them.
@@ -57,7 +57,11 @@ def foreign(session: Session) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @pass_session
 def clean(session: Session, even_busy: bool, yes: bool) -> None:
-    """Remove what another store left in the data directory; machines that work only with --even-busy."""
+    """
+    Remove what another store left there.
+
+    Foreign machines that work, or that have not said what they do, are kept unless --even-busy is said.
+    """
     found = session.remuda.get("/v1/foreign", ForeignView)
     attempts = sum(item.attempts for item in found.files)
     if not found.machines and not attempts:

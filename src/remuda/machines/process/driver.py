@@ -8,13 +8,10 @@ A signal goes only to a process whose pid, start time and boot were verified, so
 
 import asyncio
 import contextlib
-import hashlib
 import hmac
 import os
 import re
-import secrets
 import signal
-import subprocess
 import sys
 import zlib
 from collections.abc import Callable
@@ -25,12 +22,12 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from remuda.errors import BadInput, Unavailable
-from remuda.machines.process import shim
 from remuda.machines.process.cgroups import Cgroups, find_cgroups, remove_group
 from remuda.machines.process.leftovers import kill_leftovers
 from remuda.machines.process.pidfd import open_pidfd, send
 from remuda.machines.process.records import boot, read_json, remove_tree, start_time, take_lock, write_json
 from remuda.machines.process.spec import ForeignMachine, MachineFile, ProcessMachine, ProcessSpec
+from remuda.machines.process.start import key_of, read_keys, start_shim
 from remuda.model.machines import Ended
 from remuda.model.times import Instant
 
@@ -38,8 +35,6 @@ FIRST_LOOK_S = 0.02
 LAST_LOOK_S = 0.5
 CONSOLE_BYTES = 256 * 1024
 _NEW, _GONE = ".new-", ".gone-"
-_KEYS = "keys"
-_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
@@ -62,13 +57,13 @@ class _Held:
         self.pidfd: int | None = None
         self.gone = asyncio.Event()
         #: of the secrets that its shims were given; none for one of before there were secrets
-        self.keys = _read_keys(directory)
+        self.keys = read_keys(directory)
         #: as far as it said itself
         self.is_busy = True
 
     def is_proven(self, secret: str) -> bool:
         """True when this is the secret of its shim."""
-        key = _key_of(secret)
+        key = key_of(secret)
         return not self.keys or any(hmac.compare_digest(key, each) for each in self.keys)
 
     def read(self, name: str) -> dict[str, Any] | None:
@@ -190,7 +185,8 @@ class ProcessMachines:
                         f"making machine {spec.name}: another one of that name is not deleted yet"
                     )
                 if machine.view.pid is None and machine.view.ended is None and not self._look(machine):
-                    pid = await asyncio.to_thread(_start_shim, machine)
+                    pid = await asyncio.to_thread(start_shim, machine.directory)
+                    machine.keys = read_keys(machine.directory)
                     self._hold(machine, pid, self._watch(pid))
             except OSError as problem:
                 raise Unavailable(f"making machine {spec.name}: {problem}") from problem
@@ -441,54 +437,6 @@ class ProcessMachines:
             if lock is not None:
                 os.close(lock)
         return gone
-
-
-def _start_shim(machine: _Held) -> int:
-    """
-    Start the shim; it is told only where commands are, which language is spoken, and its secret.
-
-    The secret is in no file: beside the machine only its digest is kept, so that whoever reads it cannot pose as the
-    shim. There may be several, because a shim that an earlier run started may yet be the faster one.
-    """
-    told = {key: os.environ[key] for key in ("PATH", "LANG") if key in os.environ}
-    secret = secrets.token_hex(32)
-    keys = os.open(machine.directory / _KEYS, _APPEND, 0o600)
-    try:
-        os.write(keys, _key_of(secret) + b"\n")
-    finally:
-        os.close(keys)
-    machine.keys = _read_keys(machine.directory)
-    hears, says = os.pipe()
-    console = os.open(machine.directory / "console.log", _APPEND, 0o600)
-    try:
-        os.write(says, secret.encode())
-        os.close(says)
-        process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-X", "utf8", shim.__file__, str(machine.directory)],
-            stdin=hears,
-            stdout=console,
-            stderr=console,
-            start_new_session=True,
-            close_fds=True,
-            cwd="/",
-            env=told,
-        )
-    finally:
-        os.close(console)
-        os.close(hears)
-    process.returncode = 0  # it outlives this object, and is waited for when its descriptor says it ended
-    return process.pid
-
-
-def _key_of(secret: str) -> bytes:
-    return hashlib.sha256(secret.encode()).hexdigest().encode()
-
-
-def _read_keys(directory: Path) -> tuple[bytes, ...]:
-    try:
-        return tuple((directory / _KEYS).read_bytes().split())
-    except OSError:
-        return ()
 
 
 def _read_file(directory: Path) -> MachineFile | None:

@@ -8,9 +8,7 @@ mirror would fall behind.
 
 import asyncio
 import contextlib
-import os
 import sqlite3
-import stat
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeVar
@@ -29,10 +27,10 @@ from remuda.model.needs import Need, Reading, Worker
 from remuda.output.words import sentence
 from remuda.sources.queue import rows
 from remuda.sources.queue.output import OUTPUT_LIMIT, JobFiles
+from remuda.sources.queue.secrets import read_secrets
 
 #: a long poll is answered after so many seconds at the latest
 POLL = 25.0
-_LARGEST_SECRET = 64 * 1024
 _GLANCE = 0.005
 #: in the place of a job's number, for a machine of which nobody knows yet what it does
 UNKNOWN = "unknown"
@@ -337,7 +335,7 @@ class Queue:
         spec = claim.spec
         if spec == rows.DAMAGED:
             raise BadInput("what to run is damaged in the store")
-        secrets = await asyncio.to_thread(_read_secrets, spec.secret_files) if spec.secret_files else {}
+        secrets = await asyncio.to_thread(read_secrets, spec.secret_files) if spec.secret_files else {}
         return Work(
             id=claim.job,
             attempt=claim.attempt,
@@ -490,27 +488,3 @@ def _rouse(line: deque[asyncio.Future[None]], count: int) -> None:
         if not place.done():
             place.set_result(None)
             count -= 1
-
-
-def _read_secrets(files: dict[str, str]) -> dict[str, str]:
-    return {name: _read_secret(name, path) for name, path in files.items()}
-
-
-def _read_secret(name: str, path: str) -> str:
-    try:
-        # Not blocking: a pipe that nobody writes to must not stop everything.
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-            data = file.read(_LARGEST_SECRET + 1) if is_file else b""
-    except OSError as error:
-        raise BadInput(f"secret {name} cannot be read from {path}: {error.strerror}") from None
-    if not is_file:
-        raise BadInput(f"secret {name} cannot be read from {path}: it is no regular file")
-    if len(data) > _LARGEST_SECRET:
-        raise BadInput(f"secret {name} in {path} is larger than {_LARGEST_SECRET // 1024} KiB")
-    if b"\0" in data:
-        raise BadInput(f"secret {name} in {path} has a NUL byte, which no environment variable can hold")
-    try:
-        return data.decode().removesuffix("\n")
-    except UnicodeDecodeError:
-        raise BadInput(f"secret {name} in {path} is not UTF-8 text") from None
