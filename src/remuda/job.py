@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 if TYPE_CHECKING:
     from remuda.control.routes import Route
     from remuda.kube.rbac import Rule
-    from remuda.ledger.schema import Tables
     from remuda.objects.kinds import Kind
     from remuda.objects.load import Blame, Loaded, Objects
 
@@ -137,8 +136,8 @@ class Jobs:
                     found[last] = command
         return found
 
-    def tables(self) -> tuple["Tables", ...]:
-        """The tables that are kept in the store beside the ledger's."""
+    def tables(self) -> tuple[Any, ...]:
+        """The tables that are kept in the store beside the ledger's: each a `remuda.ledger.schema.Tables`."""
         backends = (backend for each in self.backends.values() for backend in each)
         return tuple(load(backend.tables) for backend in backends if backend.tables)
 
