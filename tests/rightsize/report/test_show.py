@@ -244,7 +244,7 @@ def test_cpu_is_as_short_as_it_can_be(amount: int, told: str) -> None:
 @pytest.mark.parametrize(
     ("now", "then", "ways"),
     [
-        pytest.param((100, 32, 80), (50, 50, 64), ("lower", "raise/lower"), id="both ways"),
+        pytest.param((100, 32, 80), (50, 50, 64), ("lower", "up/down"), id="both ways"),
         pytest.param((100, 32, 80), (100, 64, 96), ("", "raise"), id="one way"),
         pytest.param((100, 32, None), (100, 32, 96), ("", "lower"), id="a limit where there was none"),
     ],

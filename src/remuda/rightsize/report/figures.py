@@ -57,7 +57,7 @@ def of(resource: Resource, amounts: Amounts | Ask) -> int | None:
 
 
 def way(item: ContainerReview, resource: Resource) -> str:
-    """What becomes of one resource: `raise`, `lower`, or `raise/lower` where its request and its limit go different ways."""
+    """What becomes of one resource: `raise`, `lower`, or `up/down` where its request goes up and its limit down."""
     moves = {
         part: _move(
             of(resource, getattr(item.now, part)), of(resource, getattr(item.recommended, part)), part
@@ -70,7 +70,7 @@ def way(item: ContainerReview, resource: Resource) -> str:
     told = {move for move in moves.values() if move}
     if len(told) < 2:
         return "".join(told)
-    return "/".join(moves.values())
+    return "up/down" if moves["requests"] == "raise" else "down/up"
 
 
 def _move(now: int | None, then: int | None, part: str) -> str:
