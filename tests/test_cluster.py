@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.catalog import KINDS, load
 from tests.servers.cluster import Cluster
 
-from remuda.catalog import KINDS, load
 from remuda.cluster.preflight import read_cluster
 from remuda.cluster.replica import ReplicaConfig
 from remuda.jobs import JOBS

@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.catalog import KINDS
+
 from remuda.capacity.objects import CapacityPolicySpec
 from remuda.capacity.snapshot import EPHEMERAL, Amounts, Node, ScaleSet, Snapshot
-from remuda.catalog import KINDS
 from remuda.model.amounts import amounts
 from remuda.objects.load import load_text
 

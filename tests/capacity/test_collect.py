@@ -25,6 +25,7 @@ from tests.capacity.builders import (
 )
 from tests.capacity.controllers import LABELLED, install_crd, versions
 from tests.capacity.kubelets import STATUS_PATCH, Kubelets, own_address
+from tests.catalog import KINDS
 from tests.servers.cluster import ALWAYS, Cluster
 from tests.servers.fixtures import Programs, require_openssl
 
@@ -43,7 +44,6 @@ from remuda.capacity.snapshot import (
     Snapshot,
     summary_of,
 )
-from remuda.catalog import KINDS
 from remuda.jobs import JOBS
 from remuda.kube.client import Client
 from remuda.kube.config import from_kubeconfig

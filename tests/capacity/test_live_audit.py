@@ -15,10 +15,10 @@ from tests.capacity.builders import (
     written_summary,
 )
 from tests.capacity.conftest import Run
+from tests.catalog import KINDS
 from tests.processes import eventually
 from tests.servers.cluster import Cluster
 
-from remuda.catalog import KINDS
 from remuda.objects.crds import crd_of
 
 pytestmark = pytest.mark.slow

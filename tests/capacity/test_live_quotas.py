@@ -11,11 +11,11 @@ import yaml
 from tests.capacity.builders import written_policy
 from tests.capacity.conftest import Run
 from tests.capacity.live import bind
+from tests.catalog import KINDS
 from tests.processes import eventually
 from tests.servers.cluster import Cluster
 from tests.servers.loopback import Answer
 
-from remuda.catalog import KINDS
 from remuda.objects.crds import crd_of
 
 pytestmark = pytest.mark.slow

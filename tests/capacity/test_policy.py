@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 from tests.capacity.builders import decision, policy, sized, written_policy
+from tests.catalog import CHECKS, KINDS
 
-from remuda.catalog import CHECKS, KINDS
 from remuda.objects.load import load_text
 
 BIG = {"name": "big", "requests": sized("4", "32Gi", "24Gi"), "limits": sized("8", "64Gi", "40Gi")}

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.catalog import KINDS
 from tests.charts.rendering import PROVISIONER, ROOT, SETS, SOURCE, Chart, Helm, Values, container
 
 from remuda import __version__
-from remuda.catalog import KINDS
 from remuda.cli.up import up
 from remuda.jobs import JOBS
 from remuda.objects.crds import crd_of

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.catalog import CHECKS, KINDS
 from tests.charts.rendering import DATA, PROVISIONER, Chart, Values, container
 from tests.servers.cluster import Cluster
 from tests.servers.fixtures import NewCluster
 
-from remuda.catalog import CHECKS, KINDS
 from remuda.objects.load import load_text
 from remuda.pools.provisioner import GoDuration, import_values
 from remuda.providers.kubevirt.settings import read_provisioner

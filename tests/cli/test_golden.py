@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.catalog import load
 from tests.cli.conftest import Run
 from tests.cli.golden import check_golden
 from tests.processes import ceiling, pool
 
-from remuda.catalog import load
 from remuda.ledger.record import Ledger
 from remuda.ledger.store import FILE, SqliteStore
 from remuda.model.jobs import Finished, JobSpec

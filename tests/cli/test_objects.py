@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.catalog import KINDS
 from tests.cli.conftest import Run
 from tests.cli.golden import check_golden
 from tests.processes import ceiling, pool
 
-from remuda.catalog import KINDS
 from remuda.objects.kinds import find_kind
 from remuda.objects.schema import schema_of
 

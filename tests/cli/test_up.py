@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.catalog import KINDS
 from tests.cli.conftest import Run
 from tests.processes import ceiling, eventually, pool
 from tests.servers.cluster import Cluster
 
-from remuda.catalog import KINDS
 from remuda.objects.crds import crd_of
 
 OBJECTS = "/apis/remuda.dev/v1alpha1/namespaces/{}/{}"

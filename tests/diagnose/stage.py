@@ -10,10 +10,10 @@ import time
 from typing import Any
 
 import yaml
+from tests.catalog import KINDS
 from tests.servers.cluster import Cluster
 from tests.sources.circleci.loopback import TOKEN
 
-from remuda.catalog import KINDS
 from remuda.objects.crds import crd_of
 
 STATUS_PATCH = "application/strategic-merge-patch+json"

@@ -9,9 +9,9 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.catalog import load_any
 from tests.fleet.test_intake import FULL_MACHINE, FULL_NEED, JUNK
 
-from remuda.catalog import load_any
 from remuda.errors import BadInput
 from remuda.fleet.files import Inputs, read_files
 from remuda.fleet.machine_records import MACHINE_KEYS

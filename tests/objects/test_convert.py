@@ -1,9 +1,9 @@
 from typing import Any
 
 import pytest
+from tests.catalog import KINDS as EVERY_KIND
 from tests.objects.sample import KINDS, Limits, Nothing, Part, SampleSpec, load, problems, sample
 
-from remuda.catalog import KINDS as EVERY_KIND
 from remuda.model.quantities import Quantity
 from remuda.model.times import Duration
 from remuda.objects.convert import mend

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.catalog import CHECKS, KINDS
 from tests.servers.cluster import Cluster
 
-from remuda.catalog import CHECKS, KINDS
 from remuda.objects.crds import crd_of
 from remuda.objects.load import load_text
 

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
+from tests.catalog import CHECKS, KINDS
 
-from remuda.catalog import CHECKS, KINDS
 from remuda.model.times import MINUTE, SECOND
 from remuda.objects.load import Loaded, load_text
 from remuda.pools.decide.world import Bounds, Hours, Policy, PoolPolicy

@@ -8,8 +8,8 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.catalog import CHECKS, KINDS
 
-from remuda.catalog import CHECKS, KINDS
 from remuda.objects.load import load_text
 from remuda.objects.tree import Refused
 from remuda.pools.provisioner import DEFAULTS, GoDuration, Imported, import_values, merged, pool_name

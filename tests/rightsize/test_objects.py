@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
+from tests.catalog import load_any
 
-from remuda.catalog import load_any
 from remuda.model.times import DAY
 from remuda.rightsize.objects import RightsizePolicySpec
 
