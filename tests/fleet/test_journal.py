@@ -38,10 +38,11 @@ def disturb(world: World, rng: Random) -> None:
     fleet, demand = world.fleet, world.demand
     needs = list(world.needs.values())
     match rng.randrange(7):
-        case 0:
+        case 0 if needs:
             fleet.upsert(draw_machines(rng, 4, needs))
         case 1:
-            fleet.remove(rng.sample([name for name in fleet.ids if name], 2))
+            there = [name for name in fleet.ids if name]
+            fleet.remove(rng.sample(there, min(2, len(there))))
         case 2:
             for cluster, asked in by_cluster(draw_needs(rng, 3, ALL)).items():
                 demand.tell(cluster, asked)
@@ -50,7 +51,7 @@ def disturb(world: World, rng: Random) -> None:
             demand.recount(rows, demand.count[rows] + 1)
         case 4:
             demand.forget(f"c{rng.randrange(3)}")
-        case 5:
+        case 5 if len(fleet):
             fleet.delay(np.array([rng.randrange(fleet.rows)]), world.now + STEP)
         case _:
             world.complete()

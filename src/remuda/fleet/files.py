@@ -32,8 +32,6 @@ from remuda.objects.load import Loaded, load_files
 from remuda.objects.problems import Problem, path_steps, quoted
 
 _KINDS = (replace(INVENTORY, check=None), replace(DEMAND, check=None), FLEET_POLICY)
-#: a number that YAML knows and nobody can mean, in a record: it is that record's fault alone
-_NO_NUMBER = re.compile(r"(\S+) is (?:no finite|too large a) number")
 _RECORD = re.compile(r"spec\.[a-z]+\[\d+\]")
 _IN_A_RECORD = re.compile(r"spec\.(machines|needs)\[\d+\]\..+")
 
@@ -68,7 +66,7 @@ def read_files(paths: Iterable[str], now: Instant, stdin: BinaryIO | None = None
     Raises `BadInput` with every problem, a line each.
     """
     loaded = load_files(dict.fromkeys(paths), _KINDS, stdin=stdin)
-    mended, problems = _set_apart(loaded)
+    unreadable, problems = _set_apart(loaded)
     objects = loaded.readable
     problems += _between(objects)
     if problems:
@@ -78,14 +76,14 @@ def read_files(paths: Iterable[str], now: Instant, stdin: BinaryIO | None = None
     for kind, found in ((INVENTORY, inventories), (DEMAND, demands)):
         if not found:
             raise BadInput(f"the files hold no {kind.name}: remuda explain {kind.name}.spec says what one is")
-    places, records = _joined(inventories, mended)
+    places, records = _joined(inventories, unreadable)
     machines = read_machines(records, now, lambda index: _told_place(*places[index]))
     told = [_problem(*places[flaw.index], "machines", flaw) for flaw in machines.flaws]
     keys = label_keys({machine.shape.key(): machine.shape for machine in machines.accepted}.values())
     needs = {}
     for demand in demands:
         cluster = cluster_of(demand)
-        asked = read_needs(cluster, _mended(demand, need_records(demand), mended), keys=keys, now=now)
+        asked = read_needs(cluster, _with_texts(demand, need_records(demand), unreadable), keys=keys, now=now)
         needs[cluster] = asked.accepted
         told += [_problem(demand, flaw.index, "needs", flaw) for flaw in asked.flaws]
     return Inputs(
@@ -124,7 +122,7 @@ def _between(objects: Iterable[Object[Any]]) -> list[Problem]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Mended:
+class _Unreadable:
     """The text of a value that could not be read, to be judged with its record."""
 
     owner: Object[Any]
@@ -132,28 +130,28 @@ class _Mended:
     text: str
 
 
-def _set_apart(loaded: Loaded) -> tuple[list[_Mended], list[Problem]]:
+def _set_apart(loaded: Loaded) -> tuple[list[_Unreadable], list[Problem]]:
     """The problems that spoil one record only, and the others."""
-    mended, problems = [], []
+    unreadable, problems = [], []
     for problem in loaded.problems:
-        number = _NO_NUMBER.fullmatch(problem.message)
         inside = _IN_A_RECORD.fullmatch(problem.path)
         owners = [
             each
             for each in loaded.readable
             if each.file == problem.file and each.line <= problem.line and each.kind != FLEET_POLICY.name
         ]
-        if number and inside and owners:
+        if problem.number and inside and owners:
+            # A number that nobody can mean is the fault of its record alone.
             owner = max(owners, key=lambda each: each.line)
-            mended.append(_Mended(owner, path_steps(problem.path)[2:], number[1]))
+            unreadable.append(_Unreadable(owner, path_steps(problem.path)[2:], problem.number))
         else:
             problems.append(problem)
-    return mended, problems
+    return unreadable, problems
 
 
-def _mended(owner: Object[Any], records: list[object], mended: Iterable[_Mended]) -> list[object]:
+def _with_texts(owner: Object[Any], records: list[object], unreadable: Iterable[_Unreadable]) -> list[object]:
     """The records with the texts of what could not be read in their places."""
-    for each in mended:
+    for each in unreadable:
         if each.owner is owner:
             at: Any = records
             for step in each.steps[:-1]:
@@ -163,13 +161,13 @@ def _mended(owner: Object[Any], records: list[object], mended: Iterable[_Mended]
 
 
 def _joined(
-    inventories: Iterable[Object[Any]], mended: Iterable[_Mended]
+    inventories: Iterable[Object[Any]], unreadable: Iterable[_Unreadable]
 ) -> tuple[list[tuple[Object[Any], int]], list[object]]:
     """The machines of all inventories, and where each is."""
     places: list[tuple[Object[Any], int]] = []
     records: list[object] = []
     for inventory in inventories:
-        mine = _mended(inventory, machine_records(inventory), mended)
+        mine = _with_texts(inventory, machine_records(inventory), unreadable)
         places += [(inventory, index) for index in range(len(mine))]
         records += mine
     return places, records

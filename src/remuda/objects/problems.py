@@ -20,6 +20,8 @@ class Problem:
     column: int
     path: str
     message: str
+    #: the text of a number that nothing can hold, for who judges it with what is around it
+    number: str = ""
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file

@@ -188,7 +188,8 @@ class _Builder:
             node = ScalarNode(line, column, _value(event))
         except ValueError as error:
             node = BrokenNode(line, column)
-            self._complain(line, column, str(error))
+            number = error.text if isinstance(error, _NoNumber) else ""
+            self._complain(line, column, str(error), number=number)
         made = _Made(node, 1 + len(event.value) // _TEXT_OF_A_NODE)
         if event.anchor:
             self._anchors[event.anchor] = made
@@ -266,7 +267,9 @@ class _Builder:
             return
         parent.key = node.value
 
-    def _complain(self, line: int, column: int, message: str, key: str | None = None) -> None:
+    def _complain(
+        self, line: int, column: int, message: str, key: str | None = None, *, number: str = ""
+    ) -> None:
         path = ""
         for made in self._open:
             if isinstance(made.node, ListNode):
@@ -274,7 +277,15 @@ class _Builder:
             elif made.key is not None:
                 path = child_path(path, made.key)
         path = path if key is None else child_path(path, key)
-        self._report(Problem(self._file, line, column, path, message))
+        self._report(Problem(self._file, line, column, path, message, number))
+
+
+class _NoNumber(ValueError):
+    """A number that YAML knows and nothing here can hold."""
+
+    def __init__(self, text: str, what: str) -> None:
+        super().__init__(f"{text} {what}")
+        self.text = text
 
 
 def _value(event: yaml.ScalarEvent) -> Scalar:
@@ -308,7 +319,7 @@ def _plain(text: str) -> Scalar:
     if text == "<<":
         raise ValueError("the merge key << is not supported: write the keys out")
     if _NOT_FINITE.fullmatch(text):
-        raise ValueError(f"{text} is no finite number")
+        raise _NoNumber(text, "is no finite number")
     is_int, is_float = _INT.fullmatch(text), _FLOAT.fullmatch(text)
     if len(text) > _LONGEST_NUMBER and (is_int or is_float):
         raise ValueError(f"{quoted(text)} is a number of {len(text)} characters: nothing here is that long")
@@ -319,7 +330,7 @@ def _plain(text: str) -> Scalar:
             f"{quoted(text)} can be read in two ways: write a plain number, or put it in quotes for the text"
         )
     if is_float and math.isinf(float(text)):
-        raise ValueError(f"{text} is too large a number")
+        raise _NoNumber(text, "is too large a number")
     return float(text) if is_float else text
 
 
