@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 from tests.fleet.oracle import counted_domains, labels_of, units_on, usable
-from tests.fleet.world import World
+from tests.fleet.world import LivingFleet
 
 from remuda.fleet import states
 from remuda.fleet.plan import EXPECTS, Op, Plan
@@ -15,7 +15,7 @@ _SERVES = (states.CONFIGURED, states.CONFIGURING)
 _COMES = (states.CREATING, states.IDLE, states.DRAINING)
 
 
-def check_plan(world: World, plan: Plan) -> None:
+def check_plan(world: LivingFleet, plan: Plan) -> None:
     """What a plan says is right for the world as it is before the plan is begun."""
     check_machines(world, plan)
     _check_gifts(world, plan)
@@ -25,7 +25,7 @@ def check_plan(world: World, plan: Plan) -> None:
     _check_gangs(world, plan)
 
 
-def check_rest(world: World, plan: Plan) -> None:
+def check_rest(world: LivingFleet, plan: Plan) -> None:
     """Where nothing moves and nothing is to be done: what counts as met is, and what is missing cannot be had."""
     fleet = world.fleet
     assert not len(plan)
@@ -53,7 +53,7 @@ def check_rest(world: World, plan: Plan) -> None:
             _check_nothing_left(world, code, need, rows, served)
 
 
-def worth(world: World, need: Need, rows: list[int]) -> int:
+def worth(world: LivingFleet, need: Need, rows: list[int]) -> int:
     """Units that machines give a need; for one told as a sum, parts per million of its scarcest resource."""
     shapes = [world.shape(row) for row in rows]
     if need.count is None and need.same:
@@ -78,7 +78,7 @@ def _share(need: Need, shapes: list[Shape]) -> int:
     )
 
 
-def held_by(world: World, code: int) -> list[int]:
+def held_by(world: LivingFleet, code: int) -> list[int]:
     """The machines that serve a need or are meant for it; one that has long been idle is meant for nobody."""
     fleet = world.fleet
     lapsed = world.now - world.policy.gang_patience
@@ -104,7 +104,7 @@ def given_by(plan: Plan, ops: tuple[Op, ...] = _GIVES) -> dict[int, list[int]]:
     return found
 
 
-def check_machines(world: World, plan: Plan) -> None:
+def check_machines(world: LivingFleet, plan: Plan) -> None:
     rows = [row for block in plan.blocks for row in block.rows.tolist()]
     assert len(rows) == len(set(rows)), "a machine is used twice"
     for block in plan.blocks:
@@ -117,7 +117,7 @@ def check_machines(world: World, plan: Plan) -> None:
             )
 
 
-def _check_gifts(world: World, plan: Plan) -> None:
+def _check_gifts(world: LivingFleet, plan: Plan) -> None:
     """
     What is given fits, stays in its cluster where it is adopted, and is not more than the need has use for.
 
@@ -151,7 +151,7 @@ def _check_gifts(world: World, plan: Plan) -> None:
             assert clusters == [fleet.names.clusters[fleet.cluster[row]] for row in block.rows.tolist()]
 
 
-def _check_preemptions(world: World, plan: Plan) -> None:
+def _check_preemptions(world: LivingFleet, plan: Plan) -> None:
     """Only of strictly lower priorities; gangs go whole, but for what they had too much."""
     fleet = world.fleet
     used = {row for block in plan.blocks for row in block.rows.tolist()}
@@ -183,7 +183,7 @@ def _check_preemptions(world: World, plan: Plan) -> None:
         assert useful, f"{need.name} preempts what it cannot use"
 
 
-def _check_losses(world: World, plan: Plan) -> None:
+def _check_losses(world: LivingFleet, plan: Plan) -> None:
     """Nothing is taken back or given up that some need claims."""
     fleet = world.fleet
     gone = set(plan.rows(Op.RECLAIM).tolist()) | set(plan.rows(Op.RELEASE).tolist())
@@ -208,7 +208,7 @@ def _check_losses(world: World, plan: Plan) -> None:
         assert int(fleet.cluster[row]) in heard, "taken back from a cluster nobody has heard from"
 
 
-def check_limits(world: World, plan: Plan) -> None:
+def check_limits(world: LivingFleet, plan: Plan) -> None:
     """What is bought stays within quotas and caps, counted with all that exists."""
     fleet, rails = world.fleet, world.policy.rails
     bought = plan.rows(Op.CREATE).tolist()
@@ -241,7 +241,7 @@ def check_limits(world: World, plan: Plan) -> None:
             )
 
 
-def _check_gangs(world: World, plan: Plan) -> None:
+def _check_gangs(world: LivingFleet, plan: Plan) -> None:
     """A gang is started whole and in one domain, and nothing is bought for one that cannot be completed."""
     fleet = world.fleet
     given: dict[int, dict[Op, list[int]]] = defaultdict(lambda: defaultdict(list))
@@ -270,7 +270,7 @@ def _check_gangs(world: World, plan: Plan) -> None:
         assert able, f"gang {need.name} is given machines and cannot be completed"
 
 
-def _is_meant_for_another(world: World, row: int, code: int) -> bool:
+def _is_meant_for_another(world: LivingFleet, row: int, code: int) -> bool:
     """True when some other need has use for a machine that is meant for it."""
     claim = int(world.fleet.claim[row])
     other = world.needs.get(claim)
@@ -282,7 +282,7 @@ def _is_meant_for_another(world: World, row: int, code: int) -> bool:
     )
 
 
-def _worth_in_one(world: World, need: Need, rows: list[int]) -> int:
+def _worth_in_one(world: LivingFleet, need: Need, rows: list[int]) -> int:
     """What machines are worth to a gang in its best domain."""
     by_domain: dict[str, list[int]] = defaultdict(list)
     for row in rows:
@@ -295,14 +295,14 @@ def _worth_in_one(world: World, need: Need, rows: list[int]) -> int:
     return max((worth(world, need, mine) for mine in by_domain.values()), default=0)
 
 
-def _is_kept_for_spread(need: Need, world: World, others: list[int]) -> bool:
+def _is_kept_for_spread(need: Need, world: LivingFleet, others: list[int]) -> bool:
     """True where a machine counts for nothing only because a domain of the spread has too few."""
     if not need.spread or need.spread.when is not Unsatisfiable.DO_NOT_SCHEDULE or need.count is None:
         return False
     return sum(units_on(need, world.shape(row)) for row in others) < need.count
 
 
-def _check_nothing_left(world: World, code: int, need: Need, rows: list[int], served: int) -> None:
+def _check_nothing_left(world: LivingFleet, code: int, need: Need, rows: list[int], served: int) -> None:
     """No machine that is free, or held by less than its priority, would serve another unit."""
     fleet, rails = world.fleet, world.policy.rails
     limited = {quota.provider for quota in rails.quotas} | set(rails.spending)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.fleet.generate import PLAIN, draw_free_machines, draw_needs
-from tests.fleet.world import STEP, World, draw_world, world_of
+from tests.fleet.world import STEP, LivingFleet, draw_world, world_of
 
 from remuda.fleet.decide.engine import choose
 
@@ -26,7 +26,7 @@ print(hashlib.sha256(lines.encode()).hexdigest())
 """
 
 
-def digests(world: World, engine: str, cycles: int = 8) -> list[str]:
+def digests(world: LivingFleet, engine: str, cycles: int = 8) -> list[str]:
     """The digests of the plans of a few cycles, the needs that are unmet and since when."""
     world.engine = choose(engine)
     found = []

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.fleet.generate import ALL, by_cluster, draw_machines, draw_needs
-from tests.fleet.world import STEP, World, draw_world
+from tests.fleet.world import STEP, LivingFleet, draw_world
 
 from remuda.fleet.columns import COLUMNS
 from remuda.fleet.decide import decide
@@ -33,7 +33,7 @@ def again(record: Record) -> Record:
     return msgspec.msgpack.decode(msgspec.msgpack.encode(record), type=Record)
 
 
-def disturb(world: World, rng: Random) -> None:
+def disturb(world: LivingFleet, rng: Random) -> None:
     """Whatever can happen to a fleet between two decisions."""
     fleet, demand = world.fleet, world.demand
     needs = list(world.needs.values())

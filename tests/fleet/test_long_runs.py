@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.fleet.generate import ALL, draw_machines, draw_need, draw_needs, draw_policy
 from tests.fleet.invariants import check_limits, check_machines, check_plan
 from tests.fleet.test_properties import come_to_rest
-from tests.fleet.world import World, draw_world, world_of
+from tests.fleet.world import LivingFleet, draw_world, world_of
 
 from remuda.fleet import states
 from remuda.fleet.memory import Memory
@@ -33,7 +33,7 @@ class Ledger:
     reclaimed: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
     preempted: list[tuple[int, int]] = field(default_factory=list)
 
-    def note(self, world: World, plan: Plan, at: int) -> None:
+    def note(self, world: LivingFleet, plan: Plan, at: int) -> None:
         """Note what a plan destroys at a true instant, and fail when a rail was passed in the minute before."""
         fleet, rails = world.fleet, world.policy.rails
         rows = plan.rows(Op.RECLAIM)
@@ -55,14 +55,14 @@ class Ledger:
             self.preempted.append((at, taken))
 
 
-def draw_large_world(rng: Random) -> World:
+def draw_large_world(rng: Random) -> LivingFleet:
     """Machines enough that the rails let several go, of few shapes, for two clusters."""
     needs = draw_needs(rng, 8, ALL, _CLUSTERS)
     machines = draw_machines(rng, 160, needs, most_shapes=4)
     return world_of(machines, needs, draw_policy(rng))
 
 
-def change_demand(world: World, rng: Random) -> None:
+def change_demand(world: LivingFleet, rng: Random) -> None:
     """A cluster asks for something else: other needs, other counts, or nothing."""
     cluster = rng.choice(_CLUSTERS)
     needs = [draw_need(rng, cluster, f"n{rng.randrange(12)}", ALL) for _ in range(rng.randint(0, 5))]
@@ -82,7 +82,7 @@ def change_demand(world: World, rng: Random) -> None:
     world.needs = known | {names.need(names.cluster(cluster), need.name): need for need in needs}
 
 
-def change_machines(world: World, rng: Random, turn: int) -> None:
+def change_machines(world: LivingFleet, rng: Random, turn: int) -> None:
     """Some machines fail, are forgotten, or appear; those that drain are left alone."""
     fleet = world.fleet
     moving = world.in_motion()
@@ -104,7 +104,7 @@ def change_machines(world: World, rng: Random, turn: int) -> None:
     fleet.delay(np.array(busy, np.int64), world.now + rng.randint(0, 120) * SECOND)
 
 
-def run(seed: int, cycles: int, *, set_back: float, forgets: float, drains: int) -> World:
+def run(seed: int, cycles: int, *, set_back: float, forgets: float, drains: int) -> LivingFleet:
     """
     A long run; with chances per cycle that the clock is set back and that memory is lost.
 
@@ -175,6 +175,6 @@ def test_a_world_that_loses_its_memory_at_any_cycle_comes_to_rest_with_as_much_s
     assert missing(forgetful) == missing(faithful)
 
 
-def missing(world: World) -> dict[int, int]:
+def missing(world: LivingFleet) -> dict[int, int]:
     """What each need misses."""
     return {shortfall.need: shortfall.units for shortfall in world.decide().shortfalls}

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 from tests.fleet.generate import PLAIN, SPECIAL, Traits, draw_free_machines, draw_needs
 from tests.fleet.oracle import Outcome, best, outcome_of
-from tests.fleet.world import World, world_of
+from tests.fleet.world import LivingFleet, world_of
 
 from remuda.fleet.plan import Op
 from remuda.model.labels import Operator, Requirement
@@ -26,7 +26,7 @@ _FEWER_UNITS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class OracleCase:
     """A small fleet drawn from a seed, with what the engine and the oracle make of it."""
 
     seed: int
@@ -66,21 +66,21 @@ def settled(machines: Sequence[FleetMachine], needs: Sequence[Need]) -> Outcome:
     return outcome
 
 
-def code_of(world: World, need: Need) -> int:
+def code_of(world: LivingFleet, need: Need) -> int:
     names = world.fleet.names
     return names.need(names.cluster(need.cluster), need.name)
 
 
 @cache
-def plain_case(seed: int) -> Case:
+def plain_case(seed: int) -> OracleCase:
     machines, needs = draw_case(seed, PLAIN)
-    return Case(seed, decided(machines, needs), best(machines, needs))
+    return OracleCase(seed, decided(machines, needs), best(machines, needs))
 
 
 @cache
-def special_case(seed: int) -> Case:
+def special_case(seed: int) -> OracleCase:
     machines, needs = draw_case(seed, SPECIAL)
-    return Case(seed, settled(machines, needs), best(machines, needs))
+    return OracleCase(seed, settled(machines, needs), best(machines, needs))
 
 
 def check_plain(seeds: range) -> None:
@@ -105,7 +105,7 @@ def check_special(seeds: range) -> None:
     check_costs([case for case in cases if case.engine.served == case.oracle.served])
 
 
-def check_costs(cases: Sequence[Case]) -> None:
+def check_costs(cases: Sequence[OracleCase]) -> None:
     """In no case is more bought than the bound allows, nor are dearer idle machines used for as much."""
     dearer = [case for case in cases if dearer_by(case) > _DEARER]
     assert not dearer, (
@@ -113,7 +113,7 @@ def check_costs(cases: Sequence[Case]) -> None:
     )
 
 
-def dearer_by(case: Case) -> float:
+def dearer_by(case: OracleCase) -> float:
     """By how many percent the engine's way costs more than the oracle's: what it buys, and when that is equal, uses."""
     ours, theirs = case.engine, case.oracle
     pair = (ours.idle, theirs.idle) if ours.bought == theirs.bought else (ours.bought, theirs.bought)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.fleet.generate import ALL, PLAIN, Traits
 from tests.fleet.invariants import check_plan, check_rest
-from tests.fleet.world import STEP, World, draw_world
+from tests.fleet.world import STEP, LivingFleet, draw_world
 
 from remuda.fleet import states
 from remuda.fleet.plan import Op, Plan
@@ -21,13 +21,13 @@ SEEDS = st.integers(0, 2**32 - 1)
 _LONG = 200
 
 
-def patience(world: World) -> int:
+def patience(world: LivingFleet) -> int:
     """How long until every hold, rail and back-off has expired: one machine a minute goes by the narrowest rail."""
     hold = max(world.policy.holds[capacity] or 0 for capacity in CapacityType)
     return hold + world.policy.gang_patience + 5 * MINUTE + world.fleet.rows * MINUTE
 
 
-def come_to_rest(world: World) -> None:
+def come_to_rest(world: LivingFleet) -> None:
     """Let a world go on until it must be at rest, checking every plan on the way, and check that it stays there."""
     end = world.now + patience(world) + 10 * STEP
     while world.now < end:

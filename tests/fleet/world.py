@@ -44,7 +44,7 @@ _DONE = {
 
 
 @dataclass(slots=True)
-class World:
+class LivingFleet:
     """A fleet, what is asked of it, and what its decisions remember."""
 
     fleet: Fleet
@@ -109,7 +109,7 @@ def world_of(
     policy: Policy | None = None,
     claims: Mapping[str, tuple[str, str]] | None = None,
     unheard: Sequence[str] = (),
-) -> World:
+) -> LivingFleet:
     """
     A world of these machines and needs; `claims` say by id which need a machine is meant for.
 
@@ -131,10 +131,10 @@ def world_of(
         for need in needs
         if need.cluster not in unheard
     }
-    return World(fleet, demand, policy or Policy(), needs=asked)
+    return LivingFleet(fleet, demand, policy or Policy(), needs=asked)
 
 
-def draw_world(seed: int, traits: Traits = ALL, *, machines: int = 12, needs: int = 6) -> World:
+def draw_world(seed: int, traits: Traits = ALL, *, machines: int = 12, needs: int = 6) -> LivingFleet:
     """A world drawn by chance: needs of all sorts, machines in all states, claims, quotas, caps and back-offs."""
     rng = Random(seed)
     asked = draw_needs(rng, needs, traits)

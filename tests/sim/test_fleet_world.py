@@ -21,7 +21,7 @@ from remuda.sim.fleet_history import FleetHistory
 from remuda.sim.fleet_queue import START, Queue
 from remuda.sim.fleet_scenario import Request, scenario
 from remuda.sim.fleet_traces import burst, gangs, steady, storm, wave
-from remuda.sim.fleet_world import Call, World
+from remuda.sim.fleet_world import Call, ProviderWorld
 
 ALWAYS = MILLION
 
@@ -51,7 +51,7 @@ class Place:
         rates = Rates({Fault(name.replace("_", "-")): chance for name, chance in chances.items()})
         self.faults = Faults(1, rates)
         self.told = Told()
-        self.world = World(scenario(Request(1, faults="none")), self.queue, self.faults, self.told)
+        self.world = ProviderWorld(scenario(Request(1, faults="none")), self.queue, self.faults, self.told)
         self._token = 0
 
     def first(self, state: int) -> int:

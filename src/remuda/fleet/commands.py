@@ -42,7 +42,7 @@ def plan(
     """
     need_numpy()
     from remuda.fleet.questions import decided, tell_refused
-    from remuda.fleet.telling import report
+    from remuda.fleet.report import report
 
     trial = decided(session, (*inventory, *demand, *policy), at)
     tell_refused(session, trial.inputs)

@@ -28,7 +28,7 @@ from remuda.sim.fleet_rest import Rest
 from remuda.sim.fleet_scenario import Request, scenario
 from remuda.sim.fleet_summary import FleetSummary
 from remuda.sim.fleet_watch import FleetWatch
-from remuda.sim.fleet_world import World
+from remuda.sim.fleet_world import ProviderWorld
 
 #: how long it may take to come to rest, and how many cycles of silence are rest
 _LONGEST_SETTLING = 3 * HOUR
@@ -46,7 +46,7 @@ class FleetHistory:
         self.queue = Queue(request.seed)
         self.faults = Faults(request.seed, made.rates)
         self.watch = _Watch(self.queue, request.seed)
-        self.world = World(made, self.queue, self.faults, self.watch)
+        self.world = ProviderWorld(made, self.queue, self.faults, self.watch)
         self.meter = self.watch.meter = Meter(self.queue, self.world, request.length)
         self.process = Process(made, self.queue, self.world, self.faults, self.watch, decide)
         self.clusters = [

@@ -10,7 +10,7 @@ from remuda.model.times import Instant
 from remuda.model.units import Need
 from remuda.sim.fleet_fits import Fits, Ints
 from remuda.sim.fleet_queue import Queue
-from remuda.sim.fleet_world import World
+from remuda.sim.fleet_world import ProviderWorld
 
 #: at most so many points are kept for drawing
 _POINTS = 720
@@ -46,7 +46,7 @@ class Wanted:
 class Meter:
     """Told of what is asked and who serves it, from the truth of the world."""
 
-    def __init__(self, queue: Queue, world: World, length: int) -> None:
+    def __init__(self, queue: Queue, world: ProviderWorld, length: int) -> None:
         self._queue, self._world = queue, world
         self.fits = Fits(world.shapes)
         self.wanted: dict[int, Wanted] = {}

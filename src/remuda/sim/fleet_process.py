@@ -29,7 +29,7 @@ from remuda.sim.fleet_faults import Fault, Faults
 from remuda.sim.fleet_providers import SimProvider
 from remuda.sim.fleet_queue import START, Queue
 from remuda.sim.fleet_scenario import Scenario
-from remuda.sim.fleet_world import World
+from remuda.sim.fleet_world import ProviderWorld
 
 FleetLoop: TypeAlias = Loop[Snapshot, Memory, Policy, Batch]
 #: where a process may die besides in the middle of its calls
@@ -63,7 +63,7 @@ class WatchedShard(Shard):
     """The real shard, and who looks on at it."""
 
     watcher: Watcher
-    world: World
+    world: ProviderWorld
     #: what it was judged by last
     policy: Policy
     memory: Memory
@@ -72,7 +72,7 @@ class WatchedShard(Shard):
     fails: Callable[[Exception], None]
 
     def watched(
-        self, watcher: Watcher, world: World, policy: Policy, fails: Callable[[Exception], None]
+        self, watcher: Watcher, world: ProviderWorld, policy: Policy, fails: Callable[[Exception], None]
     ) -> "WatchedShard":
         """Be watched from the start; `fails` is told what is raised, which the loop would outlive."""
         self.watcher, self.world, self.policy, self.fails = watcher, world, policy, fails
@@ -149,7 +149,7 @@ class Process:
         self,
         scenario: Scenario,
         queue: Queue,
-        world: World,
+        world: ProviderWorld,
         faults: Faults,
         watcher: Watcher,
         decide: Decide,

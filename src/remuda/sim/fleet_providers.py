@@ -9,14 +9,20 @@ from remuda.fleet.ports import Call as PortCall
 from remuda.model.times import MINUTE, SECOND
 from remuda.sim.fleet_faults import Fault, Faults
 from remuda.sim.fleet_queue import Queue
-from remuda.sim.fleet_world import Call, World
+from remuda.sim.fleet_world import Call, ProviderWorld
 
 
 class SimProvider:
     """Satisfies `remuda.fleet.ports.Provider`."""
 
     def __init__(
-        self, number: int, name: str, world: World, queue: Queue, faults: Faults, calls: Callable[[], None]
+        self,
+        number: int,
+        name: str,
+        world: ProviderWorld,
+        queue: Queue,
+        faults: Faults,
+        calls: Callable[[], None],
     ) -> None:
         """`calls` hears of every call before it leaves."""
         self.number, self.name = number, name

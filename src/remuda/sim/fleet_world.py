@@ -27,7 +27,7 @@ _PATIENCE = 5 * MINUTE
 _IN_MOTION = (states.CREATING, states.CONFIGURING, states.DRAINING, states.DELETING)
 
 
-class Told(Protocol):
+class Listener(Protocol):
     """Who is told of every change of the truth."""
 
     def note(self, *words: object) -> None:
@@ -55,10 +55,10 @@ class Call:
     grace: int = 0
 
 
-class World:
+class ProviderWorld:
     """Machines are numbered from 0. A state of `states.ABSENT` is one that the provider does not know."""
 
-    def __init__(self, scenario: Scenario, queue: Queue, faults: Faults, told: Told) -> None:
+    def __init__(self, scenario: Scenario, queue: Queue, faults: Faults, told: Listener) -> None:
         count = len(scenario.machines)
         self._scenario, self._queue, self._faults, self._told = scenario, queue, faults, told
         self.dice = random.Random(f"world {scenario.request.seed}")

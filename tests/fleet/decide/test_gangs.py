@@ -141,14 +141,14 @@ def test_a_broken_gang_is_completed_in_its_domain() -> None:
     assert unmet(work) == 1
     place(work)
     assert by_domain(work, RACK) == {"x": 1}
-    gangs.mend(work)
+    gangs.repair(work)
     assert work.broken == {}
 
 
 def test_a_broken_gang_that_cannot_be_completed_keeps_its_members_and_is_not_begun_elsewhere() -> None:
     work = work_of(fleet_of(members(3, "x"), rack(9, "y")), gang(4))
     place(work)
-    gangs.mend(work)
+    gangs.repair(work)
     code = int(work.demand.code[work.demand.row("c", "n")])
     assert not len(work.picks.kind)
     assert unmet(work) == 1
@@ -164,7 +164,7 @@ def broken_since(minutes: int, *, state: State = State.CONFIGURED) -> Work:
     memory = Memory(broken={code: NOW - minutes * MINUTE})
     work = work_of(fleet, gang(5), need("other", 1), memory=memory)
     place(work)
-    gangs.mend(work)
+    gangs.repair(work)
     return work
 
 
@@ -192,7 +192,7 @@ def test_a_member_that_is_being_configured_is_not_surplus() -> None:
     code = fleet.names.need(fleet.names.cluster("c"), "n")
     work = work_of(fleet, gang(4), memory=Memory(broken={code: NOW - 11 * MINUTE}))
     place(work)
-    gangs.mend(work)
+    gangs.repair(work)
     assert work.surplus.tolist() == [0, 1]
     assert not len(work.held.rows)
 
@@ -200,7 +200,7 @@ def test_a_member_that_is_being_configured_is_not_surplus() -> None:
 def test_a_gang_that_never_held_anything_is_not_broken() -> None:
     work = work_of(fleet_of(rack(3, "x")), gang(4))
     place(work)
-    gangs.mend(work)
+    gangs.repair(work)
     assert work.broken == {}
     assert work.due == []
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.fleet.builders import machines, need
-from tests.fleet.world import STEP, World, draw_world, world_of
+from tests.fleet.world import STEP, LivingFleet, draw_world, world_of
 
 from remuda.errors import InvariantError
 from remuda.fleet.decide.engine import NUMPY, Engine, choose
@@ -29,7 +29,7 @@ def sized(size: int, *, price: int, zone: str = "a", provider: str = "p") -> Sha
     return Shape(f"t{size}", zone=zone, provider=provider, allocatable={"cpu": size * 1_000}, price=price)
 
 
-def many_picks(needs: int, units: int, sizes: Sequence[int]) -> World:
+def many_picks(needs: int, units: int, sizes: Sequence[int]) -> LivingFleet:
     """Larger machines are slightly cheaper per unit, so that each need takes one of every size."""
     there: list[FleetMachine] = []
     for size in sizes:
@@ -39,7 +39,7 @@ def many_picks(needs: int, units: int, sizes: Sequence[int]) -> World:
     return world_of(there, [need("n", units, cluster=f"c{number}") for number in range(needs)])
 
 
-def draw_stress(seed: int) -> World:
+def draw_stress(seed: int) -> LivingFleet:
     """Many sizes, kinds, needs and priorities; quotas and caps that end in the middle of a need; some already serve."""
     rng = Random(seed)
     sizes = [1 << power for power in range(rng.randint(1, 8))] + rng.sample(range(1, 100), rng.randint(0, 12))
@@ -76,7 +76,7 @@ def draw_stress(seed: int) -> World:
     return world_of(there, asked, Policy(rails=rails))
 
 
-def digests(world: World, engine: Engine, cycles: int = 3) -> list[str]:
+def digests(world: LivingFleet, engine: Engine, cycles: int = 3) -> list[str]:
     world.engine = engine
     found = []
     for _ in range(cycles):
@@ -136,7 +136,7 @@ def test_safety_compiled_kernels_give_the_reference_plans_of_fleets_that_stress_
 @settings(max_examples=100)
 @given(SEEDS, st.sampled_from([draw_stress, draw_world]), st.sampled_from(["numpy", "numba"]))
 def test_safety_a_full_table_of_picks_changes_no_plan(
-    seed: int, draw: Callable[[int], World], name: str
+    seed: int, draw: Callable[[int], LivingFleet], name: str
 ) -> None:
     engine = choose(name)
     assert digests(draw(seed), one_pick_at_a_time(engine)) == digests(draw(seed), engine)

@@ -1,8 +1,8 @@
-"""Special needs through whole decisions: begun, broken, mended, given up, and then at rest."""
+"""Special needs through whole decisions: begun, broken, repaired, given up, and then at rest."""
 
 import numpy as np
 from tests.fleet.builders import RACK, machines, need, shape
-from tests.fleet.world import World, world_of
+from tests.fleet.world import LivingFleet, world_of
 
 from remuda.fleet import states
 from remuda.fleet.plan import Op, Plan
@@ -25,7 +25,7 @@ def members(number: int, name: str) -> list[FleetMachine]:
     return machines(number, shape(rack=name), State.CONFIGURED, cluster="c", need="n")
 
 
-def serving(world: World, name: str = "n") -> list[str]:
+def serving(world: LivingFleet, name: str = "n") -> list[str]:
     """The racks of the machines that serve a need."""
     fleet = world.fleet
     code = fleet.names.need(fleet.names.cluster("c"), name)
@@ -33,7 +33,7 @@ def serving(world: World, name: str = "n") -> list[str]:
     return sorted(world.shape(row).labels[RACK] for row in rows.tolist())
 
 
-def rest(world: World, cycles: int = 100) -> Plan:
+def rest(world: LivingFleet, cycles: int = 100) -> Plan:
     """Let time go by until nothing is done any more, and see that it stays so."""
     for _ in range(cycles):
         world.cycle()

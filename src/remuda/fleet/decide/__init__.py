@@ -60,7 +60,7 @@ def decide(
     work.order = in_order(demand, short, specials.begun_gangs(work))
     assign(work, engine)
     preempt(work)
-    gangs.mend(work)
+    gangs.repair(work)
     reclaim(work)
     since = shortfalls(work)
     tell_limits(work)

@@ -11,7 +11,7 @@ from remuda.fleet.decide.costs import costs
 from remuda.fleet.decide.engine import Engine
 from remuda.fleet.decide.exact import refine
 from remuda.fleet.decide.exchange import give_back
-from remuda.fleet.decide.handout import Handed, hand_out
+from remuda.fleet.decide.row_selection import SelectedRows, select_rows
 from remuda.fleet.decide.serve import in_order, serve
 from remuda.fleet.decide.work import COMING, DRAINING, IDLE, SPECULATIVE, TIERS, Picks, Work
 from remuda.fleet.plan import Block, Op
@@ -39,15 +39,15 @@ def adopt(work: Work, engine: Engine) -> None:
         part = replace(work, free=free, order=order, picks=Picks(), held_back=np.zeros(kinds, np.int64))
         serve(part, engine, specials.place)
         picks = part.picks.table()
-        handed = hand_out(fleet, mine, picks)
+        selected = select_rows(fleet, mine, picks)
         for first, needs, each, kind, _ in picks.tolist():
             for place in range(first, first + needs):
                 row = int(order[place])
                 if not demand.profiles.plain[demand.profile[row]]:
                     work.adopted.setdefault(row, np.zeros(kinds, np.int64))[kind] += each
-        left.append(np.setdiff1d(mine, handed.rows))
-        if len(handed.rows):
-            work.blocks.append(_block(part, Op.ADOPT, "fleet.adopted", picks, handed))
+        left.append(np.setdiff1d(mine, selected.rows))
+        if len(selected.rows):
+            work.blocks.append(_block(part, Op.ADOPT, "fleet.adopted", picks, selected))
     work.surplus = np.sort(np.concatenate(left))
 
 
@@ -70,10 +70,10 @@ def assign(work: Work, engine: Engine) -> None:
     taken = [work.taken]
     for tier, op, code in ((IDLE, Op.ASSIGN, "fleet.assigned"), (SPECULATIVE, Op.CREATE, "fleet.created")):
         picks = table[table[:, 4] == tier]
-        handed = hand_out(fleet, rows[tier], picks)
-        if len(handed.rows):
-            work.blocks.append(_block(work, op, code, picks, handed))
-            taken.append(handed.rows)
+        selected = select_rows(fleet, rows[tier], picks)
+        if len(selected.rows):
+            work.blocks.append(_block(work, op, code, picks, selected))
+            taken.append(selected.rows)
     work.taken = np.concatenate(taken)
 
 
@@ -132,16 +132,16 @@ def _give_claimed(work: Work) -> None:
     )
 
 
-def _block(work: Work, op: Op, code: str, picks: Ints, handed: Handed) -> Block:
+def _block(work: Work, op: Op, code: str, picks: Ints, selected: SelectedRows) -> Block:
     demand = work.demand
     row = work.order[picks[:, 0]]
     kind = picks[:, 3]
     return Block(
         op,
         code,
-        handed.rows,
-        demand.code[work.order[handed.place]],
-        handed.pick.astype(np.int32),
+        selected.rows,
+        demand.code[work.order[selected.place]],
+        selected.pick.astype(np.int32),
         {
             "kind": kind,
             "price": work.fleet.kinds.price[kind],
@@ -149,5 +149,5 @@ def _block(work: Work, op: Op, code: str, picks: Ints, handed: Handed) -> Block:
             "fit": work.fit[demand.profile[row], kind],
             "wanted": work.wanted[kind],
         },
-        np.zeros(len(handed.rows), np.int64),
+        np.zeros(len(selected.rows), np.int64),
     )

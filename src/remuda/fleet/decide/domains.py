@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from remuda.fleet import states
+from remuda.fleet.decide.allocation import affordable, available, give, unbounded
 from remuda.fleet.decide.candidates import Candidates, candidates
 from remuda.fleet.decide.filling import ANY, fill, pour
-from remuda.fleet.decide.giving import affordable, available, give, unbounded
 from remuda.fleet.decide.limits import bites
 from remuda.fleet.decide.searching import greatest, smallest
 from remuda.fleet.decide.work import COMING, DRAINING, SPECULATIVE, Work

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from remuda.fleet import states
+from remuda.fleet.decide.allocation import affordable, available, give, granted, hold_back, unbounded
 from remuda.fleet.decide.candidates import Candidates, candidates
 from remuda.fleet.decide.domains import by_kind, choose, layout_of
-from remuda.fleet.decide.giving import affordable, available, give, granted, hold_back, unbounded
 from remuda.fleet.decide.limits import bites
 from remuda.fleet.decide.searching import greatest
 from remuda.fleet.decide.work import IDLE, SPECULATIVE, Holdings, Work
@@ -146,7 +146,7 @@ def held_until_whole(
     return now
 
 
-def mend(work: Work) -> None:
+def repair(work: Work) -> None:
     """
     Note the gangs that lost a member and could not be completed where they are, and give up those that were for long.
 

@@ -7,7 +7,7 @@ from remuda.fleet import states
 from remuda.fleet.decide import rails
 from remuda.fleet.decide.preempt_gang import preempt_for_gang
 from remuda.fleet.decide.preempt_singly import Given, members, preempt_one_by_one
-from remuda.fleet.decide.takings import Takings
+from remuda.fleet.decide.preemptions import Preemptions
 from remuda.fleet.decide.victims import Victims, find_victims
 from remuda.fleet.decide.work import Work
 from remuda.fleet.memory import recent, total
@@ -44,21 +44,21 @@ def preempt(work: Work) -> None:
     machines = int(work.fleet.census.by_kind_and_state(len(work.fleet.kinds))[:, _COUNTED].sum())
     room = rails.left(percent, machines, window)
     most = None if percent is None else rails.most(percent, machines)
-    takings = Takings(work, victims, most, _MANY if room is None else room, coming)
-    _serve(takings, rows)
-    number = takings.taken()
+    preemptions = Preemptions(work, victims, most, _MANY if room is None else room, coming)
+    _serve(preemptions, rows)
+    number = preemptions.taken()
     if number:
-        work.blocks.append(takings.block())
+        work.blocks.append(preemptions.block())
         if not work.policy.rails.paused:
             work.preempted = rails.counted(window, work.now, number)
-    if takings.held_back and percent is not None:
+    if preemptions.held_back and percent is not None:
         terms = {
             "percent": percent,
             "machines": machines,
             "most": most,
             "recent": total(window),
             "now": number,
-            "held_back": takings.held_back,
+            "held_back": preemptions.held_back,
         }
         work.rails.append(Reason("rail.preemptions", "fleet", dict(terms)))
         if work.preempted:
@@ -94,50 +94,50 @@ def _could_gain(work: Work, rows: Ints, victims: Victims, coming: Ints) -> NDArr
     return hope[place]
 
 
-def _serve(takings: Takings, rows: Ints) -> None:
-    work = takings.work
+def _serve(preemptions: Preemptions, rows: Ints) -> None:
+    work = preemptions.work
     profiles = work.demand.profiles.all
     numbers = work.demand.profile[rows].tolist()
     priorities = work.demand.priority[rows].tolist()
-    awaits = bool(takings.coming.any())
+    awaits = bool(preemptions.coming.any())
     given = Given(work)
     too_large = [
         lot
-        for lot, size in enumerate(takings.victims.size)
-        if takings.victims.whole[lot] and takings.most is not None and size > takings.most
+        for lot, size in enumerate(preemptions.victims.size)
+        if preemptions.victims.whole[lot] and preemptions.most is not None and size > preemptions.most
     ]
     for row, number, priority in zip(rows.tolist(), numbers, priorities, strict=True):
         profile = profiles[number]
         if profile.same and not profile.by_sum:
-            preempt_for_gang(takings, row)
+            preempt_for_gang(preemptions, row)
             continue
         if not profile.is_plain:
-            preempt_one_by_one(takings, row, given.to(row))
+            preempt_one_by_one(preemptions, row, given.to(row))
             continue
         rest = int(work.unmet[row])
         if awaits:
-            rest -= _await(takings, row, rest)
-        if takings.spares and rest > 0:
-            gained = takings.use_spares(row, rest)
+            rest -= _await(preemptions, row, rest)
+        if preemptions.spares and rest > 0:
+            gained = preemptions.use_spares(row, rest)
             work.unmet[row] = max(0, int(work.unmet[row]) - gained)
             rest -= gained
         while rest > 0:
-            ranking = takings.victims.ranking(work, number, priority, rest, takings.most)
-            lot = takings.victims.following(ranking)
+            ranking = preemptions.victims.ranking(work, number, priority, rest, preemptions.most)
+            lot = preemptions.victims.following(ranking)
             if lot < 0:
                 break
             units = int(ranking.units[lot])
-            times = min(takings.victims.left[lot], max(1, rest // units))
-            gained = takings.take(row, lot, times, ranking, rest)
+            times = min(preemptions.victims.left[lot], max(1, rest // units))
+            gained = preemptions.take(row, lot, times, ranking, rest)
             rest -= times * units
             work.unmet[row] = max(0, int(work.unmet[row]) - gained)
         if rest > 0 and too_large:
-            _tell_too_large(takings, row, too_large)
+            _tell_too_large(preemptions, row, too_large)
 
 
-def _tell_too_large(takings: Takings, row: int, lots: list[int]) -> None:
+def _tell_too_large(preemptions: Preemptions, row: int, lots: list[int]) -> None:
     """Note the smallest gang that would serve a need if the rail ever let so many go at once."""
-    work, victims = takings.work, takings.victims
+    work, victims = preemptions.work, preemptions.victims
     fit, priority = work.fit[work.demand.profile[row]], int(work.demand.priority[row])
     sizes = [
         victims.size[lot]
@@ -145,20 +145,20 @@ def _tell_too_large(takings: Takings, row: int, lots: list[int]) -> None:
         if int(victims.priority[victims.group[victims.start[lot]]]) < priority
         and (members(victims, lot) * fit).any()
     ]
-    takings.keep_back(row, min(sizes, default=0), waits=False)
+    preemptions.keep_back(row, min(sizes, default=0), waits=False)
 
 
-def _await(takings: Takings, row: int, rest: int) -> int:
+def _await(preemptions: Preemptions, row: int, rest: int) -> int:
     """Count what is about to be reclaimed towards a need, the kinds in their order; the units that will come of it."""
-    fit = takings.work.fit[takings.work.demand.profile[row]]
+    fit = preemptions.work.fit[preemptions.work.demand.profile[row]]
     found = 0
-    for kind in np.flatnonzero((fit > 0) & (takings.coming > 0)).tolist():
+    for kind in np.flatnonzero((fit > 0) & (preemptions.coming > 0)).tolist():
         units = int(fit[kind])
-        number = min(int(takings.coming[kind]), -(-(rest - found) // units))
-        takings.coming[kind] -= number
+        number = min(int(preemptions.coming[kind]), -(-(rest - found) // units))
+        preemptions.coming[kind] -= number
         found += number * units
         if found >= rest:
             break
     if found:
-        takings.work.awaited[row] = min(found, rest)
+        preemptions.work.awaited[row] = min(found, rest)
     return found

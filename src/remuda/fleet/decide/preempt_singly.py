@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from remuda.fleet.decide import domains, sums
-from remuda.fleet.decide.takings import Takings
+from remuda.fleet.decide.preemptions import Preemptions
 from remuda.fleet.decide.victims import Ranking, Victims
 from remuda.fleet.decide.work import COMING, DRAINING, IDLE, Work
 from remuda.model.shapes import MILLION
@@ -18,35 +18,35 @@ Missing = Callable[[Ints], int]
 _MANY = 1 << 40
 
 
-def preempt_one_by_one(takings: Takings, row: int, held: Ints) -> None:
+def preempt_one_by_one(preemptions: Preemptions, row: int, held: Ints) -> None:
     """Take victims for a spread, a separation by domain or a sum; `held` is what it has already, by kind."""
-    work = takings.work
+    work = preemptions.work
     number, priority = int(work.demand.profile[row]), int(work.demand.priority[row])
     profile = work.demand.profiles.all[number]
     if profile.by_sum and profile.same:
-        _complete_sum(takings, row, held)
+        _complete_sum(preemptions, row, held)
         return
     missing = _missing_sum(work, row) if profile.by_sum else _missing_units(work, row)
     lacks = missing(held)
-    if takings.coming.any():
-        held, rest = _await(takings, held, missing)
+    if preemptions.coming.any():
+        held, rest = _await(preemptions, held, missing)
         if rest < lacks:
             work.awaited[row] = lacks - rest
             lacks = rest
     if lacks <= 0:
         return
-    ranking = takings.victims.ranking(
-        work, number, priority, _MANY if profile.by_sum else lacks, takings.most
+    ranking = preemptions.victims.ranking(
+        work, number, priority, _MANY if profile.by_sum else lacks, preemptions.most
     )
     while lacks > 0:
-        lot = _next(takings.victims, ranking, held, missing)
+        lot = _next(preemptions.victims, ranking, held, missing)
         if lot < 0:
             return
-        held = held + members(takings.victims, lot)
-        room = takings.room
-        takings.take(row, lot, 1, ranking, _MANY)
+        held = held + members(preemptions.victims, lot)
+        room = preemptions.room
+        preemptions.take(row, lot, 1, ranking, _MANY)
         gained, lacks = lacks - missing(held), missing(held)
-        if takings.room < room:
+        if preemptions.room < room:
             work.unmet[row] = max(0, int(work.unmet[row]) - gained)
 
 
@@ -106,34 +106,34 @@ def _next(victims: Victims, ranking: Ranking, held: Ints, missing: Missing) -> i
     return -1
 
 
-def _await(takings: Takings, held: Ints, missing: Missing) -> tuple[Ints, int]:
+def _await(preemptions: Preemptions, held: Ints, missing: Missing) -> tuple[Ints, int]:
     """Count what is about to be reclaimed, as far as it helps; what the need has then, and what it misses."""
     held, lacks = held.copy(), missing(held)
-    for kind in np.flatnonzero(takings.coming > 0).tolist():
-        while lacks > 0 and takings.coming[kind]:
+    for kind in np.flatnonzero(preemptions.coming > 0).tolist():
+        while lacks > 0 and preemptions.coming[kind]:
             held[kind] += 1
             after = missing(held)
             if after >= lacks:
                 held[kind] -= 1
                 break
-            takings.coming[kind] -= 1
+            preemptions.coming[kind] -= 1
             lacks = after
     return held, lacks
 
 
-def _complete_sum(takings: Takings, row: int, held: Ints) -> None:
+def _complete_sum(preemptions: Preemptions, row: int, held: Ints) -> None:
     """Take victims for a sum that must be in one domain: in the first that can be completed, or none."""
-    work, victims = takings.work, takings.victims
+    work, victims = preemptions.work, preemptions.victims
     number, priority = int(work.demand.profile[row]), int(work.demand.priority[row])
     codes, values = work.fleet.kinds.domains(work.demand.profiles.all[number].same)
     fits = work.fit[number] > 0
     mine = np.unique(codes[(held > 0) & fits & (codes >= 0)])
-    ranking = victims.ranking(work, number, priority, _MANY, takings.most)
+    ranking = victims.ranking(work, number, priority, _MANY, preemptions.most)
     there = work.free[[IDLE, COMING, DRAINING]].sum(axis=0)
     for domain in mine.tolist() or range(len(values)):
         inside = (codes == domain) & fits
         missing = _missing_sum(work, row, inside)
-        have = np.where(inside, held + there + takings.coming, 0)
+        have = np.where(inside, held + there + preemptions.coming, 0)
         lots: list[int] = []
         size = 0
         before = list(victims.left)
@@ -146,15 +146,15 @@ def _complete_sum(takings: Takings, row: int, held: Ints) -> None:
             lots.append(lot)
             size += victims.size[lot]
         victims.left[:] = before
-        if missing(have) or (takings.most is not None and size > takings.most):
+        if missing(have) or (preemptions.most is not None and size > preemptions.most):
             continue
-        if size > takings.room:
-            takings.keep_back(row, size)
+        if size > preemptions.room:
+            preemptions.keep_back(row, size)
             return
         fit = np.where(inside, work.fit[number], 0)
         for lot in lots:
-            takings.take(row, lot, 1, ranking, _MANY, fit)
-        takings.set_aside(inside)
+            preemptions.take(row, lot, 1, ranking, _MANY, fit)
+        preemptions.set_aside(inside)
         if lots:
             work.unmet[row] = 0
         else:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from remuda.fleet.decide.whys import Supply, why
+from remuda.fleet.decide.causes import Supply, why
 from remuda.fleet.decide.work import Work
 from remuda.fleet.plan import Shortfall
 from remuda.model.plans import Reason

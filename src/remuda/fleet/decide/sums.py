@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from remuda.fleet.decide.allocation import available, give, unbounded
 from remuda.fleet.decide.candidates import Candidates, candidates
 from remuda.fleet.decide.domains import by_kind
 from remuda.fleet.decide.gangs import home, take
-from remuda.fleet.decide.giving import available, give, unbounded
 from remuda.fleet.decide.limits import bites, bought, buyable, rooms
 from remuda.fleet.decide.work import COMING, DRAINING, SPECULATIVE, TIERS, Limits, Work
 from remuda.model.plans import Reason

@@ -23,7 +23,7 @@ class Spare:
 
 
 @dataclass(slots=True)
-class Takings:
+class Preemptions:
     """
     The list of what is taken, one entry per class of victims and preemptor.
 

@@ -14,7 +14,7 @@ from tests.fleet.generate import ALL, START, by_cluster, draw_machines, draw_nee
 from remuda.fleet.files import Inputs
 from remuda.fleet.plan import Op
 from remuda.fleet.policy import Policy, Rails
-from remuda.fleet.telling import Told, ToldReason, report, tell
+from remuda.fleet.report import DescribedReason, PlanReport, describe, report
 from remuda.fleet.trial import Trial, try_out
 from remuda.fleet.why import why_need
 from remuda.fleet.wording import amounts_text, kind_text, rules_of
@@ -45,8 +45,8 @@ def drawn(seed: int) -> Trial:
 
 
 @cache
-def told() -> tuple[tuple[Trial, Told], ...]:
-    return tuple((each, tell(each)) for each in map(drawn, range(60)))
+def told() -> tuple[tuple[Trial, PlanReport], ...]:
+    return tuple((each, describe(each)) for each in map(drawn, range(60)))
 
 
 def test_every_code_written_in_the_source_is_in_the_list_and_every_one_of_the_list_is_written() -> None:
@@ -63,7 +63,7 @@ def test_every_code_written_in_the_source_is_in_the_list_and_every_one_of_the_li
 def test_every_reason_is_told_with_its_numbers() -> None:
     seen: Counter[str] = Counter()
     for _, each in told():
-        reasons: list[tuple[Reason | ToldReason, str]] = [
+        reasons: list[tuple[Reason | DescribedReason, str]] = [
             (action.reason, action.told) for action in each.actions
         ]
         reasons += [(short.reason, short.reason.told) for short in each.shortfalls]
@@ -195,7 +195,9 @@ def test_a_pinned_need_is_told_what_its_machine_costs() -> None:
     spot = Shape("s", allocatable={"cpu": 1_000}, price=100_000, interruption=1)
     found = trial(machines(1, spot), need(interruption_penalty=PINNED))
     assert "which nothing outweighs" in steps(found)["given"][0][1]
-    assert tell(found).actions[0].told.endswith("is given to c/n: 1 unit at a cost that nothing outweighs")
+    assert (
+        describe(found).actions[0].told.endswith("is given to c/n: 1 unit at a cost that nothing outweighs")
+    )
 
 
 def test_how_units_lie_to_each_other_is_told() -> None:
@@ -222,13 +224,13 @@ def test_a_need_told_as_a_sum_is_told_in_amounts() -> None:
 
 
 def test_a_paused_fleet_is_told_what_is_withheld() -> None:
-    found = tell(trial(machines(1, shape()), need(), policy=Policy(rails=Rails(paused=True))))
+    found = describe(trial(machines(1, shape()), need(), policy=Policy(rails=Rails(paused=True))))
     assert (found.actions, found.withheld) == ((), 1)
     assert [reason.told for reason in found.rails] == ["fleet is paused: 1 action is withheld"]
 
 
 def test_a_cluster_that_was_not_heard_keeps_its_machines() -> None:
-    found = tell(trial(machines(2, shape(), State.CONFIGURED, cluster="d", need="x"), heard=False))
+    found = describe(trial(machines(2, shape(), State.CONFIGURED, cluster="d", need="x"), heard=False))
     assert found.actions == ()
     assert [reason.told for reason in found.rails] == [
         "d was not heard since the start: 2 machines that no need claims stay"

@@ -33,7 +33,7 @@ from remuda.sim.fleet_queue import Queue
 from remuda.sim.fleet_rest import Rest
 from remuda.sim.fleet_scenario import Request, scenario
 from remuda.sim.fleet_watch import FleetWatch
-from remuda.sim.fleet_world import World
+from remuda.sim.fleet_world import ProviderWorld
 
 NOW = 1_000 * HOUR
 
@@ -44,7 +44,7 @@ class Ground:
     def __init__(self) -> None:
         made = scenario(Request(1, faults="none"))
         self.queue = Queue()
-        self.world = World(made, self.queue, Faults(1, made.rates), FleetWatch(self.queue, 1))
+        self.world = ProviderWorld(made, self.queue, Faults(1, made.rates), FleetWatch(self.queue, 1))
         self.meter = Meter(self.queue, self.world, HOUR)
 
     def wait(self, length: int) -> None:

@@ -21,7 +21,7 @@ _MOST_CHANGES = 20
 _MOST_ROWS = 2_000_000
 
 
-class ToldAction(Struct, frozen=True):
+class DescribedAction(Struct, frozen=True):
     """One action: what is done to which machine, in which state it must still be, and why."""
 
     id: str
@@ -35,7 +35,7 @@ class ToldAction(Struct, frozen=True):
     told: str
 
 
-class ToldReason(Struct, frozen=True):
+class DescribedReason(Struct, frozen=True):
     """A reason with its sentence."""
 
     code: str
@@ -44,7 +44,7 @@ class ToldReason(Struct, frozen=True):
     told: str
 
 
-class ToldShortfall(Struct, frozen=True):
+class DescribedShortfall(Struct, frozen=True):
     """A need that misses something."""
 
     cluster: str
@@ -54,10 +54,10 @@ class ToldShortfall(Struct, frozen=True):
     asked: int
     missing: int
     since: Instant
-    reason: ToldReason
+    reason: DescribedReason
 
 
-class Told(Struct, frozen=True):
+class PlanReport(Struct, frozen=True):
     """The whole of a decision. Money is micro-dollars per hour."""
 
     at: Instant
@@ -69,20 +69,20 @@ class Told(Struct, frozen=True):
     cost_before: int
     cost_after: int
     counts: dict[str, int]
-    actions: tuple[ToldAction, ...]
-    shortfalls: tuple[ToldShortfall, ...]
-    rails: tuple[ToldReason, ...]
-    notes: tuple[ToldReason, ...]
+    actions: tuple[DescribedAction, ...]
+    shortfalls: tuple[DescribedShortfall, ...]
+    rails: tuple[DescribedReason, ...]
+    notes: tuple[DescribedReason, ...]
     needs: tuple[NeedWhy, ...]
     refused: tuple[str, ...]
     digest: str
 
 
-def tell(trial: Trial) -> Told:
+def describe(trial: Trial) -> PlanReport:
     """Everything, for a program."""
     fleet, plan = trial.fleet, trial.plan
     before, after = _cost(trial)
-    return Told(
+    return PlanReport(
         at=trial.now,
         machines=len(fleet),
         clusters=len(trial.inputs.needs),
@@ -105,7 +105,7 @@ def tell(trial: Trial) -> Told:
 def report(trial: Trial, form: str) -> Report:
     """The same for whoever asked: a person gets groups and totals."""
     if form in {"json", "yaml"}:
-        return Report(tell(trial))
+        return Report(describe(trial))
     plan = trial.plan
     before, after = _cost(trial)
     asked, clusters = len(trial.needs), len(trial.inputs.needs)
@@ -148,14 +148,14 @@ _WORDS = {
 }
 
 
-def _actions(trial: Trial, block: Block) -> Iterator[ToldAction]:
+def _actions(trial: Trial, block: Block) -> Iterator[DescribedAction]:
     fleet = trial.fleet
     names = fleet.names
     expects = str(states.STATES[EXPECTS[block.op]])
     for index, row in enumerate(block.rows.tolist()):
         need = int(block.needs[index])
         reason = told_reason(fleet, block, index)
-        yield ToldAction(
+        yield DescribedAction(
             id=fleet.ids[row],
             op=block.op.name.lower(),
             expects=expects,
@@ -199,13 +199,13 @@ def _groups(trial: Trial) -> Iterator[tuple[str, ...]]:
             yield need, block.op.name.lower(), f"{machines:,}", kind, dollars(price), why
 
 
-def _shortfalls(trial: Trial) -> tuple[ToldShortfall, ...]:
+def _shortfalls(trial: Trial) -> tuple[DescribedShortfall, ...]:
     names = trial.fleet.names
     found = []
     for short in trial.plan.shortfalls:
         need = trial.needs[short.need]
         found.append(
-            ToldShortfall(
+            DescribedShortfall(
                 cluster=names.clusters[names.need_cluster[short.need]],
                 need=need.name,
                 priority=need.priority,
@@ -218,8 +218,8 @@ def _shortfalls(trial: Trial) -> tuple[ToldShortfall, ...]:
     return tuple(found)
 
 
-def _reason(reason: Reason) -> ToldReason:
-    return ToldReason(reason.code, reason.subject, reason.terms, sentence(reason))
+def _reason(reason: Reason) -> DescribedReason:
+    return DescribedReason(reason.code, reason.subject, reason.terms, sentence(reason))
 
 
 def _needs(trial: Trial) -> tuple[NeedWhy, ...]:

@@ -11,15 +11,15 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Handed:
-    """One row per machine handed out: which machine, to which place of the order, by which pick."""
+class SelectedRows:
+    """One row per machine that is given: which machine, to which place of the order, by which pick."""
 
     rows: Ints
     place: Ints
     pick: Ints
 
 
-def hand_out(fleet: Fleet, candidates: Ints, picks: Ints) -> Handed:
+def select_rows(fleet: Fleet, candidates: Ints, picks: Ints) -> SelectedRows:
     """
     Machines for picks (first place, needs, each, kind, tier), which may be of one tier only.
 
@@ -27,7 +27,7 @@ def hand_out(fleet: Fleet, candidates: Ints, picks: Ints) -> Handed:
     """
     if not len(picks):
         none = np.zeros(0, np.int64)
-        return Handed(none, none, none)
+        return SelectedRows(none, none, none)
     total = picks[:, 1] * picks[:, 2]
     kinds = len(fleet.kinds)
     wanted = np.bincount(picks[:, 3], weights=total, minlength=kinds).astype(np.int64)
@@ -47,4 +47,4 @@ def hand_out(fleet: Fleet, candidates: Ints, picks: Ints) -> Handed:
     offset = np.arange(len(pick)) - np.repeat(begins, total[by_kind])
     place = picks[pick, 0] + offset // picks[pick, 2]
     turn = np.argsort(pick, kind="stable")
-    return Handed(rows[turn], place[turn], pick[turn])
+    return SelectedRows(rows[turn], place[turn], pick[turn])
