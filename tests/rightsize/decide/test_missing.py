@@ -164,3 +164,17 @@ def test_samples_begin_and_end_where_the_first_step_says() -> None:
         )
     ]
     assert "no-evidence" not in rules(judge(known=evidence(first=BEGIN + 60)))
+
+
+def test_pods_that_no_workload_makes_are_named() -> None:
+    rollout, bare = WorkloadId("shop", "Rollout", "web"), WorkloadId("shop", "Pod", "debug")
+    owners = {
+        ("shop", "web-1"): rollout,
+        ("shop", "web-2"): rollout,
+        ("shop", "debug"): bare,
+        ("shop", "proxy-node"): WorkloadId("shop", "Node", "node"),
+        ("shop", "web-3"): WEB,
+        ("other", "x"): WorkloadId("other", "Rollout", "x"),
+    }
+    unsized = {each.object: each.is_ for each in judge(owners=owners).findings if each.rule == "not-sized"}
+    assert unsized == {"Rollout": "2 pods of Rollout shop/web", "Pod": "1 pod of Pod shop/debug"}

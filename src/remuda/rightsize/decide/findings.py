@@ -17,7 +17,8 @@ Rule: TypeAlias = Literal[
     "scaled-by-use", "advisor-acts", "many-advisors", "tier-not-read", "class-not-read",
     "limit-range-conflict", "limit-range-of-pod", "limit-range-gives-cpu-limit",
     "limit-range-wants-cpu-limit",
-    "quota-too-small", "quota-wants-limit", "quota-with-scopes", "not-read",
+    "quota-too-small", "quota-wants-limit", "quota-with-scopes", "not-sized",
+    "not-read",
 ]  # fmt: skip
 
 #: rule → what it means
@@ -54,6 +55,7 @@ RULES: dict[Rule, str] = {
     "quota-too-small": "All changes together, with the surge of their rollouts, do not fit a ResourceQuota.",
     "quota-wants-limit": "A ResourceQuota counts a limit, so that pods without it are refused.",
     "quota-with-scopes": "A ResourceQuota has scopes and counts only some pods: it is not judged.",
+    "not-sized": "There are pods that nothing makes, or a custom resource: they are named, and not sized.",
     "not-read": "A part of the world could not be read: nothing is concluded from it.",
 }
 

@@ -6,7 +6,7 @@ from remuda.rightsize.decide import words
 from remuda.rightsize.decide.findings import Telling, field_of
 from remuda.rightsize.evidence import Evidence, OomKill
 from remuda.rightsize.review import ContainerReview, Evenness, Finding
-from remuda.rightsize.workloads import Container, Workload, WorkloadId, World
+from remuda.rightsize.workloads import KINDS, Container, Workload, WorkloadId, World
 
 
 def is_empty(evidence: Evidence) -> bool:
@@ -107,6 +107,29 @@ def _tell_kills(container: Container, kills: tuple[OomKill, ...], told: Telling)
             f" limit is {words.memory(container.size.limits.memory_bytes)}",
             "never killed",
             "raise its memory limit: by how much cannot be told without samples",
+        )
+
+
+def find_unsized(world: World) -> Iterator[Finding]:
+    """Pods of no workload that is sized, by what keeps them: those of custom resources, and those that nothing keeps."""
+    namespaces = {each.id.namespace for each in world.workloads}
+    found: dict[str, dict[WorkloadId, int]] = {}
+    for owner in world.owners.values():
+        # Pods of nodes are files on these, and of the kinds that are sized it is told elsewhere what could not be read.
+        if owner.namespace in namespaces and owner.kind not in {*KINDS, "Node"}:
+            some = found.setdefault(owner.kind, {})
+            some[owner] = some.get(owner, 0) + 1
+    for kind, owners in sorted(found.items()):
+        yield Finding(
+            "not-sized",
+            "info",
+            kind,
+            "",
+            f"{words.counted(sum(owners.values()), 'pod')} of {words.some(str(each) for each in sorted(owners))}",
+            f"known: sized are {', '.join(KINDS)}",
+            "size it by hand: no template of a Deployment or the like makes these pods"
+            if kind == "Pod"
+            else f"size its template by hand: what {kind} makes of it is not known here",
         )
 
 

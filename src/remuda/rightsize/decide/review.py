@@ -20,6 +20,7 @@ from remuda.rightsize.decide.memory import by_rule, size_memory
 from remuda.rightsize.decide.missing import (
     find_gone,
     find_unread,
+    find_unsized,
     is_empty,
     without_estimate,
     without_evidence,
@@ -86,7 +87,7 @@ def review(
     if any(each.part == "use" for each in world.unknown):
         evidence = {key: replace(each, is_partial=True) for key, each in evidence.items()}
     ground = _ground(world, evidence, policy, strategy, history_s)
-    findings: list[Finding] = [*find_unread(world), *find_gone(world, evidence)]
+    findings: list[Finding] = [*find_unread(world), *find_unsized(world), *find_gone(world, evidence)]
     reviews: list[WorkloadReview] = []
     rollouts: list[Rollout] = []
     for workload in sorted(world.workloads, key=lambda each: each.id):
