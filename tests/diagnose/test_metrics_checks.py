@@ -58,7 +58,18 @@ def test_a_prometheus_with_all_samples_is_enough_without_anything_else() -> None
             "1 target that measure containers cannot be scraped",
             "target cadvisor/node-1 is down",
         ),
-        (asked(series={MEMORY: 4}), "samples", "use of containers is not measured", f"no series of {CPU}"),
+        (
+            asked(series={MEMORY: 4}, reach={MEMORY: 8 * DAY}),
+            "samples",
+            "use of containers is not measured",
+            f"no series of {CPU}",
+        ),
+        (
+            asked(series={}),
+            "samples",
+            "use of containers is not measured any more",
+            f"{CPU} has no sample of the last five minutes, though samples go back 8.0 days: scraping has stopped",
+        ),
         (
             asked(reach={MEMORY: DAY // 2, CPU: 8 * DAY}),
             "history",

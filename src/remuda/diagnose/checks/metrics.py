@@ -48,13 +48,24 @@ def samples(world: MetricsWorld) -> Finding:
     if asked is None or asked.trouble:
         return seen.unknown("Prometheus could not be asked")
     for metric in (MEMORY, CPU):
-        if not asked.series.get(metric):
+        if asked.series.get(metric):
+            continue
+        if reach := asked.reach.get(metric):
+            seen.add(
+                f"{metric} has no sample of the last five minutes, though samples go back {_long(reach)}: scraping has stopped",
+                "look at the targets page of Prometheus: it shows since when the kubelets are not scraped, and why",
+            )
+        else:
             seen.add(
                 f"there is no series of {metric}",
                 "let Prometheus scrape /metrics/cadvisor of every kubelet; kube-prometheus-stack does by default",
             )
     if seen:
-        return seen.problem("use of containers is not measured")
+        return seen.problem(
+            "use of containers is not measured any more"
+            if all(asked.reach.get(metric) for metric in (MEMORY, CPU))
+            else "use of containers is not measured"
+        )
     told = [f"{asked.series[metric]:,} series of {metric}" for metric in (MEMORY, CPU)]
     if not asked.series.get(REQUESTS):
         told.append(
@@ -67,7 +78,7 @@ def history(world: MetricsWorld) -> Finding:
     """How far back samples go, and how much is missing."""
     seen = Seen("history")
     asked = world.prometheus
-    if asked is None or asked.trouble or not asked.series.get(MEMORY):
+    if asked is None or asked.trouble or not asked.reach.get(MEMORY):
         return seen.unknown("there are no samples to look back on")
     reach = min(asked.reach.get(metric, 0) for metric in (MEMORY, CPU))
     if reach < LEAST_S:
