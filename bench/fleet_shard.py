@@ -33,7 +33,7 @@ from remuda.loop.loop import Loop, Tools
 from remuda.loop.metrics import LoopMetrics
 from remuda.model.shapes import Shape
 from remuda.model.times import SECOND
-from remuda.model.units import Need
+from remuda.model.units import FleetNeed
 
 CLUSTERS, NEEDS = 50, 10
 START = 1_800_000_000_000
@@ -90,12 +90,12 @@ class Table:
         self.prepared: Changes | None = None
         self.nothing: Changes | None = None
 
-    def needs(self) -> dict[str, tuple[Need, ...]]:
+    def needs(self) -> dict[str, tuple[FleetNeed, ...]]:
         count = np.bincount(self.binding[self.binding >= 0], minlength=len(self.bindings)).tolist()
-        found: dict[str, list[Need]] = {}
+        found: dict[str, list[FleetNeed]] = {}
         for (cluster, name), units in zip(self.bindings, count, strict=True):
             found.setdefault(cluster, []).append(
-                Need(cluster, name, {"cpu": 3_000, "memory": 8 << 30}, units, priority=1_000)
+                FleetNeed(cluster, name, {"cpu": 3_000, "memory": 8 << 30}, units, priority=1_000)
             )
         return {cluster: tuple(asked) for cluster, asked in found.items()}
 

@@ -19,7 +19,7 @@ from remuda.fleet.policy import Policy
 from remuda.model.machines import State
 from remuda.model.shapes import DOLLAR, FleetMachine, Shape
 from remuda.model.times import HOUR
-from remuda.model.units import Need
+from remuda.model.units import FleetNeed
 
 RACK = "rack"
 NOW = 1_000 * HOUR
@@ -52,9 +52,9 @@ def machines(
     return [FleetMachine(f"{name}-{i}", state, of, cluster, need, 0, since) for i in range(number)]
 
 
-def need(name: str = "n", count: int | None = 1, *, cluster: str = "c", **more: object) -> Need:
+def need(name: str = "n", count: int | None = 1, *, cluster: str = "c", **more: object) -> FleetNeed:
     """A need for units of one processor."""
-    return Need(cluster, name, {"cpu": 1_000}, count, **more)  # type: ignore[arg-type]
+    return FleetNeed(cluster, name, {"cpu": 1_000}, count, **more)  # type: ignore[arg-type]
 
 
 def fleet_of(*groups: Sequence[FleetMachine]) -> Fleet:
@@ -64,7 +64,7 @@ def fleet_of(*groups: Sequence[FleetMachine]) -> Fleet:
     return fleet
 
 
-def demand_of(fleet: Fleet, *needs: Need) -> Demand:
+def demand_of(fleet: Fleet, *needs: FleetNeed) -> Demand:
     """The demand of all clusters that the needs name."""
     demand = Demand(fleet)
     clusters = dict.fromkeys(need.cluster for need in needs)
@@ -73,7 +73,11 @@ def demand_of(fleet: Fleet, *needs: Need) -> Demand:
 
 
 def work_of(
-    fleet: Fleet, *needs: Need, policy: Policy | None = None, memory: Memory | None = None, now: int = NOW
+    fleet: Fleet,
+    *needs: FleetNeed,
+    policy: Policy | None = None,
+    memory: Memory | None = None,
+    now: int = NOW,
 ) -> Work:
     """The scratch table as it is when needs begin to be served."""
     demand = demand_of(fleet, *needs)

@@ -9,7 +9,7 @@ from remuda.model.labels import Operator, Requirement
 from remuda.model.machines import State
 from remuda.model.shapes import INSTANCE_TYPE, ZONE, CapacityType, FleetMachine, Shape
 from remuda.model.times import HOUR, SECOND
-from remuda.model.units import PINNED, Need, Separation, Spread, Unsatisfiable
+from remuda.model.units import PINNED, FleetNeed, Separation, Spread, Unsatisfiable
 
 RACK = "rack"
 CPU = 1_000
@@ -86,7 +86,7 @@ def draw_requirement(rng: Random) -> Requirement:
     return Requirement("generation", Operator.LT, (rng.choice(["2", "3", "10"]),))
 
 
-def draw_need(rng: Random, cluster: str, name: str, traits: Traits) -> Need:
+def draw_need(rng: Random, cluster: str, name: str, traits: Traits) -> FleetNeed:
     """A need of a few units, with as much else as the traits allow."""
     unit = {"cpu": rng.choice([1, 1, 2]) * CPU}
     if rng.random() < 0.4:
@@ -123,7 +123,7 @@ def draw_need(rng: Random, cluster: str, name: str, traits: Traits) -> Need:
             for resource, used in unit.items()
         }
         count = None
-    return Need(
+    return FleetNeed(
         cluster,
         name,
         unit,
@@ -142,7 +142,7 @@ def draw_need(rng: Random, cluster: str, name: str, traits: Traits) -> Need:
 
 def draw_needs(
     rng: Random, most: int, traits: Traits, clusters: Sequence[str] = ("c0", "c1", "c2")
-) -> list[Need]:
+) -> list[FleetNeed]:
     """Between one and `most` needs of these clusters."""
     return [
         draw_need(rng, rng.choice(clusters), f"n{number}", traits)
@@ -159,15 +159,17 @@ def draw_free_machines(rng: Random, most: int, most_shapes: int = 6) -> list[Fle
     ]
 
 
-def by_cluster(needs: Sequence[Need]) -> dict[str, list[Need]]:
+def by_cluster(needs: Sequence[FleetNeed]) -> dict[str, list[FleetNeed]]:
     """What each cluster tells."""
-    told: dict[str, list[Need]] = {}
+    told: dict[str, list[FleetNeed]] = {}
     for need in needs:
         told.setdefault(need.cluster, []).append(need)
     return told
 
 
-def draw_machines(rng: Random, most: int, needs: Sequence[Need], most_shapes: int = 6) -> list[FleetMachine]:
+def draw_machines(
+    rng: Random, most: int, needs: Sequence[FleetNeed], most_shapes: int = 6
+) -> list[FleetMachine]:
     """
     Machines in every state; those that serve somebody serve a need, or one that is long gone.
 
@@ -193,7 +195,7 @@ def draw_machines(rng: Random, most: int, needs: Sequence[Need], most_shapes: in
 
 
 def draw_claims(
-    rng: Random, machines: Sequence[FleetMachine], needs: Sequence[Need]
+    rng: Random, machines: Sequence[FleetMachine], needs: Sequence[FleetNeed]
 ) -> dict[str, tuple[str, str]]:
     """For some machines that are idle or on their way, the need they are meant for."""
     able = (State.IDLE, State.CREATING, State.DRAINING)

@@ -8,7 +8,7 @@ from tests.fleet.world import LivingFleet
 from remuda.fleet import states
 from remuda.fleet.plan import EXPECTS, Op, Plan
 from remuda.model.shapes import Shape
-from remuda.model.units import Need, Unsatisfiable
+from remuda.model.units import FleetNeed, Unsatisfiable
 
 _GIVES = (Op.ADOPT, Op.ASSIGN, Op.CREATE)
 _SERVES = (states.CONFIGURED, states.CONFIGURING)
@@ -53,7 +53,7 @@ def check_rest(world: LivingFleet, plan: Plan) -> None:
             _check_nothing_left(world, code, need, rows, served)
 
 
-def worth(world: LivingFleet, need: Need, rows: list[int]) -> int:
+def worth(world: LivingFleet, need: FleetNeed, rows: list[int]) -> int:
     """Units that machines give a need; for one told as a sum, parts per million of its scarcest resource."""
     shapes = [world.shape(row) for row in rows]
     if need.count is None and need.same:
@@ -68,7 +68,7 @@ def worth(world: LivingFleet, need: Need, rows: list[int]) -> int:
     return usable(need, shapes, counted_domains(need, standing))
 
 
-def _share(need: Need, shapes: list[Shape]) -> int:
+def _share(need: FleetNeed, shapes: list[Shape]) -> int:
     """Parts per million of its scarcest resource that machines give a need told as a sum."""
     fitting = [shape for shape in shapes if units_on(need, shape)]
     return min(
@@ -282,7 +282,7 @@ def _is_meant_for_another(world: LivingFleet, row: int, code: int) -> bool:
     )
 
 
-def _worth_in_one(world: LivingFleet, need: Need, rows: list[int]) -> int:
+def _worth_in_one(world: LivingFleet, need: FleetNeed, rows: list[int]) -> int:
     """What machines are worth to a gang in its best domain."""
     by_domain: dict[str, list[int]] = defaultdict(list)
     for row in rows:
@@ -295,14 +295,14 @@ def _worth_in_one(world: LivingFleet, need: Need, rows: list[int]) -> int:
     return max((worth(world, need, mine) for mine in by_domain.values()), default=0)
 
 
-def _is_kept_for_spread(need: Need, world: LivingFleet, others: list[int]) -> bool:
+def _is_kept_for_spread(need: FleetNeed, world: LivingFleet, others: list[int]) -> bool:
     """True where a machine counts for nothing only because a domain of the spread has too few."""
     if not need.spread or need.spread.when is not Unsatisfiable.DO_NOT_SCHEDULE or need.count is None:
         return False
     return sum(units_on(need, world.shape(row)) for row in others) < need.count
 
 
-def _check_nothing_left(world: LivingFleet, code: int, need: Need, rows: list[int], served: int) -> None:
+def _check_nothing_left(world: LivingFleet, code: int, need: FleetNeed, rows: list[int], served: int) -> None:
     """No machine that is free, or held by less than its priority, would serve another unit."""
     fleet, rails = world.fleet, world.policy.rails
     limited = {quota.provider for quota in rails.quotas} | set(rails.spending)

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from remuda.model.labels import Operator, Requirement
 from remuda.model.machines import State
 from remuda.model.shapes import FleetMachine, Shape
-from remuda.model.units import PINNED, Need, Unsatisfiable
+from remuda.model.units import PINNED, FleetNeed, Unsatisfiable
 
 #: (units served, the highest priority first), what was bought, what the idle machines used cost
 Worth: TypeAlias = tuple[tuple[int, ...], int, int]
@@ -58,7 +58,7 @@ def meets(requirement: Requirement, labels: dict[str, str]) -> bool:
     return rules[requirement.operator]()
 
 
-def units_on(need: Need, shape: Shape) -> int:
+def units_on(need: FleetNeed, shape: Shape) -> int:
     """How many units of a need one machine of a shape has room for; 0 when it may not serve it at all."""
     labels = labels_of(shape)
     if not all(meets(requirement, labels) for requirement in need.requirements):
@@ -74,12 +74,12 @@ def units_on(need: Need, shape: Shape) -> int:
     return room
 
 
-def usable(need: Need, shapes: Iterable[Shape], counted: Domains = NOWHERE) -> int:
+def usable(need: FleetNeed, shapes: Iterable[Shape], counted: Domains = NOWHERE) -> int:
     """Units that machines of these shapes serve together, never more than are asked for."""
     return _usable(need, [(shape, units_on(need, shape)) for shape in shapes], counted)
 
 
-def _usable(need: Need, mine: Sequence[tuple[Shape, int]], counted: Domains) -> int:
+def _usable(need: FleetNeed, mine: Sequence[tuple[Shape, int]], counted: Domains) -> int:
     assert need.count is not None
     if not need.same:
         return min(need.count, _apart(need, mine, counted.get("", set())))
@@ -93,7 +93,7 @@ def _usable(need: Need, mine: Sequence[tuple[Shape, int]], counted: Domains) -> 
     return need.count if whole else 0
 
 
-def counted_domains(need: Need, standing: Iterable[Shape]) -> Domains:
+def counted_domains(need: FleetNeed, standing: Iterable[Shape]) -> Domains:
     """
     The values of the key of a need's spread that hold a machine it could use, among those that have not failed.
 
@@ -108,7 +108,7 @@ def counted_domains(need: Need, standing: Iterable[Shape]) -> Domains:
     return found
 
 
-def effective_cost(need: Need, shape: Shape) -> int:
+def effective_cost(need: FleetNeed, shape: Shape) -> int:
     """Micro-dollars per hour that a machine costs a need, the risk of losing it included."""
     if not shape.interruption:
         return shape.price
@@ -118,7 +118,7 @@ def effective_cost(need: Need, shape: Shape) -> int:
 
 
 def outcome_of(
-    machines: Sequence[FleetMachine], needs: Sequence[Need], given: Sequence[Sequence[int]]
+    machines: Sequence[FleetMachine], needs: Sequence[FleetNeed], given: Sequence[Sequence[int]]
 ) -> Outcome:
     """What it amounts to when need n is given the machines `given[n]`."""
     levels = _levels(needs)
@@ -136,7 +136,7 @@ def outcome_of(
     return Outcome(tuple(served), bought, idle)
 
 
-def best(machines: Sequence[FleetMachine], needs: Sequence[Need]) -> Outcome:
+def best(machines: Sequence[FleetMachine], needs: Sequence[FleetNeed]) -> Outcome:
     """
     The best outcome: most units for the highest priority, then for the next; then the least bought, then idle.
 
@@ -161,7 +161,7 @@ def best(machines: Sequence[FleetMachine], needs: Sequence[Need]) -> Outcome:
     return Outcome(*min(ways.values(), key=_rank))
 
 
-def _worths(machines: Sequence[FleetMachine], need: Need, levels: dict[int, int]) -> dict[int, Worth]:
+def _worths(machines: Sequence[FleetMachine], need: FleetNeed, levels: dict[int, int]) -> dict[int, Worth]:
     """What every set of machines that all fit would be worth to a need; a set is a number with one bit for each."""
     sized = [(machine.shape, units_on(need, machine.shape)) for machine in machines]
     fitting = [place for place, (_, units) in enumerate(sized) if units]
@@ -182,7 +182,7 @@ def _worths(machines: Sequence[FleetMachine], need: Need, levels: dict[int, int]
     return found
 
 
-def _levels(needs: Sequence[Need]) -> dict[int, int]:
+def _levels(needs: Sequence[FleetNeed]) -> dict[int, int]:
     """The place of each priority, the highest first."""
     return {
         priority: place
@@ -195,7 +195,7 @@ def _rank(worth: Worth) -> tuple[tuple[int, ...], int, int]:
     return tuple(-units for units in served), bought, idle
 
 
-def _apart(need: Need, mine: Sequence[tuple[Shape, int]], counted: set[str]) -> int:
+def _apart(need: FleetNeed, mine: Sequence[tuple[Shape, int]], counted: set[str]) -> int:
     """Units of these machines that a spread and a separation let count."""
     total = sum(units for _, units in mine)
     if need.separation and need.separation.key:

@@ -16,7 +16,7 @@ from remuda.fleet.demand import Demand
 from remuda.fleet.names import Names
 from remuda.model.machines import State
 from remuda.model.shapes import FleetMachine, Shape
-from remuda.model.units import Need
+from remuda.model.units import FleetNeed
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -118,7 +118,7 @@ def test_fits_are_right_after_the_number_of_a_kind_was_used_again(seed: int) -> 
     rng = Random(seed)
     fleet = Fleet(Names())
     demand = Demand(fleet)
-    needs: list[Need] = draw_needs(rng, 4, PLAIN, ("c0",))
+    needs: list[FleetNeed] = draw_needs(rng, 4, PLAIN, ("c0",))
     demand.tell("c0", needs)
     used_again = False
     for turn in range(12):

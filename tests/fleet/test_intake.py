@@ -16,7 +16,7 @@ from remuda.model.labels import Operator, Requirement
 from remuda.model.machines import State
 from remuda.model.shapes import CapacityType, FleetMachine, Shape
 from remuda.model.times import MINUTE
-from remuda.model.units import PINNED, Need, Separation, Spread, Unsatisfiable
+from remuda.model.units import PINNED, FleetNeed, Separation, Spread, Unsatisfiable
 
 NOW = 1_000_000_000
 FULL_MACHINE: dict[str, Any] = {
@@ -91,7 +91,7 @@ def test_a_need_is_read_with_all_it_says() -> None:
     found = read_needs("prod", [FULL_NEED])
     assert found.flaws == ()
     assert found.accepted == (
-        Need(
+        FleetNeed(
             "prod",
             "web",
             {"cpu": 1_500, "memory": 4 << 30},

@@ -14,7 +14,7 @@ from remuda.fleet.plan import Op
 from remuda.model.labels import Operator, Requirement
 from remuda.model.machines import State
 from remuda.model.shapes import INSTANCE_TYPE, ZONE, FleetMachine, Shape
-from remuda.model.units import Need, Separation, Spread
+from remuda.model.units import FleetNeed, Separation, Spread
 
 #: How much dearer than the oracle's way the engine's may be, in percent.
 _DEARER = 5
@@ -34,12 +34,12 @@ class OracleCase:
     oracle: Outcome
 
 
-def draw_case(seed: int, traits: Traits) -> tuple[list[FleetMachine], list[Need]]:
+def draw_case(seed: int, traits: Traits) -> tuple[list[FleetMachine], list[FleetNeed]]:
     rng = Random(seed)
     return draw_free_machines(rng, 6), draw_needs(rng, 4, traits)
 
 
-def decided(machines: Sequence[FleetMachine], needs: Sequence[Need]) -> Outcome:
+def decided(machines: Sequence[FleetMachine], needs: Sequence[FleetNeed]) -> Outcome:
     """What one decision gives to whom."""
     world = world_of(machines, needs)
     plan = world.decide()
@@ -53,7 +53,7 @@ def decided(machines: Sequence[FleetMachine], needs: Sequence[Need]) -> Outcome:
     return outcome
 
 
-def settled(machines: Sequence[FleetMachine], needs: Sequence[Need]) -> Outcome:
+def settled(machines: Sequence[FleetMachine], needs: Sequence[FleetNeed]) -> Outcome:
     """What serves whom after a few cycles: a gang waits until all it was given is there."""
     world = world_of(machines, needs)
     for _ in range(5):
@@ -66,7 +66,7 @@ def settled(machines: Sequence[FleetMachine], needs: Sequence[Need]) -> Outcome:
     return outcome
 
 
-def code_of(world: LivingFleet, need: Need) -> int:
+def code_of(world: LivingFleet, need: FleetNeed) -> int:
     names = world.fleet.names
     return names.need(names.cluster(need.cluster), need.name)
 
@@ -126,14 +126,17 @@ def test_the_oracle_finds_what_serving_in_order_misses() -> None:
     large = Shape("t2", allocatable={"cpu": 2_000}, price=5)
     machines = [FleetMachine("a", State.IDLE, small), FleetMachine("b", State.SPECULATIVE, large)]
     picky = Requirement(INSTANCE_TYPE, Operator.IN, ("t1",))
-    needs = [Need("c", "any", {"cpu": 1_000}), Need("d", "picky", {"cpu": 1_000}, requirements=(picky,))]
+    needs = [
+        FleetNeed("c", "any", {"cpu": 1_000}),
+        FleetNeed("d", "picky", {"cpu": 1_000}, requirements=(picky,)),
+    ]
     assert best(machines, needs) == Outcome((2,), bought=5, idle=0) == decided(machines, needs)
 
 
 def test_the_oracle_gives_a_gang_all_or_nothing() -> None:
     shapes = [Shape("t", zone=zone, allocatable={"cpu": 1_000}) for zone in "aab"]
     machines = [FleetMachine(str(place), State.IDLE, shape) for place, shape in enumerate(shapes)]
-    two, three = (Need("c", "gang", {"cpu": 1_000}, count, same=ZONE) for count in (2, 3))
+    two, three = (FleetNeed("c", "gang", {"cpu": 1_000}, count, same=ZONE) for count in (2, 3))
     assert best(machines, [two]).served == (2,)
     assert best(machines, [three]).served == (0,)
 
@@ -141,9 +144,9 @@ def test_the_oracle_gives_a_gang_all_or_nothing() -> None:
 def test_the_oracle_counts_what_a_spread_lets_count() -> None:
     shapes = [Shape("t", zone=zone, allocatable={"cpu": 1_000}) for zone in "aaab"]
     machines = [FleetMachine(str(place), State.IDLE, shape) for place, shape in enumerate(shapes)]
-    need = Need("c", "even", {"cpu": 1_000}, 4, spread=Spread(ZONE, 1))
+    need = FleetNeed("c", "even", {"cpu": 1_000}, 4, spread=Spread(ZONE, 1))
     assert best(machines, [need]).served == (3,)
-    apart = Need("c", "apart", {"cpu": 1_000}, 4, separation=Separation(1, ZONE))
+    apart = FleetNeed("c", "apart", {"cpu": 1_000}, 4, separation=Separation(1, ZONE))
     assert best(machines, [apart]).served == (2,)
 
 

@@ -21,7 +21,7 @@ from remuda.fleet.wording import amounts_text, kind_text, rules_of
 from remuda.model.machines import State
 from remuda.model.plans import Reason
 from remuda.model.shapes import CapacityType, FleetMachine, Shape
-from remuda.model.units import PINNED, Need, Separation, Spread, Unsatisfiable
+from remuda.model.units import PINNED, FleetNeed, Separation, Spread, Unsatisfiable
 from remuda.output.fleet_codes import FLEET_CODES
 from remuda.output.words import dollars, sentence
 
@@ -32,7 +32,11 @@ _DASH = re.compile(r"(?<![^\s(])-(?![^\s,:;)])")
 
 
 def trial(
-    supply: list[FleetMachine], *needs: Need, policy: Policy | None = None, now: int = NOW, heard: bool = True
+    supply: list[FleetMachine],
+    *needs: FleetNeed,
+    policy: Policy | None = None,
+    now: int = NOW,
+    heard: bool = True,
 ) -> Trial:
     told = {cluster: tuple(each) for cluster, each in by_cluster(needs).items()} if heard else {}
     return try_out(Inputs(tuple(supply), told, policy or Policy(), (), ()), now)
@@ -216,7 +220,7 @@ def test_how_units_lie_to_each_other_is_told() -> None:
 def test_a_need_told_as_a_sum_is_told_in_amounts() -> None:
     big = Shape("m", allocatable={"cpu": 4_000, "memory": 8 << 30})
     supply = machines(1, big, State.CONFIGURED, cluster="c", need="n")
-    wants = Need("c", "n", {"cpu": 1_000, "memory": 1 << 30}, None, {"cpu": 16_000, "memory": 8 << 30})
+    wants = FleetNeed("c", "n", {"cpu": 1_000, "memory": 1 << 30}, None, {"cpu": 16_000, "memory": 8 << 30})
     found = steps(trial(supply, wants))
     assert found["asks"][0][0] == "cpu 16, memory 8Gi in sum, the largest unit cpu 1, memory 1Gi"
     assert found["holds"][0][0] == "1 machine, cpu 4, memory 8Gi"

@@ -7,12 +7,12 @@ from remuda.fleet.demand import Demand
 from remuda.fleet.policy import Policy, Rails
 from remuda.fleet.rollups import offer
 from remuda.model.machines import State
-from remuda.model.units import Need
+from remuda.model.units import FleetNeed
 
 POLICY = Policy()
 
 
-def many(rows: int, count: int = 1) -> list[Need]:
+def many(rows: int, count: int = 1) -> list[FleetNeed]:
     return [need(f"n{number}", count) for number in range(rows)]
 
 
@@ -48,7 +48,7 @@ def asked(demand: Demand) -> int:
     ],
 )
 def test_a_roll_up_is_believed_unless_it_drops_too_far(
-    before: list[Need], after: list[Need], believed: bool
+    before: list[FleetNeed], after: list[FleetNeed], believed: bool
 ) -> None:
     fleet = running()
     demand = demand_of(fleet)
@@ -116,7 +116,7 @@ def test_the_rail_may_be_turned_off() -> None:
     ],
 )
 def test_the_first_since_the_start_is_compared_with_what_its_machines_serve(
-    fleet: Fleet, first: list[Need], believed: bool
+    fleet: Fleet, first: list[FleetNeed], believed: bool
 ) -> None:
     demand = demand_of(fleet)
     assert offer(demand, fleet, "c", first, POLICY) is believed

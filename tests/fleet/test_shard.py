@@ -25,7 +25,7 @@ from remuda.loop.loop import Loop, Tools
 from remuda.loop.metrics import LoopMetrics
 from remuda.model.plans import Operation
 from remuda.model.times import SECOND
-from remuda.model.units import Need
+from remuda.model.units import FleetNeed
 
 __all__ = ["run"]
 SHAPE = shape(provider="p")
@@ -76,7 +76,7 @@ class Provider:
 
 
 class Clusters:
-    def __init__(self, *needs: Need) -> None:
+    def __init__(self, *needs: FleetNeed) -> None:
         self.reports = [Report("c", needs)]
 
     def take(self) -> Sequence[Report]:
@@ -88,7 +88,7 @@ class Process:
     """A shard, its loop and its ledger on a store in a directory."""
 
     def __init__(
-        self, directory: Path, *needs: Need, epoch: int = 1, provider: Provider | None = None
+        self, directory: Path, *needs: FleetNeed, epoch: int = 1, provider: Provider | None = None
     ) -> None:
         self.clock = Clock()
         self.provider = provider or Provider(self.clock)

@@ -30,7 +30,7 @@ from remuda.fleet.plan import Plan
 from remuda.fleet.policy import Policy
 from remuda.model.shapes import FleetMachine, Shape
 from remuda.model.times import SECOND
-from remuda.model.units import Need
+from remuda.model.units import FleetNeed
 
 STEP = 10 * SECOND
 
@@ -52,7 +52,7 @@ class LivingFleet:
     policy: Policy = field(default_factory=Policy)
     memory: Memory = field(default_factory=Memory)
     now: int = START
-    needs: dict[int, Need] = field(default_factory=dict)
+    needs: dict[int, FleetNeed] = field(default_factory=dict)
     #: the reference, unless a test is about the other or the run is
     engine: Engine = field(default_factory=lambda: choose(os.environ.get("FLEET_ENGINE", "numpy")))
 
@@ -105,7 +105,7 @@ class LivingFleet:
 
 def world_of(
     machines: Sequence[FleetMachine],
-    needs: Sequence[Need],
+    needs: Sequence[FleetNeed],
     policy: Policy | None = None,
     claims: Mapping[str, tuple[str, str]] | None = None,
     unheard: Sequence[str] = (),

@@ -20,7 +20,7 @@ from remuda.model.labels import Operator, Requirement
 from remuda.model.machines import State
 from remuda.model.shapes import ZONE, CapacityType, FleetMachine, Shape
 from remuda.model.times import MINUTE, SECOND
-from remuda.model.units import Need, Separation, Spread
+from remuda.model.units import FleetNeed, Separation, Spread
 from remuda.sim.fleet_fits import is_met, units_on, usable
 from remuda.sim.fleet_process import WatchedShard
 from remuda.sim.fleet_queue import Queue
@@ -37,17 +37,17 @@ def shape(zone: str = "a", **more: Any) -> Shape:
     return Shape("t4", **{**offered, **more})
 
 
-def need(name: str = "n", count: int = 4, priority: int = 1_000, **more: Any) -> Need:
-    return Need("c", name, {"cpu": 1_000}, count, priority=priority, **more)
+def need(name: str = "n", count: int = 4, priority: int = 1_000, **more: Any) -> FleetNeed:
+    return FleetNeed("c", name, {"cpu": 1_000}, count, priority=priority, **more)
 
 
 class Scene:
     """A fleet and what it was told, and then a plan that is not the engine's."""
 
-    def __init__(self, *needs: Need, policy: Policy | None = None) -> None:
+    def __init__(self, *needs: FleetNeed, policy: Policy | None = None) -> None:
         self.fleet = Fleet(Names(), 1)
         self.policy = policy or Policy()
-        self.told: dict[str, dict[str, Need]] = {"c": {}, "d": {}}
+        self.told: dict[str, dict[str, FleetNeed]] = {"c": {}, "d": {}}
         for each in needs:
             self.told[each.cluster][each.name] = each
             self.fleet.names.need(self.fleet.names.cluster(each.cluster), each.name)
@@ -120,7 +120,7 @@ def where_it_does_not_fit(scene: Scene) -> Sequence[Any]:
 
 
 def adopted_by_another_cluster(scene: Scene) -> Sequence[Any]:
-    scene.told["d"]["o"] = Need("d", "o", {"cpu": 1_000})
+    scene.told["d"]["o"] = FleetNeed("d", "o", {"cpu": 1_000})
     return [(Op.ADOPT, scene.machine("m", State.CONFIGURED, "c/n"), "d/o")]
 
 
@@ -217,7 +217,7 @@ def test_a_plan_that_keeps_every_rule_is_passed() -> None:
         (Op.RELEASE, scene.machine("m7", shape=shape(capacity_type=CapacityType.ON_DEMAND)), ""),
     ]
     assert scene.flaws(*acts) == []
-    scene.told["d"]["low"] = Need("d", "low", {"cpu": 1_000}, 4, priority=1)
+    scene.told["d"]["low"] = FleetNeed("d", "low", {"cpu": 1_000}, 4, priority=1)
     assert (
         scene.flaws((Op.PREEMPT, scene.machine("m8", State.CONFIGURED, "d/low"), "c/high"), grace=10_000)
         == []
@@ -363,7 +363,7 @@ def test_what_fits_is_the_same_in_both_reckonings(
     separation: Separation | None,
 ) -> None:
     """The engine's table and the watch's own, made apart from each other."""
-    one = Need("c", "n", unit, 3, requirements=requirements, same=same, separation=separation)
+    one = FleetNeed("c", "n", unit, 3, requirements=requirements, same=same, separation=separation)
     offers = Shape("t", zone=zone, allocatable=offered, labels=labels)
     kinds = Kinds()
     kinds.number(offers)
@@ -381,6 +381,6 @@ def test_what_counts_depends_on_where_it_lies() -> None:
     assert usable(need(count=12, spread=Spread(ZONE, 1)), held) == 9
     assert usable(need(count=12, spread=Spread(ZONE, 1)), held, ["a", "b", "c"]) == 2
     assert usable(need(count=12, separation=Separation(3, ZONE)), held) == 6
-    by_sum = Need("c", "n", {"cpu": 1_000}, None, {"cpu": 12_000})
+    by_sum = FleetNeed("c", "n", {"cpu": 1_000}, None, {"cpu": 12_000})
     assert is_met(by_sum, held)
     assert not is_met(by_sum, held[1:])

@@ -23,7 +23,7 @@ from remuda.job import Jobs
 from remuda.model.machines import State
 from remuda.model.shapes import ZONE, CapacityType, FleetMachine, Shape
 from remuda.model.times import HOUR, MINUTE
-from remuda.model.units import Need, Spread
+from remuda.model.units import FleetNeed, Spread
 from remuda.sim.commands import live_through_fleets
 from remuda.sim.fleet_faults import Faults
 from remuda.sim.fleet_history import FleetHistory, simulate
@@ -61,12 +61,12 @@ def test_latency_is_from_asking_to_the_node_and_shortfalls_are_what_is_missing_m
     ground = Ground()
     machine = int(np.flatnonzero(ground.world.state == states.IDLE)[0])
     fits = ground.world.shapes[ground.world.shape[machine]].allocatable["cpu"] // 1_000
-    need = Need("c", "n", {"cpu": 1_000}, fits + 2, priority=7)
+    need = FleetNeed("c", "n", {"cpu": 1_000}, fits + 2, priority=7)
     ground.meter.asks("c", (need,))
     ground.wait(2 * MINUTE)
     ground.configure(machine, ground.world.number_of_need("c", "n"))
     assert ground.meter.binds == []
-    ground.meter.asks("c", (Need("c", "n", {"cpu": 1_000}, fits, priority=7),))
+    ground.meter.asks("c", (FleetNeed("c", "n", {"cpu": 1_000}, fits, priority=7),))
     assert ground.meter.binds == [(2 * MINUTE, fits)]
     assert ground.meter.short[7] == 2 * MINUTE * (fits + 2)
     ground.wait(MINUTE)
@@ -77,7 +77,7 @@ def test_latency_is_from_asking_to_the_node_and_shortfalls_are_what_is_missing_m
 def test_what_is_adopted_counts_for_who_adopted_it() -> None:
     ground = Ground()
     machine = int(np.flatnonzero(ground.world.state == states.IDLE)[0])
-    old, new = (Need("c", name, {"cpu": 1_000}, 1) for name in ("old", "new"))
+    old, new = (FleetNeed("c", name, {"cpu": 1_000}, 1) for name in ("old", "new"))
     ground.meter.asks("c", (old, new))
     ground.configure(machine, ground.world.number_of_need("c", "old"))
     ground.wait(MINUTE)
@@ -90,7 +90,7 @@ def test_what_is_adopted_counts_for_who_adopted_it() -> None:
 
 def test_the_bound_is_never_above_the_cost() -> None:
     ground = Ground()
-    need = Need("c", "n", {"cpu": 1_000}, 10_000)
+    need = FleetNeed("c", "n", {"cpu": 1_000}, 10_000)
     ground.meter.asks("c", (need,))
     for machine in range(50):
         ground.configure(machine, ground.world.number_of_need("c", "n"))
@@ -105,11 +105,11 @@ def shape(zone: str = "a", **more: object) -> Shape:
 
 
 SPOT = shape(capacity_type=CapacityType.SPOT)
-PLAIN = Need("c", "n", {"cpu": 1_000}, 4, priority=9)
+PLAIN = FleetNeed("c", "n", {"cpu": 1_000}, 4, priority=9)
 
 
 def at_rest(
-    *machines: FleetMachine, needs: tuple[Need, ...] = (PLAIN,), rails: Rails | None = None
+    *machines: FleetMachine, needs: tuple[FleetNeed, ...] = (PLAIN,), rails: Rails | None = None
 ) -> list[str]:
     fleet = Fleet(Names())
     fleet.upsert(machines)
@@ -138,37 +138,37 @@ MET = "every need is met when supply for it exists"
         ([machine("m", State.SPECULATIVE)], (PLAIN,), Rails(spending={"p": 5}), [MET]),
         (
             [machine("m", State.CONFIGURED, need="low", priority=8)],
-            (PLAIN, Need("c", "low", {"cpu": 1_000}, 1, priority=8)),
+            (PLAIN, FleetNeed("c", "low", {"cpu": 1_000}, 1, priority=8)),
             None,
             [MET],
         ),
         (
             [machine("m", State.CONFIGURED, need="same", priority=9)],
-            (PLAIN, Need("c", "same", {"cpu": 1_000}, 1, priority=9)),
+            (PLAIN, FleetNeed("c", "same", {"cpu": 1_000}, 1, priority=9)),
             None,
             [],
         ),
         (
             [machine("a", State.IDLE), machine("b", State.IDLE, shape("b"))],
-            (Need("c", "gang", {"cpu": 1_000}, 8, same=ZONE),),
+            (FleetNeed("c", "gang", {"cpu": 1_000}, 8, same=ZONE),),
             None,
             [],
         ),
         (
             [machine("a", State.IDLE), machine("b", State.IDLE)],
-            (Need("c", "gang", {"cpu": 1_000}, 8, same=ZONE),),
+            (FleetNeed("c", "gang", {"cpu": 1_000}, 8, same=ZONE),),
             None,
             [MET],
         ),
         (
             [machine("a", State.CONFIGURED, need="gang")],
-            (Need("c", "gang", {"cpu": 1_000}, 8, same=ZONE),),
+            (FleetNeed("c", "gang", {"cpu": 1_000}, 8, same=ZONE),),
             None,
             ["a gang is whole or not at all"],
         ),
         (
             [machine("a", State.CONFIGURED, need="s"), machine("a2", State.IDLE), machine("b", State.FAILED, shape("b"))],
-            (Need("c", "s", {"cpu": 1_000}, 8, spread=Spread(ZONE)),),
+            (FleetNeed("c", "s", {"cpu": 1_000}, 8, spread=Spread(ZONE)),),
             None,
             [MET],
         ),
@@ -179,8 +179,8 @@ MET = "every need is met when supply for it exists"
                 machine("b", State.CONFIGURED, shape("b"), need="other"),
             ],
             (
-                Need("c", "s", {"cpu": 1_000}, 8, spread=Spread(ZONE)),
-                Need("c", "other", {"cpu": 1_000}, 4),
+                FleetNeed("c", "s", {"cpu": 1_000}, 8, spread=Spread(ZONE)),
+                FleetNeed("c", "other", {"cpu": 1_000}, 4),
             ),
             None,
             [],
@@ -191,7 +191,7 @@ MET = "every need is met when supply for it exists"
     ],
 )  # fmt: skip
 def test_what_must_hold_at_rest(
-    machines: list[FleetMachine], needs: tuple[Need, ...], rails: Rails | None, flaws: list[str]
+    machines: list[FleetMachine], needs: tuple[FleetNeed, ...], rails: Rails | None, flaws: list[str]
 ) -> None:
     assert at_rest(*machines, needs=needs, rails=rails) == flaws
 

@@ -14,7 +14,7 @@ from remuda.fleet.plan import Op
 from remuda.fleet.ports import Report
 from remuda.fleet.shard import CYCLE
 from remuda.model.times import HOUR, MINUTE, SECOND
-from remuda.model.units import Need
+from remuda.model.units import FleetNeed
 from remuda.sim.fleet_clusters import Cluster
 from remuda.sim.fleet_faults import MILLION, Fault, Faults, Rates
 from remuda.sim.fleet_history import FleetHistory
@@ -205,7 +205,7 @@ def test_a_list_that_was_read_stays_as_it_was_read() -> None:
     assert (list(changed.ids), changed.state.tolist()) == ([listing.ids[spot]], [states.CONFIGURING])
 
 
-UNIT = Need("c", "n", {"cpu": 1_000}, 48)
+UNIT = FleetNeed("c", "n", {"cpu": 1_000}, 48)
 
 
 class Clock:
@@ -215,7 +215,7 @@ class Clock:
     def __call__(self) -> int:
         return self.at
 
-    def follow(self, trace: Any, length: int) -> list[tuple[int, tuple[Need, ...]]]:
+    def follow(self, trace: Any, length: int) -> list[tuple[int, tuple[FleetNeed, ...]]]:
         """What a trace asks for over a time."""
         told = []
         while self.at < START + length:
@@ -262,7 +262,7 @@ def test_gangs_come_and_go_under_names_of_their_own() -> None:
 def test_a_cluster_reports_at_intervals_and_when_its_needs_change_unless_it_is_silent() -> None:
     made = scenario(Request(3, faults="none"))
     queue, faults = Queue(), Faults(3, made.rates)
-    heard: list[tuple[int, tuple[Need, ...]]] = []
+    heard: list[tuple[int, tuple[FleetNeed, ...]]] = []
     asked: list[int] = []
     cluster = Cluster(
         0, made, queue, faults, lambda _, needs: heard.append((queue.now, needs)), lambda *_: asked.append(queue.now)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from remuda.fleet.columns import Fleet
 from remuda.fleet.profiles import Profiles
-from remuda.model.units import Need
+from remuda.model.units import FleetNeed
 
 if TYPE_CHECKING:
     from remuda.fleet.journal import Journal
@@ -42,7 +42,7 @@ class Size(Struct, frozen=True):
 class Held(Struct, frozen=True):
     """A roll-up that is not believed yet, because it asks for so much less than the last."""
 
-    needs: tuple[Need, ...]
+    needs: tuple[FleetNeed, ...]
     size: Size
     accepted: Size
     #: how many in a row have said about this
@@ -84,7 +84,7 @@ class Demand:
     def __len__(self) -> int:
         return len(self.code)
 
-    def tell(self, cluster: str, needs: Sequence[Need]) -> None:
+    def tell(self, cluster: str, needs: Sequence[FleetNeed]) -> None:
         """Replace a cluster's whole demand. `intake` and `rollups` check what comes from outside before it comes here."""
         number = self.names.cluster(cluster)
         self._splice(np.array([number], np.int32), needs)
@@ -92,7 +92,7 @@ class Demand:
         self.held.pop(number, None)
         self._heard([number])
 
-    def tell_all(self, needs: Mapping[str, Sequence[Need]]) -> None:
+    def tell_all(self, needs: Mapping[str, Sequence[FleetNeed]]) -> None:
         """Replace the demand of several clusters at once."""
         numbers = np.array([self.names.cluster(cluster) for cluster in needs], np.int32)
         self._splice(numbers, [need for told in needs.values() for need in told])
@@ -125,14 +125,14 @@ class Demand:
         if self.journal is not None:
             self.journal.recounted(rows, counts)
 
-    def needs(self) -> dict[str, tuple[Need, ...]]:
+    def needs(self) -> dict[str, tuple[FleetNeed, ...]]:
         """What every cluster asks for, as it was told."""
-        found: dict[str, list[Need]] = {self.names.clusters[number]: [] for number in self.heard}
+        found: dict[str, list[FleetNeed]] = {self.names.clusters[number]: [] for number in self.heard}
         for row, code in enumerate(self.code.tolist()):
             profile = self.profiles.all[int(self.profile[row])]
             cluster = self.names.clusters[int(self.cluster[row])]
             found.setdefault(cluster, []).append(
-                Need(
+                FleetNeed(
                     cluster=cluster,
                     name=self.names.needs[code],
                     unit=dict(profile.unit),
@@ -167,7 +167,7 @@ class Demand:
 
     def load(
         self,
-        needs: Sequence[Need],
+        needs: Sequence[FleetNeed],
         *,
         of: Ints,
         code: NDArray[np.int32],
@@ -195,7 +195,7 @@ class Demand:
         if self.journal is not None:
             self.journal.heard(clusters)
 
-    def _splice(self, clusters: NDArray[np.int32], needs: Sequence[Need]) -> None:
+    def _splice(self, clusters: NDArray[np.int32], needs: Sequence[FleetNeed]) -> None:
         stay = np.flatnonzero(~np.isin(self.cluster, clusters))
         numbers = [self.names.cluster(need.cluster) for need in needs]
         codes = [self.names.need(number, need.name) for number, need in zip(numbers, needs, strict=True)]
@@ -228,7 +228,7 @@ class Demand:
             self.journal.spliced(clusters, len(needs), totals)
 
 
-def size_of(needs: Sequence[Need]) -> Size:
+def size_of(needs: Sequence[FleetNeed]) -> Size:
     """How much needs ask for together."""
     resources: dict[str, int] = {}
     for need in needs:

@@ -26,7 +26,7 @@ from remuda.fleet.records import Flaw, read_name
 from remuda.fleet.settings import policy_of
 from remuda.model.shapes import FleetMachine
 from remuda.model.times import Instant
-from remuda.model.units import Need
+from remuda.model.units import FleetNeed
 from remuda.objects.kinds import Object
 from remuda.objects.load import Loaded, load_files
 from remuda.objects.problems import Problem, path_steps, quoted
@@ -42,7 +42,7 @@ class Inputs:
 
     machines: tuple[FleetMachine, ...]
     #: by cluster, in the order of the files
-    needs: dict[str, tuple[Need, ...]]
+    needs: dict[str, tuple[FleetNeed, ...]]
     policy: Policy
     #: what is wrong with records that were refused
     refused: tuple[Problem, ...]

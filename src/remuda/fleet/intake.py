@@ -15,7 +15,7 @@ from remuda.fleet.records import Flaw, Record, read_name
 from remuda.fleet.scalars import read_whole, shown
 from remuda.model.shapes import FleetMachine, Shape
 from remuda.model.times import Instant
-from remuda.model.units import Need
+from remuda.model.units import FleetNeed
 
 #: No list may hold more machines, those that a count stands for included.
 MOST_MACHINES = 1_000_000
@@ -35,7 +35,7 @@ class Machines:
 class Needs:
     """The needs of one cluster that can be believed, last good ones in the place of those that were refused."""
 
-    accepted: tuple[Need, ...]
+    accepted: tuple[FleetNeed, ...]
     flaws: tuple[Flaw, ...]
     #: names of needs that go on as they were last
     kept: frozenset[str] = frozenset()
@@ -86,7 +86,7 @@ def read_needs(
     cluster: str,
     records: Iterable[object],
     *,
-    last: Iterable[Need] = (),
+    last: Iterable[FleetNeed] = (),
     keys: Collection[str] | None = None,
     now: Instant = 0,
 ) -> Needs:
@@ -97,7 +97,7 @@ def read_needs(
     such machines come.
     """
     good = {need.name: need for need in last}
-    accepted: dict[str, Need] = {}
+    accepted: dict[str, FleetNeed] = {}
     kept: set[str] = set()
     flaws: list[Flaw] = []
     first: dict[str, int] = {}
@@ -137,7 +137,7 @@ def _named(machine: FleetMachine, name: str) -> FleetMachine:
     )
 
 
-def _report_keys(record: Record, need: Need, keys: Collection[str] | None) -> None:
+def _report_keys(record: Record, need: FleetNeed, keys: Collection[str] | None) -> None:
     if keys is None:
         return
     told: tuple[tuple[str, str], ...] = (

@@ -6,7 +6,7 @@ from remuda.fleet.scalars import Penalty, read_moment, read_priority, read_whole
 from remuda.model.labels import Operator, Requirement
 from remuda.model.shapes import HIGHEST_AMOUNT
 from remuda.model.times import Instant
-from remuda.model.units import Need, Separation, Spread, Unsatisfiable
+from remuda.model.units import FleetNeed, Separation, Spread, Unsatisfiable
 from remuda.objects.problems import child_path
 
 NEED_KEYS = (
@@ -23,10 +23,10 @@ _OPERATORS = {operator.value: operator for operator in Operator}
 _WHEN = {each.value: each for each in Unsatisfiable}
 
 
-def need_of(record: Record, cluster: str, now: Instant) -> Need:
+def need_of(record: Record, cluster: str, now: Instant) -> FleetNeed:
     """The need that a record tells; worth nothing when the record is refused."""
     has_total = "total" in record.told
-    need = Need(
+    need = FleetNeed(
         cluster=cluster,
         name=record.require("name", read_name, ""),
         unit=record.amounts("unit", up=True),
@@ -46,7 +46,7 @@ def need_of(record: Record, cluster: str, now: Instant) -> Need:
     return need
 
 
-def _check_size(record: Record, need: Need) -> None:
+def _check_size(record: Record, need: FleetNeed) -> None:
     """A need asks for something, in one way."""
     if need.count is None and "count" in record.told:
         record.flaw("count", "is there beside total: a need tells one of the two")
@@ -67,7 +67,7 @@ def _check_size(record: Record, need: Need) -> None:
                 record.flaw(child_path("total", resource), words)
 
 
-def _report_ignored(record: Record, need: Need) -> None:
+def _report_ignored(record: Record, need: FleetNeed) -> None:
     """A sum has no units to lay out, so what is asked of their layout is not kept, and that is told."""
     words = "is not kept: a need told as a total has no units to count; tell a count"
     if need.spread is not None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from remuda.fleet.plan import Op
 from remuda.model.shapes import Shape
 from remuda.model.times import Instant
-from remuda.model.units import Need
+from remuda.model.units import FleetNeed
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Report(Struct, frozen=True):
     """All that a cluster needs."""
 
     cluster: str
-    needs: tuple[Need, ...]
+    needs: tuple[FleetNeed, ...]
 
 
 class Clusters(Protocol):

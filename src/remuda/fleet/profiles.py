@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from remuda.fleet.kinds import Kinds
 from remuda.model.labels import Requirement
-from remuda.model.units import Need, Separation, Spread
+from remuda.model.units import FleetNeed, Separation, Spread
 
 Ints = NDArray[np.int64]
 #: More units than this on one machine make no difference, and keep products of costs and units in 64 bits.
@@ -55,7 +55,7 @@ class Profiles:
         self._numbers: dict[Profile, int] = {}
         self._at = (-1, -1)
 
-    def number(self, need: Need) -> int:
+    def number(self, need: FleetNeed) -> int:
         """The number of a need's profile, new if there is none like it."""
         profile = Profile(
             tuple(sorted(need.requirements, key=str)),

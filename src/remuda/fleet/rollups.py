@@ -8,7 +8,7 @@ from remuda.fleet import states
 from remuda.fleet.columns import Fleet
 from remuda.fleet.demand import Demand, Held, Size, size_of
 from remuda.fleet.policy import Policy
-from remuda.model.units import Need
+from remuda.model.units import FleetNeed
 
 #: A first report is not doubted for fewer rows or machines than this.
 SMALL = 10
@@ -18,7 +18,7 @@ def offer(
     demand: Demand,
     fleet: Fleet,
     cluster: str,
-    needs: Sequence[Need],
+    needs: Sequence[FleetNeed],
     policy: Policy,
     *,
     confirmed: bool = False,

@@ -16,7 +16,7 @@ from remuda.fleet.names import Names
 from remuda.fleet.plan import Block, Plan, Shortfall
 from remuda.fleet.policy import Policy
 from remuda.model.times import Instant
-from remuda.model.units import Need
+from remuda.model.units import FleetNeed
 
 if TYPE_CHECKING:
     from remuda.fleet.history import FleetCycle
@@ -35,7 +35,7 @@ class Trial:
     now: Instant
 
     @cached_property
-    def needs(self) -> dict[int, Need]:
+    def needs(self) -> dict[int, FleetNeed]:
         """The needs by number."""
         names = self.fleet.names
         return {
@@ -85,7 +85,9 @@ def recorded_trial(cycle: "FleetCycle") -> Trial:
     return Trial(inputs, cycle.fleet, cycle.demand, cycle.plan, cycle.first_at)
 
 
-def missing_with(trial: Trial, code: int, *, need: Need | None = None, policy: Policy | None = None) -> int:
+def missing_with(
+    trial: Trial, code: int, *, need: FleetNeed | None = None, policy: Policy | None = None
+) -> int:
     """How much a need would miss if it, or the policy, were another."""
     demand = trial.demand
     if need is not None:

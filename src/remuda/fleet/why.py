@@ -23,7 +23,7 @@ from remuda.fleet.wording import (
 from remuda.model.plans import Reason
 from remuda.model.shapes import MILLION
 from remuda.model.times import Instant, write_duration
-from remuda.model.units import PINNED, Need
+from remuda.model.units import PINNED, FleetNeed
 from remuda.output.steps import Step
 from remuda.output.words import dollars, sentence
 
@@ -91,7 +91,7 @@ def why_need(trial: Trial, code: int, *, changes: bool) -> NeedWhy:
     )
 
 
-def missing_text(missing: int, need: Need) -> str:
+def missing_text(missing: int, need: FleetNeed) -> str:
     """How much of what was asked for is missing."""
     if need.count is None:
         return f"{missing * 100 / MILLION:.3g}% of the sum"
@@ -106,7 +106,7 @@ def _machines(count: int) -> str:
     return f"{count:,} machine{'s' * (count != 1)}"
 
 
-def _asks(need: Need) -> Step:
+def _asks(need: FleetNeed) -> Step:
     if need.count is None:
         text = f"{amounts_text(need.total)} in sum, the largest unit {amounts_text(need.unit)}"
     else:
@@ -114,7 +114,7 @@ def _asks(need: Need) -> Step:
     return Step("asks", text, f"priority {need.priority}")
 
 
-def _terms(need: Need) -> Iterator[Step]:
+def _terms(need: FleetNeed) -> Iterator[Step]:
     for rule in rules_of(need):
         yield Step("rule", rule)
     penalties = penalties_of(need)
@@ -264,7 +264,7 @@ def _dearer(trial: Trial, code: int) -> Iterator[Step]:
         yield Step("left", f"{len(found) - _MOST_NAMED:,} more kinds that would do", "dearer than these")
 
 
-def _changes(trial: Trial, code: int, need: Need, missing: int) -> list[Step]:
+def _changes(trial: Trial, code: int, need: FleetNeed, missing: int) -> list[Step]:
     """What single thing, were it otherwise, would give it more: found by deciding again."""
     found = []
     for what, other, policy in _variants(trial, need):
@@ -275,7 +275,7 @@ def _changes(trial: Trial, code: int, need: Need, missing: int) -> list[Step]:
     return found
 
 
-def _variants(trial: Trial, need: Need) -> Iterator[tuple[str, Need | None, Policy | None]]:
+def _variants(trial: Trial, need: FleetNeed) -> Iterator[tuple[str, FleetNeed | None, Policy | None]]:
     policy, rails = trial.inputs.policy, trial.inputs.policy.rails
 
     def with_rails(**change: object) -> Policy:

@@ -7,7 +7,7 @@ from remuda.fleet.plan import Block, Op
 from remuda.model.plans import Reason, Term
 from remuda.model.quantities import NANO, Quantity
 from remuda.model.shapes import CapacityType, Shape
-from remuda.model.units import Need, Unsatisfiable
+from remuda.model.units import FleetNeed, Unsatisfiable
 from remuda.output.words import dollars
 
 #: actions that take a machine from who has it
@@ -40,7 +40,7 @@ def need_name(fleet: Fleet, code: int) -> str:
     return fleet.names.subject(code).removeprefix("need/") if code >= 0 else ""
 
 
-def rules_of(need: Need) -> list[str]:
+def rules_of(need: FleetNeed) -> list[str]:
     """How the units of a need lie to each other."""
     rules = []
     if need.same:
@@ -54,7 +54,7 @@ def rules_of(need: Need) -> list[str]:
     return rules
 
 
-def penalties_of(need: Need) -> list[str]:
+def penalties_of(need: FleetNeed) -> list[str]:
     """What it costs to interrupt it, and to take a machine back."""
     told = (("interruption", need.interruption_penalty), ("reclamation", need.reclamation_penalty))
     return [f"{what} {dollars(penalty)}" for what, penalty in told if penalty]

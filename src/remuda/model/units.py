@@ -41,7 +41,7 @@ class Separation(Struct, frozen=True, gc=False):
     key: str = ""
 
 
-class Need(Struct, frozen=True):
+class FleetNeed(Struct, frozen=True):
     """
     What one cluster asks for, under a name that is its own.
 

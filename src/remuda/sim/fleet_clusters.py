@@ -7,14 +7,14 @@ from typing import TypeAlias
 from remuda.model.labels import Operator, Requirement
 from remuda.model.shapes import CAPACITY_TYPE, DOLLAR, INSTANCE_TYPE, ZONE
 from remuda.model.times import MINUTE, SECOND
-from remuda.model.units import PINNED, Need, Separation, Spread, Unsatisfiable
+from remuda.model.units import PINNED, FleetNeed, Separation, Spread, Unsatisfiable
 from remuda.sim.fleet_faults import Fault, Faults
 from remuda.sim.fleet_queue import Queue
 from remuda.sim.fleet_scenario import GENERATION, GIB, GPU, RACK, Scenario
 from remuda.sim.fleet_traces import Now, Trace, burst, gangs, steady, storm, wave
 
 #: who hears a report: the cluster's name and all it needs
-Hear: TypeAlias = Callable[[str, tuple[Need, ...]], None]
+Hear: TypeAlias = Callable[[str, tuple[FleetNeed, ...]], None]
 
 _PRIORITIES = (100, 1_000, 1_000, 5_000, 200_000, 700_000, 1_000_000)
 _MONEY = (0, 0, DOLLAR, 50 * DOLLAR, 8_192 * DOLLAR, PINNED)
@@ -40,13 +40,13 @@ class Cluster:
     ) -> None:
         """`hear` is the shard that may hear a report; `asks` knows at once what is truly asked for."""
         self.name = f"c{number:03}"
-        self.needs: tuple[Need, ...] = ()
+        self.needs: tuple[FleetNeed, ...] = ()
         self.stopped = False
         self._queue, self._faults, self._hear, self._asks = queue, faults, hear, asks
         self._interval = scenario.report
         dice = random.Random(f"cluster {scenario.request.seed} {number}")
         self._traces = _traces(dice, self.name, scenario, lambda: queue.now)
-        self._parts: list[tuple[Need, ...]] = [() for _ in self._traces]
+        self._parts: list[tuple[FleetNeed, ...]] = [() for _ in self._traces]
         self._silent_until = 0
         self._empty_left = 0
         for part in range(len(self._traces)):
@@ -115,7 +115,7 @@ def _traces(dice: random.Random, cluster: str, scenario: Scenario, now: Now) -> 
     return traces
 
 
-def _need(dice: random.Random, cluster: str, name: str, cores: int) -> tuple[Need, int]:
+def _need(dice: random.Random, cluster: str, name: str, cores: int) -> tuple[FleetNeed, int]:
     unit_cores, memory, cards = dice.choices(_UNITS, (4, 4, 4, 3, 2, 2, 1, 1, 1))[0]
     units = max(1, cores // unit_cores // (4 if cards else 1))
     unit = {"cpu": unit_cores * 1_000, "memory": memory * GIB}
@@ -133,7 +133,7 @@ def _need(dice: random.Random, cluster: str, name: str, cores: int) -> tuple[Nee
         case 3:
             total = {resource: amount * units for resource, amount in unit.items()}
     by_sum = bool(total)
-    need = Need(
+    need = FleetNeed(
         cluster=cluster,
         name=name,
         unit=unit,
@@ -149,10 +149,10 @@ def _need(dice: random.Random, cluster: str, name: str, cores: int) -> tuple[Nee
     return need, units
 
 
-def _gang(dice: random.Random, need: Need) -> Need:
+def _gang(dice: random.Random, need: FleetNeed) -> FleetNeed:
     """The same as a gang: whole machines that share a rack or a zone."""
     whole = {"cpu": 12_000, "memory": 48 * GIB} if GPU not in need.unit else need.unit
-    return Need(
+    return FleetNeed(
         cluster=need.cluster,
         name=need.name,
         unit=whole,

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from remuda.model.shapes import INSTANCE_TYPE, REGION, ZONE, Shape
-from remuda.model.units import Need, Unsatisfiable
+from remuda.model.units import FleetNeed, Unsatisfiable
 
 Ints: TypeAlias = NDArray[np.int64]
 _UNBOUNDED = 100_000
 _REMEMBERED = 1_000_000
 
 
-def units_on(need: Need, shape: Shape) -> int:
+def units_on(need: FleetNeed, shape: Shape) -> int:
     """Units of a need that fit on a machine of a shape; 0 when it may not use it at all."""
     labels = shape.all_labels()
     if not all(requirement.matches(labels) for requirement in need.requirements):
@@ -37,9 +37,9 @@ class Units:
 
     def __init__(self) -> None:
         # Who is remembered is kept alive, so that no other can have its identity.
-        self._known: dict[tuple[int, int], tuple[int, Need, Shape]] = {}
+        self._known: dict[tuple[int, int], tuple[int, FleetNeed, Shape]] = {}
 
-    def __call__(self, need: Need, shape: Shape) -> int:
+    def __call__(self, need: FleetNeed, shape: Shape) -> int:
         """Units of a need on a machine of a shape."""
         key = (id(need), id(shape))
         known = self._known.get(key)
@@ -56,18 +56,18 @@ def label(shape: Shape, key: str) -> str | None:
     return told or shape.labels.get(key)
 
 
-def domain_keys(need: Need) -> tuple[str, ...]:
+def domain_keys(need: FleetNeed) -> tuple[str, ...]:
     """The labels whose values say where units may lie."""
     spread = need.spread.key if need.spread else ""
     return (need.same, spread, need.separation.key if need.separation else "")
 
 
-def is_plain(need: Need) -> bool:
+def is_plain(need: FleetNeed) -> bool:
     """Whether any machine that fits counts for all it holds."""
     return need.count is not None and not any(domain_keys(need))
 
 
-def usable(need: Need, machines: Iterable[tuple[Shape, int]], domains: Sequence[str] = ()) -> int:
+def usable(need: FleetNeed, machines: Iterable[tuple[Shape, int]], domains: Sequence[str] = ()) -> int:
     """
     Units of a counted need that its machines give, each a shape and the units that fit on it.
 
@@ -96,7 +96,7 @@ def by_domain(key: str, machines: Iterable[tuple[Shape, int]]) -> dict[str, int]
     return sums
 
 
-def is_met(need: Need, machines: Iterable[tuple[Shape, int]], domains: Sequence[str] = ()) -> bool:
+def is_met(need: FleetNeed, machines: Iterable[tuple[Shape, int]], domains: Sequence[str] = ()) -> bool:
     """Whether a need has all it asks for."""
     if need.count is not None:
         return usable(need, machines, domains) >= need.count
@@ -118,11 +118,11 @@ class Fits:
 
     def __init__(self, shapes: Sequence[Shape]) -> None:
         self._shapes = shapes
-        self._examples: list[Need] = []
+        self._examples: list[FleetNeed] = []
         self._numbers: dict[tuple[object, ...], int] = {}
         self._table: Ints = np.zeros((0, 0), np.int64)
 
-    def number(self, need: Need) -> int:
+    def number(self, need: FleetNeed) -> int:
         """The row of a need."""
         key = (need.requirements, tuple(sorted(need.unit.items())), domain_keys(need), need.separation)
         number = self._numbers.get(key)
@@ -131,7 +131,7 @@ class Fits:
             self._examples.append(need)
         return number
 
-    def units(self, need: Need, shape: int) -> int:
+    def units(self, need: FleetNeed, shape: int) -> int:
         """Units of a need on a machine of a shape."""
         row = self.number(need)
         return int(self.table()[row, shape])

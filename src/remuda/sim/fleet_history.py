@@ -18,7 +18,7 @@ from remuda.fleet.memory import Memory
 from remuda.fleet.plan import Op, Plan
 from remuda.fleet.shard import CYCLE, Decide
 from remuda.model.times import DAY, HOUR, MINUTE, SECOND
-from remuda.model.units import Need
+from remuda.model.units import FleetNeed
 from remuda.sim.fleet_clusters import Cluster
 from remuda.sim.fleet_faults import Fault, Faults
 from remuda.sim.fleet_meter import Meter
@@ -216,7 +216,7 @@ class FleetHistory:
             raise self.watch.broken("a lost memory starts nothing", f"{plan.blocks[0]}")
         self._unmet = rest.unmet()
 
-    def _needs(self) -> list[Need]:
+    def _needs(self) -> list[FleetNeed]:
         return [need for cluster in self.clusters for need in cluster.needs]
 
     def _summary(self, stopped: int) -> FleetSummary:

@@ -7,7 +7,7 @@ import numpy as np
 
 from remuda.fleet import states
 from remuda.model.times import Instant
-from remuda.model.units import Need
+from remuda.model.units import FleetNeed
 from remuda.sim.fleet_fits import Fits, Ints
 from remuda.sim.fleet_queue import Queue
 from remuda.sim.fleet_world import ProviderWorld
@@ -36,7 +36,7 @@ class Point:
 class Wanted:
     """What a need asks for, and since when each part of it does."""
 
-    need: Need
+    need: FleetNeed
     count: int
     profile: int
     #: (since when, up to how many units), each still waited for
@@ -68,7 +68,7 @@ class Meter:
         self._gap = max(1, length // _POINTS)
         self._actions_at = 0
 
-    def asks(self, cluster: str, needs: tuple[Need, ...]) -> None:
+    def asks(self, cluster: str, needs: tuple[FleetNeed, ...]) -> None:
         """A cluster needs this from now on."""
         before = self._of_cluster.get(cluster, [])
         numbers = []
@@ -185,7 +185,7 @@ class Meter:
         return self._cheapest[1]
 
 
-def units_asked(need: Need) -> int:
+def units_asked(need: FleetNeed) -> int:
     """Units of a need; of one told as a sum, as many as the sum has of the scarcest resource."""
     if need.count is not None:
         return need.count

@@ -23,7 +23,7 @@ from remuda.loop.loop import Loop, Pace, Tools
 from remuda.loop.metrics import LoopMetrics
 from remuda.model.plans import Operation, Outcome
 from remuda.model.times import SECOND, Instant
-from remuda.model.units import Need
+from remuda.model.units import FleetNeed
 from remuda.sim.clock import SimClock
 from remuda.sim.fleet_faults import Fault, Faults
 from remuda.sim.fleet_providers import SimProvider
@@ -43,7 +43,7 @@ class Watcher(Protocol):
     def started(self, shard: "WatchedShard") -> None:
         """It begins with nothing."""
 
-    def heard(self, cluster: str, needs: tuple[Need, ...], *, believed: bool) -> None:
+    def heard(self, cluster: str, needs: tuple[FleetNeed, ...], *, believed: bool) -> None:
         """A cluster's report came."""
 
     def listed(self, shard: "WatchedShard", provider: int) -> None:
@@ -185,7 +185,7 @@ class Process:
         self.lives += 1
         self.is_up, self._doom, self._is_woken = True, None, False
         self._inbox = Inbox()
-        self._reported: dict[str, tuple[Need, ...]] = {}
+        self._reported: dict[str, tuple[FleetNeed, ...]] = {}
         shard = WatchedShard(
             self.providers, self._inbox, self._clock, lambda: self.policy, self._epoch, self._decide
         )
@@ -245,7 +245,7 @@ class Process:
         if self.is_up:
             self._loop.follow(policy)
 
-    def hear(self, cluster: str, needs: tuple[Need, ...]) -> None:
+    def hear(self, cluster: str, needs: tuple[FleetNeed, ...]) -> None:
         """A cluster reports all it needs, if anyone listens."""
         if not self.is_up:
             return

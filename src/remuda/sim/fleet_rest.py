@@ -9,14 +9,14 @@ from remuda.fleet.columns import Fleet
 from remuda.fleet.policy import Policy
 from remuda.model.shapes import Shape
 from remuda.model.times import Instant
-from remuda.model.units import Need
+from remuda.model.units import FleetNeed
 from remuda.sim.fleet_fits import by_domain, is_met, is_plain, units_on, usable
 
 
 class Rest:
     """A fleet at rest, by what its shard believes, which a list has just confirmed."""
 
-    def __init__(self, fleet: Fleet, policy: Policy, now: Instant, needs: Iterable[Need]) -> None:
+    def __init__(self, fleet: Fleet, policy: Policy, now: Instant, needs: Iterable[FleetNeed]) -> None:
         self._fleet, self._policy, self._now = fleet, policy, now
         self._needs = list(needs)
         names = fleet.names
@@ -52,7 +52,7 @@ class Rest:
     def _shape(self, kind: int) -> Shape:
         return self._fleet.kinds.shapes[kind]
 
-    def _held(self, need: Need) -> list[tuple[Shape, int]]:
+    def _held(self, need: FleetNeed) -> list[tuple[Shape, int]]:
         names = self._fleet.names
         cluster = names.known_cluster(need.cluster)
         if cluster < 0:
@@ -61,7 +61,7 @@ class Rest:
         shapes = [self._shape(kind) for kind in self._fleet.kind[mine].tolist()]
         return [(shape, units_on(need, shape)) for shape in shapes]
 
-    def _domains(self, need: Need) -> list[str]:
+    def _domains(self, need: FleetNeed) -> list[str]:
         """The values of a spread's key under which there is a machine it could use."""
         if need.spread is None:
             return []
@@ -73,7 +73,7 @@ class Rest:
         }
         return sorted(found)
 
-    def _supply(self, need: Need, held: list[tuple[Shape, int]]) -> str:
+    def _supply(self, need: FleetNeed, held: list[tuple[Shape, int]]) -> str:
         """What could serve a need further; nothing when there is nothing."""
         fit = {kind: units for kind in self._kinds if (units := units_on(need, self._shape(kind)))}
         if need.same:
@@ -170,5 +170,5 @@ def _counts(provider: str, region: str, instance_type: str, shape: Shape) -> boo
     return same and region in {"", shape.region} and instance_type in {"", shape.instance_type}
 
 
-def _name(need: Need) -> str:
+def _name(need: FleetNeed) -> str:
     return f"{need.cluster}/{need.name} of {need.count if need.count is not None else need.total}"

@@ -17,7 +17,7 @@ from remuda.fleet.plan import EXPECTS, Op, Plan
 from remuda.fleet.policy import Policy
 from remuda.model.shapes import Shape
 from remuda.model.times import Instant
-from remuda.model.units import Need
+from remuda.model.units import FleetNeed
 from remuda.sim.fleet_fits import by_domain, is_met, is_plain, label, units_on, usable
 
 _SERVES = (states.CONFIGURED, states.CONFIGURING)
@@ -34,8 +34,8 @@ class Seen:
     plan: Plan
     policy: Policy
     now: Instant
-    told: Mapping[str, Mapping[str, Need]]
-    units: Callable[[Need, Shape], int] = units_on
+    told: Mapping[str, Mapping[str, FleetNeed]]
+    units: Callable[[FleetNeed, Shape], int] = units_on
     #: rows and needs of each sort of action
     acts: dict[Op, list[tuple[int, int, int]]] = field(default_factory=dict)
     _after: dict[int, list[int]] | None = None
@@ -51,7 +51,7 @@ class Seen:
             for row, code, grace in self.acts.get(op, ()):
                 yield op, row, code, grace
 
-    def need(self, code: int) -> Need | None:
+    def need(self, code: int) -> FleetNeed | None:
         """A need that is asked for, by its number."""
         names = self.fleet.names
         if code < 0:
@@ -78,7 +78,7 @@ class Seen:
         shapes = [self.shape(row) for row in np.flatnonzero(serves | comes).tolist() if row != without]
         return [(shape, self.units(need, shape)) for shape in shapes] if need else []
 
-    def domains(self, need: Need) -> list[str]:
+    def domains(self, need: FleetNeed) -> list[str]:
         """The values of a spread's key under which there is a machine that the need could use."""
         if need.spread is None:
             return []
@@ -232,7 +232,7 @@ def is_a_gang_that_can_be(seen: Seen) -> Iterator[str]:
             yield f"{seen.subject(code)} of {need.count} units is started where some are missing: {lacks}"
 
 
-def _free(seen: Seen, need: Need, domain: str, *, preempts: bool) -> int:
+def _free(seen: Seen, need: FleetNeed, domain: str, *, preempts: bool) -> int:
     """
     Units in a domain on machines that nobody is meant to have: those that are idle, or will be without anyone's doing.
 
@@ -296,7 +296,7 @@ def is_not_needed(seen: Seen) -> Iterator[str]:
             yield f"{seen.name(row)} is given back before its hold of {hold} ms is over"
 
 
-def _is_met(seen: Seen, need: Need, code: int) -> bool:
+def _is_met(seen: Seen, need: FleetNeed, code: int) -> bool:
     return is_met(need, seen.held(code), seen.domains(need))
 
 

@@ -12,20 +12,20 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from remuda.model.times import MINUTE, SECOND, Instant
-from remuda.model.units import Need
+from remuda.model.units import FleetNeed
 
-Step: TypeAlias = tuple[tuple[Need, ...], int]
+Step: TypeAlias = tuple[tuple[FleetNeed, ...], int]
 Trace: TypeAlias = Iterator[Step]
 Now: TypeAlias = Callable[[], Instant]
 _WAVE_STEPS = 24
 
 
-def steady(need: Need, now: Now) -> Trace:
+def steady(need: FleetNeed, now: Now) -> Trace:
     """The same for ever."""
     yield (replace(need, arrival=now()),), 0
 
 
-def wave(need: Need, now: Now, low: int, period: int, phase: int) -> Trace:
+def wave(need: FleetNeed, now: Now, low: int, period: int, phase: int) -> Trace:
     """Up and down between `low` and the need's count, once a period, as a day goes."""
     started, high = now(), need.count or 1
     while True:
@@ -35,7 +35,7 @@ def wave(need: Need, now: Now, low: int, period: int, phase: int) -> Trace:
         yield asked(replace(need, count=count, arrival=started)), max(MINUTE, period // (2 * _WAVE_STEPS))
 
 
-def burst(need: Need, now: Now, dice: random.Random, gap: int) -> Trace:
+def burst(need: FleetNeed, now: Now, dice: random.Random, gap: int) -> Trace:
     """A little, and now and then for some minutes all of it."""
     started, most = now(), need.count or 1
     while True:
@@ -43,9 +43,9 @@ def burst(need: Need, now: Now, dice: random.Random, gap: int) -> Trace:
         yield asked(replace(need, count=most, arrival=started)), dice.randint(2 * MINUTE, 6 * MINUTE)
 
 
-def gangs(need: Need, now: Now, dice: random.Random, gap: int, most: int) -> Trace:
+def gangs(need: FleetNeed, now: Now, dice: random.Random, gap: int, most: int) -> Trace:
     """Gangs that come one by one, each under a name of its own, and stay for some minutes."""
-    running: list[tuple[Instant, Need]] = []
+    running: list[tuple[Instant, FleetNeed]] = []
     number = 0
     while True:
         if len(running) < most:
@@ -59,7 +59,7 @@ def gangs(need: Need, now: Now, dice: random.Random, gap: int, most: int) -> Tra
         running = [(at, gang) for at, gang in running if at > now()]
 
 
-def storm(need: Need, now: Now, dice: random.Random, gap: int) -> Trace:
+def storm(need: FleetNeed, now: Now, dice: random.Random, gap: int) -> Trace:
     """Deploys: the need of the next version takes over from the last in a few steps."""
     count, version, arrival = need.count or 1, 1, now()
     while True:
@@ -76,6 +76,6 @@ def storm(need: Need, now: Now, dice: random.Random, gap: int) -> Trace:
             )
 
 
-def asked(*needs: Need) -> tuple[Need, ...]:
+def asked(*needs: FleetNeed) -> tuple[FleetNeed, ...]:
     """Those that ask for anything."""
     return tuple(need for need in needs if need.count is None or need.count > 0)

@@ -14,7 +14,7 @@ from remuda.errors import InvariantError
 from remuda.fleet import states
 from remuda.fleet.plan import Op, Plan
 from remuda.model.times import MINUTE, SECOND, Instant, write_duration
-from remuda.model.units import Need
+from remuda.model.units import FleetNeed
 from remuda.sim.fleet_fits import Units
 from remuda.sim.fleet_process import WatchedShard
 from remuda.sim.fleet_queue import START, Queue
@@ -34,7 +34,7 @@ class FleetWatch:
         #: who is a node of which cluster, in truth
         self.nodes: dict[int, int] = {}
         #: by cluster what was believed of its reports since the shard started
-        self.told: dict[str, dict[str, Need]] = {}
+        self.told: dict[str, dict[str, FleetNeed]] = {}
         #: how many in a row said next to nothing
         self._tiny: Counter[str] = Counter()
         self._preempted: list[tuple[Instant, int]] = []
@@ -88,7 +88,7 @@ class FleetWatch:
         self._tiny.clear()
         self._is_new = True
 
-    def heard(self, cluster: str, needs: tuple[Need, ...], *, believed: bool) -> None:
+    def heard(self, cluster: str, needs: tuple[FleetNeed, ...], *, believed: bool) -> None:
         """A cluster that suddenly needs next to nothing is believed at the third time, and any other at once."""
         self.note("heard", cluster, len(needs), int(believed))
         before = self.told.get(cluster)
@@ -193,13 +193,13 @@ class FleetWatch:
                 yield "reclaims a minute", f"{before + number} of at most {most} from {name}"
 
 
-def _dropped(before: Sequence[Need], needs: Sequence[Need]) -> bool:
+def _dropped(before: Sequence[FleetNeed], needs: Sequence[FleetNeed]) -> bool:
     """Whether needs are less than a tenth of those before, counted by rows or by any resource."""
     was, now = _amounts(before), _amounts(needs)
     return any(now.get(name, 0) * 10 < amount for name, amount in was.items())
 
 
-def _amounts(needs: Sequence[Need]) -> Counter[str]:
+def _amounts(needs: Sequence[FleetNeed]) -> Counter[str]:
     sums: Counter[str] = Counter(rows=len(needs))
     for need in needs:
         for name, amount in need.unit.items():

@@ -26,12 +26,12 @@ from remuda.fleet.decide.work import IDLE, SPECULATIVE, Work
 from remuda.fleet.policy import Policy, Quota, Rails
 from remuda.model.machines import State
 from remuda.model.shapes import DOLLAR, ZONE, FleetMachine
-from remuda.model.units import Need, Separation, Spread, Unsatisfiable
+from remuda.model.units import FleetNeed, Separation, Spread, Unsatisfiable
 
 ANYWAY = Unsatisfiable.SCHEDULE_ANYWAY
 
 
-def spread(count: int, skew: int = 1, when: Unsatisfiable = Unsatisfiable.DO_NOT_SCHEDULE) -> Need:
+def spread(count: int, skew: int = 1, when: Unsatisfiable = Unsatisfiable.DO_NOT_SCHEDULE) -> FleetNeed:
     return need(count=count, spread=Spread(ZONE, skew, when))
 
 
@@ -234,7 +234,7 @@ def _groups(draw: st.DrawFn, most_fit: int) -> list[list[FleetMachine]]:
     return groups
 
 
-def _needs() -> st.SearchStrategy[Need]:
+def _needs() -> st.SearchStrategy[FleetNeed]:
     strict = st.builds(spread, st.integers(1, 9), st.integers(1, 3))
     loose = st.builds(lambda count: spread(count, 1, ANYWAY), st.integers(1, 9))
     apart = st.builds(
@@ -259,7 +259,7 @@ def _every_choice(work: Work) -> list[np.ndarray]:
 @given(groups=_groups(most_fit=3), asked=_needs())
 @settings(max_examples=150)
 def test_as_many_units_count_as_any_choice_of_machines_allows(
-    groups: list[list[FleetMachine]], asked: Need
+    groups: list[list[FleetMachine]], asked: FleetNeed
 ) -> None:
     work = work_of(fleet_of(*groups), asked)
     row = work.demand.row("c", "n")
@@ -286,7 +286,7 @@ def test_as_many_units_count_as_any_choice_of_machines_allows(
 @given(groups=_groups(most_fit=1), asked=_needs())
 @settings(max_examples=150)
 def test_machines_of_one_unit_are_chosen_at_the_least_cost(
-    groups: list[list[FleetMachine]], asked: Need
+    groups: list[list[FleetMachine]], asked: FleetNeed
 ) -> None:
     idle = [[_idle(machine) for machine in group] for group in groups]
     work = work_of(fleet_of(*idle), asked)
@@ -323,7 +323,7 @@ def _idle(machine: FleetMachine) -> FleetMachine:
 )
 @settings(max_examples=150)
 def test_limits_are_never_passed(
-    groups: list[list[FleetMachine]], asked: Need, quotas: list[tuple[str, int]], cap: int | None
+    groups: list[list[FleetMachine]], asked: FleetNeed, quotas: list[tuple[str, int]], cap: int | None
 ) -> None:
     fleet = fleet_of(*groups)
     rails = Rails(
@@ -349,7 +349,7 @@ def test_limits_are_never_passed(
 @given(groups=_groups(most_fit=1), asked=_needs(), left=st.integers(0, 4))
 @settings(max_examples=150)
 def test_as_many_machines_of_one_unit_count_as_a_quota_allows(
-    groups: list[list[FleetMachine]], asked: Need, left: int
+    groups: list[list[FleetMachine]], asked: FleetNeed, left: int
 ) -> None:
     work = work_of(fleet_of(*groups), asked, policy=Policy(rails=Rails(quotas=(Quota("p", 0),))))
     work.limits.left[:] = left

@@ -28,10 +28,10 @@ from remuda.fleet.policy import Policy, Quota, Rails
 from remuda.model.machines import State
 from remuda.model.shapes import ZONE, FleetMachine
 from remuda.model.times import MINUTE
-from remuda.model.units import Need, Separation, Spread
+from remuda.model.units import FleetNeed, Separation, Spread
 
 
-def gang(count: int, name: str = "n") -> Need:
+def gang(count: int, name: str = "n") -> FleetNeed:
     return need(name, count, same=RACK)
 
 

@@ -20,7 +20,7 @@ from remuda.fleet.decide.engine import NUMPY, Engine, choose
 from remuda.fleet.policy import Policy, Quota, Rails
 from remuda.model.machines import State
 from remuda.model.shapes import FleetMachine, Shape
-from remuda.model.units import Need
+from remuda.model.units import FleetNeed
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -44,7 +44,7 @@ def draw_stress(seed: int) -> LivingFleet:
     rng = Random(seed)
     sizes = [1 << power for power in range(rng.randint(1, 8))] + rng.sample(range(1, 100), rng.randint(0, 12))
     few = rng.random() < 0.5
-    asked: list[Need] = [
+    asked: list[FleetNeed] = [
         need(
             f"n{number}",
             rng.choice([1, 15, 63, 127, 255, rng.randint(1, 600)]),

@@ -18,7 +18,7 @@ from remuda.model.labels import Operator, Requirement
 from remuda.model.machines import State
 from remuda.model.shapes import DOLLAR, ZONE, CapacityType, FleetMachine, Shape
 from remuda.model.times import MINUTE, SECOND
-from remuda.model.units import PINNED, Need, Separation, Spread
+from remuda.model.units import PINNED, FleetNeed, Separation, Spread
 
 FREE = Policy(rails=Rails(preempt_percent=None, reclaim_percent=None))
 
@@ -175,7 +175,7 @@ def test_members_of_a_gang_whom_its_preemptor_cannot_use_go_too() -> None:
     demand = demand_of(
         fleet,
         need("gang", 5, same=RACK),
-        Need("d", "high", {"cpu": 4_000}, 1, priority=9),
+        FleetNeed("d", "high", {"cpu": 4_000}, 1, priority=9),
     )
     found = block(decided(fleet, demand))
     assert sorted(found.rows.tolist()) == [0, 1]

@@ -16,7 +16,7 @@ from remuda.model.labels import Operator, Requirement
 from remuda.model.machines import State
 from remuda.model.shapes import DOLLAR, ZONE, Shape
 from remuda.model.times import MINUTE, SECOND
-from remuda.model.units import Need, Separation, Spread
+from remuda.model.units import FleetNeed, Separation, Spread
 
 IN_B = Requirement(ZONE, Operator.IN, ("b",))
 SSD = Requirement("disk", Operator.IN, ("ssd",))
@@ -78,7 +78,7 @@ def decided(fleet: Fleet, demand: Demand, policy: Policy | None = None, memory: 
         ),
         pytest.param(
             fleet_of(machines(2, shape(units=2)), machines(1, shape(units=3))),
-            [Need("c", "n", {"cpu": 4_000}, 1)],
+            [FleetNeed("c", "n", {"cpu": 4_000}, 1)],
             Policy(),
             "need.nothing-matches",
             {"machines": 3, "matching": 3, "failed": 0, "resource": "cpu", "unit": 4_000, "largest": 3_000},
@@ -175,7 +175,7 @@ def decided(fleet: Fleet, demand: Demand, policy: Policy | None = None, memory: 
     ],
 )  # fmt: skip
 def test_the_reason_says_what_is_in_the_way(
-    fleet: Fleet, needs: list[Need], policy: Policy, code: str, terms: dict[str, Any]
+    fleet: Fleet, needs: list[FleetNeed], policy: Policy, code: str, terms: dict[str, Any]
 ) -> None:
     plan = decided(fleet, demand_of(fleet, *needs), policy)
     found = [one for one in plan.shortfalls if fleet.names.needs[one.need] == "n"]

@@ -10,10 +10,10 @@ from remuda.fleet.policy import Policy, Quota, Rails
 from remuda.model.machines import State
 from remuda.model.shapes import ZONE, FleetMachine
 from remuda.model.times import MINUTE
-from remuda.model.units import Need, Spread
+from remuda.model.units import FleetNeed, Spread
 
 
-def gang(count: int, name: str = "n", priority: int = 0) -> Need:
+def gang(count: int, name: str = "n", priority: int = 0) -> FleetNeed:
     return need(name, count, same=RACK, priority=priority)
 
 
@@ -120,7 +120,7 @@ def test_a_spread_that_a_quota_holds_down_comes_to_rest_and_says_so() -> None:
 
 def test_a_sum_that_may_be_fragmented_is_noted_and_nothing_is_done() -> None:
     big = machines(4, shape(units=5), State.CONFIGURED, cluster="c", need="n")
-    asked = Need("c", "n", {"cpu": 3_000}, None, {"cpu": 18_000})
+    asked = FleetNeed("c", "n", {"cpu": 3_000}, None, {"cpu": 18_000})
     world = world_of([*big, *machines(4, shape(units=5))], [asked])
     plan = rest(world)
     assert [note.code for note in plan.notes] == ["need.may-be-fragmented"]

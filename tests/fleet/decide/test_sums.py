@@ -14,7 +14,7 @@ from remuda.fleet.policy import Policy, Quota, Rails
 from remuda.model.machines import State
 from remuda.model.plans import Reason
 from remuda.model.shapes import DOLLAR, HIGHEST_AMOUNT, MILLION, FleetMachine, Shape
-from remuda.model.units import Need
+from remuda.model.units import FleetNeed
 
 
 def shape(cpu: int, memory: int, *, dollars: int = 0, rack: str = "x", provider: str = "") -> Shape:
@@ -27,9 +27,9 @@ def shape(cpu: int, memory: int, *, dollars: int = 0, rack: str = "x", provider:
     )
 
 
-def total(cpu: int, memory: int, *, unit: tuple[int, int] = (1, 1), same: str = "") -> Need:
+def total(cpu: int, memory: int, *, unit: tuple[int, int] = (1, 1), same: str = "") -> FleetNeed:
     largest = {"cpu": unit[0], "memory": unit[1]}
-    return Need("c", "n", largest, None, {"cpu": cpu, "memory": memory}, same=same)
+    return FleetNeed("c", "n", largest, None, {"cpu": cpu, "memory": memory}, same=same)
 
 
 def held(number: int, of: Shape) -> list[FleetMachine]:
@@ -175,7 +175,7 @@ def test_what_is_above_the_sum_is_spare_where_it_costs_most() -> None:
 
 
 def test_a_resource_no_machine_has_leaves_everything_missing() -> None:
-    asked = Need("c", "n", {"cpu": 1}, None, {"cpu": 4, "gpu": 1})
+    asked = FleetNeed("c", "n", {"cpu": 1}, None, {"cpu": 4, "gpu": 1})
     work = work_of(fleet_of(machines(4, shape(4, 4))), asked)
     place(work)
     assert unmet(work) == MILLION
@@ -226,7 +226,7 @@ _ASKED = st.builds(
 @given(groups=_fleets(), asked=_ASKED, quota=st.none() | st.integers(0, 3))
 @settings(max_examples=250)
 def test_a_sum_has_as_much_as_can_be_had_and_no_machine_too_many(
-    groups: list[list[FleetMachine]], asked: Need, quota: int | None
+    groups: list[list[FleetMachine]], asked: FleetNeed, quota: int | None
 ) -> None:
     rails = Rails(quotas=() if quota is None else (Quota("p", 0),))
     work = work_of(fleet_of(*groups), asked, policy=Policy(rails=rails))

@@ -20,7 +20,7 @@ from remuda.fleet.workloads.workload import (
     need_numbers,
 )
 from remuda.model.shapes import Shape
-from remuda.model.units import Need
+from remuda.model.units import FleetNeed
 
 CLUSTERS = 50
 #: Machines for each need of a cluster: 60,000 for 1,000.
@@ -125,7 +125,7 @@ def _asked(names: Names, each: int) -> Asked:
     place = number % each
     weights = list(accumulate(archetype.weight for archetype in ARCHETYPES))
     archetype_of = np.searchsorted(weights, number % 100, side="right")
-    needs: list[Need] = []
+    needs: list[FleetNeed] = []
     of, priority = np.zeros(len(number), np.int64), np.zeros(len(number), np.int32)
     for index, archetype in enumerate(ARCHETYPES):
         mine = archetype_of == index

@@ -15,7 +15,7 @@ from remuda.fleet.policy import Policy
 from remuda.model.labels import Operator, Requirement
 from remuda.model.shapes import DOLLAR, INSTANCE_TYPE, Shape
 from remuda.model.times import Instant
-from remuda.model.units import Need
+from remuda.model.units import FleetNeed
 
 Short = NDArray[np.int32]
 Long = NDArray[np.int64]
@@ -47,7 +47,7 @@ class Machines:
 class Asked:
     """The columns of a demand. `like[of[i]]` says what need i has in common with others."""
 
-    like: tuple[Need, ...]
+    like: tuple[FleetNeed, ...]
     of: Long
     code: Short
     cluster: Short
@@ -187,9 +187,9 @@ def idle(shapes: Sequence[Shape], shape: Long) -> Machines:
     )
 
 
-def like(instance_type: str, unit: dict[str, int], same: str = "") -> Need:
+def like(instance_type: str, unit: dict[str, int], same: str = "") -> FleetNeed:
     """A need for one unit on machines of a type. Its cluster, name and priority are in columns."""
-    return Need(
+    return FleetNeed(
         cluster="",
         name="",
         unit=unit,
