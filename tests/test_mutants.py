@@ -56,8 +56,9 @@ def test_a_file_is_tested_by_its_own_tests_first_and_then_by_its_room(tmp_path: 
     (tmp_path / "pools").mkdir()
     (tmp_path / "pools" / "test_moves.py").touch()
     room = str(tmp_path / "pools")
-    assert close_tests("pools/decide/moves.py", tmp_path) == [[f"{room}/test_moves.py"], [room]]
-    assert close_tests("pools/decide/census.py", tmp_path) == [[room]]
+    quick = ["-m", "not slow", room]
+    assert close_tests("pools/decide/moves.py", tmp_path) == [[f"{room}/test_moves.py"], quick]
+    assert close_tests("pools/decide/census.py", tmp_path) == [quick]
 
 
 def test_a_named_change_whose_text_is_gone_says_so() -> None:
