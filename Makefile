@@ -7,7 +7,8 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 # what runs, and on top of it what is needed to develop
 RUNS := .venv/.runs
 READY := .venv/.ready
-JOBS ?= 2
+# One more than two cores: tests that start real servers wait more than they compute.
+JOBS ?= 3
 SEED ?= 1
 MACHINES ?= 100000
 CLUSTERS ?= 200
@@ -39,7 +40,7 @@ run: $(RUNS)  ## start Remuda with the laptop example
 
 test: $(READY) lint types  ## everything CI runs
 	$(BIN)/python -m pytest -n $(JOBS) --maxschedchunk=16 --durations=20 --durations-min=1
-	$(BIN)/python -m tests.coverage
+	JOBS=$(JOBS) $(BIN)/python -m tests.coverage
 
 quick: $(READY)  ## unit tests and properties with few examples, under 25 s
 	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n $(JOBS) -m "not slow" -x
