@@ -107,3 +107,14 @@ def test_a_place_that_cannot_be_used_is_told(tmp_path: Path, make: object) -> No
         BadInput, match=f"the data directory {place} cannot be used: .*; choose another with --data-dir"
     ):
         DataDir(place)
+
+
+def test_a_planted_link_is_not_followed(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("whole")
+    place = tmp_path / "data"
+    place.mkdir(mode=0o700)
+    (place / "lock").symlink_to(victim)
+    with pytest.raises(BadInput, match=r"cannot be used: .*symbolic links"):
+        DataDir(place)
+    assert victim.read_text() == "whole"

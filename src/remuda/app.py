@@ -359,5 +359,7 @@ def _stamps(files: tuple[str, ...]) -> tuple[tuple[str, int, int], ...]:
 
 def _write_file(path: Path, data: bytes) -> None:
     draft = path.with_suffix(".new")
-    draft.write_bytes(data)
+    draft.unlink(missing_ok=True)
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:  # noqa: PTH123
+        file.write(data)
     draft.replace(path)

@@ -37,7 +37,9 @@ class DataDir:
         self.path = path.absolute()
         try:
             self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._lock = os.open(
+                self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+            )
         except OSError as error:
             raise BadInput(
                 f"the data directory {self.path} cannot be used: {error.strerror}; choose another with --data-dir"

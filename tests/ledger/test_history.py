@@ -1,7 +1,7 @@
 """What `why` and `replay` read."""
 
 import pytest
-from tests.loop.toy import TOY_KINDS, Memory, Policy, Seen, steady, turn
+from tests.loop.toy import TOY_KINDS, Memory, Policy, Seen, Turn, steady, turn
 
 from remuda.ledger.history import cycle_at, cycles_between, newest, oldest, operation, operations_on, story
 from remuda.ledger.record import Ledger
@@ -74,7 +74,7 @@ def test_history_begins_where_the_first_cycle_began(store: InlineStore) -> None:
 
 def test_a_story_is_told_oldest_first_and_ends_at_the_instant(store: InlineStore) -> None:
     def told(until: int, most: int = 20) -> list[tuple[int, str]]:
-        lines = store.read(lambda db: story(db, "toy/a", until, most))
+        lines = store.read(lambda db: story(db, "toy", "toy/a", until, most))
         return [(line.at, line.reason.code) for line in lines]
 
     assert told(FOREVER) == [(10, "c1"), (20, "c2"), (30, "c3")]
@@ -95,7 +95,7 @@ async def test_operations_are_found_by_target_and_by_number() -> None:
     (second,) = await ledger.record(
         Seen(1), Memory(), Policy(), 3, Plan((turn("a", "toy.again"),)), Memory(), ledger.operations()
     )
-    done, under_way = store.read(lambda db: operations_on(db, "a", FOREVER))
+    done, under_way = store.read(lambda db: operations_on(db, "toy", "a", FOREVER))
     assert (done.id, done.kind, done.started_at, done.reason) == (
         first.id,
         "turn",
@@ -104,7 +104,7 @@ async def test_operations_are_found_by_target_and_by_number() -> None:
     )
     assert done.outcome == Outcome("refused", 2, "not now")
     assert (under_way.id, under_way.outcome) == (second.id, None)
-    assert store.read(lambda db: operations_on(db, "a", 2)) == (done,)
+    assert store.read(lambda db: operations_on(db, "toy", "a", 2)) == (done,)
     assert store.read(lambda db: operation(db, second.id)) == under_way
     assert store.read(lambda db: operation(db, 99)) is None
 
@@ -147,5 +147,17 @@ async def test_a_damaged_operation_is_told_as_such(store: InlineStore) -> None:
     ledger = Ledger(store, "toy", TOY_KINDS)
     (started,) = await ledger.record(Seen(), Memory(), Policy(), 40, Plan((turn("a"),)), Memory(), ())
     await damage(store, "UPDATE operations SET action = x'c1'")
-    (done,) = store.read(lambda db: operations_on(db, "a", FOREVER))
+    (done,) = store.read(lambda db: operations_on(db, "toy", "a", FOREVER))
     assert (done.id, done.kind, done.reason.code) == (started.id, "damaged", "damaged")
+
+
+async def test_two_loops_may_have_a_subject_and_a_target_of_the_same_name() -> None:
+    store = InlineStore()
+    for at, loop in enumerate(("toy", "other"), 1):
+        ledger = Ledger(store, loop, TOY_KINDS)
+        plan: Plan[Turn] = Plan((Turn(target="a", expects="", reason=Reason("wanted", "toy/a", {"by": loop})),))
+        await ledger.record(Seen(at), Memory(), Policy(), at, plan, Memory(), ())
+    for loop in ("toy", "other"):
+        (line,) = store.read(lambda db, loop=loop: story(db, loop, "toy/a", FOREVER))  # type: ignore[misc]
+        (done,) = store.read(lambda db, loop=loop: operations_on(db, loop, "a", FOREVER))  # type: ignore[misc]
+        assert line.reason.terms == done.reason.terms == {"by": loop}

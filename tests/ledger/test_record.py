@@ -217,7 +217,7 @@ async def test_the_number_of_an_operation_is_never_used_again(store: InlineStore
 
 
 async def codes(store: InlineStore, subject: str = "toy/a") -> list[tuple[int, str]]:
-    return [(line.at, line.reason.code) for line in store.read(lambda db: story(db, subject, FOREVER))]
+    return [(line.at, line.reason.code) for line in store.read(lambda db: story(db, "toy", subject, FOREVER))]
 
 
 async def test_a_story_gets_a_line_only_when_the_code_changes(store: InlineStore, ledger: ToyLedger) -> None:

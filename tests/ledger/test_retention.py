@@ -88,9 +88,9 @@ async def test_of_a_story_the_line_that_began_the_present_state_stays(store: Inl
         plan = Plan((turn("machine"), turn("t", f"acted-{now}")), (Reason(code, "toy/t"),))
         await ledger.record(Seen(), Memory(), Policy(), now, plan, Memory(), ())
     await forget_all(store)
-    lines = store.read(lambda db: story(db, "toy/t", FOREVER))
+    lines = store.read(lambda db: story(db, "toy", "toy/t", FOREVER))
     assert [(line.at, line.reason.code) for line in lines] == [(3, "c")]
-    assert store.read(lambda db: story(db, "toy/machine", FOREVER)) == ()
+    assert store.read(lambda db: story(db, "toy", "toy/machine", FOREVER)) == ()
 
 
 async def test_operations_go_once_they_are_seen_and_old(store: InlineStore) -> None:

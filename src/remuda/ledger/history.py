@@ -116,11 +116,14 @@ def oldest(db: sqlite3.Connection, loop: str) -> Instant | None:
     return at
 
 
-def story(db: sqlite3.Connection, subject: str, until: Instant, most: int = 20) -> tuple[Line, ...]:
-    """The last lines of a subject's story up to an instant, oldest first."""
+def story(
+    db: sqlite3.Connection, loop: str, subject: str, until: Instant, most: int = 20
+) -> tuple[Line, ...]:
+    """The last lines of the story of a loop's subject up to an instant, oldest first."""
     rows = db.execute(
-        "SELECT id, subject, at, cycle, reason FROM stories WHERE subject = ? AND at <= ? ORDER BY id DESC LIMIT ?",
-        (subject, until, most),
+        "SELECT id, subject, at, cycle, reason FROM stories WHERE loop = ? AND subject = ? AND at <= ?"
+        " ORDER BY id DESC LIMIT ?",
+        (loop, subject, until, most),
     ).fetchall()
     return _lines(rows)
 
@@ -149,12 +152,14 @@ def _reason(data: bytes, subject: str, what: str) -> Reason:
     return read
 
 
-def operations_on(db: sqlite3.Connection, target: str, until: Instant, most: int = 20) -> tuple[Done, ...]:
-    """The last operations on a target up to an instant, oldest first."""
+def operations_on(
+    db: sqlite3.Connection, loop: str, target: str, until: Instant, most: int = 20
+) -> tuple[Done, ...]:
+    """The last operations of a loop on a target up to an instant, oldest first: loops may use the same names."""
     rows = db.execute(
         "SELECT id, target, started_at, action, outcome FROM operations"
-        " WHERE target = ? AND started_at <= ? ORDER BY id DESC LIMIT ?",
-        (target, until, most),
+        " WHERE loop = ? AND target = ? AND started_at <= ? ORDER BY id DESC LIMIT ?",
+        (loop, target, until, most),
     ).fetchall()
     return tuple(_done(*row) for row in reversed(rows))
 

@@ -101,8 +101,11 @@ def write_cycle(db: sqlite3.Connection, entry: Entry) -> tuple[int, tuple[int | 
     db.execute("INSERT OR REPLACE INTO memories VALUES (?, ?)", (entry.loop, entry.after))
     db.executemany("UPDATE operations SET seen = 1 WHERE id = ?", [(number,) for number in entry.ended])
     db.executemany(
-        "INSERT INTO stories (subject, at, cycle, code, reason) VALUES (?, ?, ?, ?, ?)",
-        [(reason.subject, entry.at, cycle, reason.code, _encode(reason)) for reason in entry.news],
+        "INSERT INTO stories (loop, subject, at, cycle, code, reason) VALUES (?, ?, ?, ?, ?, ?)",
+        [
+            (entry.loop, reason.subject, entry.at, cycle, reason.code, _encode(reason))
+            for reason in entry.news
+        ],
     )
     if entry.first_operation and entry.actions:
         number_from(db, entry.first_operation)

@@ -72,16 +72,17 @@ class _Judged(Struct, frozen=True):
 
 def _stories_in_force(db: sqlite3.Connection) -> list[int]:
     """The line that began the present state of each subject of the newest plans."""
-    plans = db.execute("SELECT plan FROM cycles WHERE id IN (SELECT max(id) FROM cycles GROUP BY loop)")
+    plans = db.execute("SELECT loop, plan FROM cycles WHERE id IN (SELECT max(id) FROM cycles GROUP BY loop)")
     found = []
-    for (packed,) in plans.fetchall():
+    for loop, packed in plans.fetchall():
         try:
             plan: _Judged = unpack(packed, _Judged, "the last plan")
         except DamagedRow:
             continue
         for reason in plan.reasons:
             found += db.execute(
-                "SELECT max(id) FROM stories WHERE subject = ? AND code = ?", (reason.subject, reason.code)
+                "SELECT max(id) FROM stories WHERE loop = ? AND subject = ? AND code = ?",
+                (loop, reason.subject, reason.code),
             ).fetchone()
     return [number for number in found if number is not None]
 

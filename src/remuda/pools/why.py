@@ -83,7 +83,7 @@ def why_pool(db: sqlite3.Connection, name: str, at: Instant) -> Why:
         at=min(at, cycle.last_at),
         cycles=cycles,
         steps=tuple(steps),
-        history=tuple(_event(line) for line in story(db, reason.subject, at)),
+        history=tuple(_event(line) for line in story(db, LOOP, reason.subject, at)),
         reason=reason,
     )
 
@@ -183,7 +183,7 @@ def why_machine(db: sqlite3.Connection, name: str, at: Instant) -> Why:
     machines = {m.name: m for seen in cycle.snapshot.pools for m in seen.machines} if cycle else {}
     machine = machines.get(name)
     made = _creation(db, name)
-    events = [_operation_event(item) for item in operations_on(db, name, at)]
+    events = [_operation_event(item) for item in operations_on(db, LOOP, name, at)]
     if machine is not None:
         # Names are used again.
         events = [

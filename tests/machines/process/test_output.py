@@ -114,3 +114,14 @@ def test_output_that_someone_deleted_is_told(tmp_path: Path) -> None:
     output.feed(b"345")
     output.close()
     assert "was deleted" in output.trouble
+
+
+def test_a_link_in_the_place_of_the_output_is_not_followed(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("whole")
+    (tmp_path / "1-1.log").symlink_to(victim)
+    output = Output(str(tmp_path / "1-1.log"), 100, Mask(()))
+    output.feed(b"words")
+    output.close()
+    assert victim.read_text() == "whole"
+    assert "the output was not kept" in output.trouble

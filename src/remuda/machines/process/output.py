@@ -131,7 +131,7 @@ class Output:
             self.trouble = f"{part}the output was not kept: {problem}"
 
     def _open(self) -> int:
-        how = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+        how = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_NOFOLLOW
         try:
             return os.open(self.path, how, 0o600)
         except FileNotFoundError:

@@ -37,7 +37,7 @@ def read_json(path: str) -> dict[str, Any] | None:
 def write_json(path: str, data: dict[str, Any], *, sync: bool = False) -> None:
     """Write a file so that a reader sees all of it or none; `sync` makes it survive the loss of power."""
     part = f"{path}.part"
-    file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     try:
         rest = json.dumps(data).encode()
         while rest:
@@ -102,7 +102,7 @@ def take_lock(path: str) -> int | None:
     None when it is held by another, or when the file is not (or no longer) there.
     """
     try:
-        lock = os.open(path, os.O_RDWR)
+        lock = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
     except OSError:
         return None
     try:

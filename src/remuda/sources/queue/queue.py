@@ -32,6 +32,8 @@ from remuda.sources.queue.secrets import read_secrets
 #: a long poll is answered after so many seconds at the latest
 POLL = 25.0
 _GLANCE = 0.005
+#: the loop that makes and removes the machines which pull
+_LOOP = "pools"
 #: in the place of a job's number, for a machine of which nobody knows yet what it does
 UNKNOWN = "unknown"
 #: ends of an attempt that are its machine's
@@ -477,7 +479,7 @@ def _explained(db: sqlite3.Connection, machine: str, ended: Finished, now: int) 
     """The end of an attempt; if it came with the end of its machine, then with the reason that Remuda had for that."""
     if ended.status not in _WITH_ITS_MACHINE:
         return ended
-    removal = [item.reason for item in operations_on(db, machine, now) if item.kind == "delete"][-1:]
+    removal = [item.reason for item in operations_on(db, _LOOP, machine, now) if item.kind == "delete"][-1:]
     told = [ended.detail, *map(sentence, removal)]
     return structs.replace(ended, detail="; ".join(filter(None, told)))
 
