@@ -26,6 +26,7 @@ from remuda.datadir import DataDir
 from remuda.errors import BadInput, RemudaError
 from remuda.job import Job, Jobs
 from remuda.jobs import JOBS
+from remuda.ledger.age import AgeClock, newest_record
 from remuda.ledger.record import Kinds, Ledger
 from remuda.ledger.retention import Retention, forget, make_room
 from remuda.ledger.store import FILE, SqliteStore
@@ -39,6 +40,7 @@ from remuda.loop.metrics import ConfigMeters, LoopMetrics
 from remuda.loop.probes import HealthServer, health_page, metrics_page
 from remuda.loop.supervise import run_loops
 from remuda.model.plans import Action
+from remuda.model.times import write_duration
 from remuda.objects.load import Objects
 from remuda.runtime import Services, Status
 
@@ -128,6 +130,7 @@ class App:
         except BaseException:
             self.close()
             raise
+        self._age = AgeClock(clock, self.store.read(newest_record), self._doubt)
         self._pulse = Pulse(clock)
         self._pages: tuple[dict[str, Callable[[], tuple[int, str, bytes]]], ...] = (
             {"/ready": health_page(self.readiness), "/metrics": metrics_page(self._registry)},
@@ -333,8 +336,14 @@ class App:
             except RemudaError as error:
                 self._log.error("housekeeping failed", error=str(error))
 
+    def _doubt(self, jump: int) -> None:
+        self._log.warning(
+            "the clock is far ahead of the newest record: nothing more is forgotten for its age until it was so for a day",
+            ahead=write_duration(jump),
+        )
+
     async def _forget(self, keep: Retention) -> None:
-        now = self._clock.now()
+        now = self._age.now()
         gone = 1
         while gone:
             gone = await self.store.write(lambda db: forget(db, keep, now), durable=False)

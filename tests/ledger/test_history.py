@@ -155,7 +155,9 @@ async def test_two_loops_may_have_a_subject_and_a_target_of_the_same_name() -> N
     store = InlineStore()
     for at, loop in enumerate(("toy", "other"), 1):
         ledger = Ledger(store, loop, TOY_KINDS)
-        plan: Plan[Turn] = Plan((Turn(target="a", expects="", reason=Reason("wanted", "toy/a", {"by": loop})),))
+        plan: Plan[Turn] = Plan(
+            (Turn(target="a", expects="", reason=Reason("wanted", "toy/a", {"by": loop})),)
+        )
         await ledger.record(Seen(at), Memory(), Policy(), at, plan, Memory(), ())
     for loop in ("toy", "other"):
         (line,) = store.read(lambda db, loop=loop: story(db, loop, "toy/a", FOREVER))  # type: ignore[misc]

@@ -1,0 +1,67 @@
+"""Which time history ages by, when the wall clock cannot be believed."""
+
+import pytest
+
+from remuda.ledger.age import AgeClock, newest_record
+from remuda.ledger.store import InlineStore
+from remuda.model.times import DAY, HOUR, MINUTE, SECOND
+
+NEWEST = 1_000 * DAY
+
+
+class Hands:
+    """A clock whose hands a test sets."""
+
+    def __init__(self, wall: int) -> None:
+        self.wall, self.at = wall, 0.0
+
+    def now(self) -> int:
+        return self.wall
+
+    def monotonic(self) -> float:
+        return self.at
+
+    def wait(self, length: int) -> None:
+        self.wall, self.at = self.wall + length, self.at + length / SECOND
+
+
+@pytest.mark.parametrize(
+    ("newest", "wall", "now"),
+    [
+        pytest.param(None, NEWEST + 8 * DAY, NEWEST + 8 * DAY, id="an empty store believes the clock"),
+        pytest.param(NEWEST, NEWEST + HOUR, NEWEST + HOUR, id="a short absence is believed"),
+        pytest.param(
+            NEWEST, NEWEST + 8 * DAY, NEWEST, id="eight days ahead of the newest record are doubted"
+        ),
+        pytest.param(NEWEST, NEWEST - 8 * DAY, NEWEST - 8 * DAY, id="a clock set back deletes nothing"),
+    ],
+)
+def test_at_a_start_the_newest_record_is_compared(newest: int | None, wall: int, now: int) -> None:
+    assert AgeClock(Hands(wall), newest, lambda _: None).now() == now
+
+
+def test_a_jump_is_doubted_for_a_day_told_once_and_then_believed() -> None:
+    hands, jumps = Hands(NEWEST), list[int]()
+    age = AgeClock(hands, NEWEST, jumps.append)
+    hands.wait(MINUTE)
+    assert age.now() == NEWEST + MINUTE
+    hands.wall += 8 * DAY
+    for minute in range(2, 60):
+        hands.wait(MINUTE)
+        assert age.now() == NEWEST + minute * MINUTE
+    assert jumps == [8 * DAY]
+    hands.wait(DAY)
+    assert age.now() == hands.wall
+
+
+def test_a_clock_that_is_set_right_again_is_believed_at_once() -> None:
+    hands = Hands(NEWEST + 8 * DAY)
+    age = AgeClock(hands, NEWEST, lambda _: None)
+    assert age.now() == NEWEST
+    hands.wait(MINUTE)
+    hands.wall -= 8 * DAY
+    assert age.now() == NEWEST + MINUTE
+
+
+def test_an_empty_store_has_no_newest_record() -> None:
+    assert InlineStore().read(newest_record) is None
