@@ -214,7 +214,7 @@ def test_what_is_read_live_is_what_kubectl_writes_to_files(
 def bare(snapshot: Snapshot) -> Any:
     """Without where and when it was read."""
     made = msgspec.to_builtins(msgspec.structs.replace(snapshot, source="", read_at=0))
-    for each in (*made["lanes"], *made["nodes"]):
+    for each in (*made["scale_sets"], *made["nodes"]):
         each["place"] = msgspec.to_builtins(Place())
     for each in made["summaries"].values():
         each["read_at"] = 0

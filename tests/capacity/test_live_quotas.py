@@ -66,7 +66,7 @@ def done(out: str) -> dict[str, str]:
 def test_a_quota_holds_runners_of_the_class_at_the_ceiling_and_lets_others_through(
     guarded: Cluster, place: str, run: Run, written: Written
 ) -> None:
-    policy = written(place, {place: 9}, ceiling=4)
+    policy = written(place, {place: 4}, ceiling=4)
     ran = run("render", "--as", "quota", "--policy", policy, "--apply", "-o", "json")
     assert ran.code == 0, ran.err
     assert set(done(ran.out).values()) == {"created"}

@@ -14,6 +14,7 @@ from remuda.capacity.decide.neighbours import port_claims
 from remuda.model.amounts import Amounts, pod_sizes
 
 _NOTHING = Raw(b"{}")
+_NONE = (UNSET,) * 5
 #: more templates than this are none, and not remembered
 _MOST = 50_000
 #: the first kind of a list stands within so many bytes
@@ -91,6 +92,11 @@ class NeedsByText:
     def of(self, pod: QuickPod) -> PodNeeds:
         """What a pod needs, not to be changed; `ValueError` when an amount is bad."""
         spec = pod.spec
+        first = spec.containers[0] if len(spec.containers) == 1 else None
+        others = (spec.init_containers, spec.overhead, spec.resources, spec.host_network, spec.affinity)
+        # most pods are one container that says what it asks for, and nothing else
+        if first is not None and first.ports is UNSET and others == _NONE:
+            return self._of(bytes(first.resources), spec)
         parts: list[Raw | UnsetType] = [
             *(part for each in spec.containers for part in (each.resources, each.ports)),
             spec.init_containers,
@@ -99,7 +105,9 @@ class NeedsByText:
             spec.host_network,
             spec.affinity if isinstance(spec.affinity, Raw) and b"podAnti" in bytes(spec.affinity) else UNSET,
         ]
-        key = b"\0".join([b"" if part is UNSET else bytes(part) for part in parts])
+        return self._of(b"\0".join([b"" if part is UNSET else bytes(part) for part in parts]), spec)
+
+    def _of(self, key: bytes, spec: _Spec) -> PodNeeds:
         found = self._known.get(key)
         if found is None:
             found = needs_of(_read(spec))
