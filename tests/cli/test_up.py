@@ -93,17 +93,15 @@ BAD: list[Any] = [
         "does not hold: unable to get local issuer certificate; give the certificate-authority",
         id="an authority nobody named",
     ),
-    pytest.param(
-        lambda c: user(c, token="wrong"), "401 Unauthorized: Unauthorized; mend", id="a wrong token"
-    ),
+    pytest.param(lambda c: user(c, token="wrong"), "401 Unauthorized: Unauthorized; fix", id="a wrong token"),
     pytest.param(
         lambda c: user(c, tokenFile="/nowhere/token"),
-        "the token file /nowhere/token cannot be read: No such file or directory; mend",
+        "the token file /nowhere/token cannot be read: No such file or directory; fix",
         id="a token file that is not there",
     ),
     pytest.param(
         lambda c: user(c, **plugin("echo please log in >&2; exit 3")),
-        "the credential plug-in sh failed with exit code 3: please log in; mend",
+        "the credential plug-in sh failed with exit code 3: please log in; fix",
         id="a plug-in that fails",
     ),
     pytest.param(

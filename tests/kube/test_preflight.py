@@ -111,7 +111,7 @@ async def test_a_cluster_that_is_too_old_is_refused(new_client: NewClient, minor
     ("answer", "said"),
     [
         pytest.param(
-            failure(401, "Unauthorized"), "401 Unauthorized; mend or renew the credentials", id="unknown"
+            failure(401, "Unauthorized"), "401 Unauthorized; fix or renew the credentials", id="unknown"
         ),
         pytest.param(
             reply(b"<html>", kind="text/html"), "an API server?; is it an API server?", id="some web server"

@@ -6,7 +6,7 @@ from tests.objects.sample import KINDS, Limits, Nothing, Part, SampleSpec, load,
 
 from remuda.model.quantities import Quantity
 from remuda.model.times import Duration
-from remuda.objects.convert import mend
+from remuda.objects.convert import convert_partly
 from remuda.objects.kinds import Kind, Object
 from remuda.objects.nodes import MapNode
 from remuda.objects.problems import Problem
@@ -234,7 +234,7 @@ def test_a_missing_key_is_blamed_on_the_key_above_it() -> None:
 @pytest.mark.parametrize("kind", [*KINDS, *EVERY_KIND], ids=lambda kind: kind.name)
 def test_of_an_object_without_anything_something_of_the_right_types_is_left(kind: Kind[Any]) -> None:
     told: list[Problem] = []
-    made, broken = mend(MapNode(1, 1, {}), kind.whole, "f.yaml", told.append)
+    made, broken = convert_partly(MapNode(1, 1, {}), kind.whole, "f.yaml", told.append)
     assert broken == {"apiVersion", "kind", "metadata", "spec"} == {problem.path for problem in told}
     assert isinstance(made.spec, kind.spec)
     assert list(kind.check(Object(kind.name, "x", made.spec)) if kind.check else ()) is not None
@@ -247,7 +247,7 @@ def test_what_can_be_read_beside_broken_fields_is_read() -> None:
         "f",
         told.append,
     )
-    made, broken = mend(root, KINDS[0].whole, "f", told.append)
+    made, broken = convert_partly(root, KINDS[0].whole, "f", told.append)
     spec = made.spec
     assert broken == {
         "spec.class",

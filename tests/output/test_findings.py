@@ -8,7 +8,7 @@ from remuda.output.findings import Finding, Verdict, exit_code, report_of
 from remuda.output.show import show
 
 FINE = Finding("pools", "ok", "all is well")
-WRONG = Finding("nodes", "problem", "no node", ("node a | is down",), ("mend it",))
+WRONG = Finding("nodes", "problem", "no node", ("node a | is down",), ("fix it",))
 DARK = Finding("guests", "unknown", "nobody knows", ("no console",))
 
 
@@ -33,7 +33,7 @@ def test_a_person_reads_every_check_and_then_problems_first() -> None:
         "nodes: no node",
         "       DETAILS",
         "seen   node a | is down",
-        "fix    mend it",
+        "fix    fix it",
         "",
         "guests: nobody knows",
         "       DETAILS",

@@ -111,7 +111,7 @@ class CircleciOnKubevirt(Backend):
         return masked(user_data(make.guest), [make.guest.token])
 
     def problems(self) -> dict[str, str]:
-        """By pool, what keeps it from getting VMs or knowing its tasks, that a person must mend."""
+        """By pool, what keeps it from getting VMs or knowing its tasks, that a person must fix."""
         found = {}
         for setup in self._setups:
             errors = list[BadInput]()

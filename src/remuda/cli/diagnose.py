@@ -53,7 +53,7 @@ def pools(session: Session, /, names: tuple[str, ...], **given: Any) -> None:
     Check pools, from the controller down to their guests.
 
     All pools of a namespace, or some by name. Each check says what was seen, a verdict, and how to fix it; of several
-    problems mend the first one first.
+    problems fix the first one first.
     """
     from remuda.diagnose.checks import judge_pools
 

@@ -29,7 +29,7 @@ _LOCAL_REVIEWS = Resource(
     "authorization.k8s.io", "v1", "localsubjectaccessreviews", "LocalSubjectAccessReview"
 )
 _REMEDIES: dict[type[KubeError], str] = {
-    Unauthorized: "mend or renew the credentials",
+    Unauthorized: "fix or renew the credentials",
     Untrusted: "give the certificate-authority that the server's certificate is of",
     Unreachable: "check the address in the kubeconfig, and that the server is up",
 }

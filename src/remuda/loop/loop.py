@@ -1,7 +1,7 @@
 """
 One supervised loop: observe, decide, record, act, at an interval or when something wakes it.
 
-Wakes coalesce: however many arrive during a cycle, one more cycle follows. An error is told, waited out with jittered
+Wakes coalesce: however many arrive during a cycle, one more cycle follows. An error is logged, waited out with jittered
 back-off and tried again; a broken invariant stops this loop alone. `act` runs beside the cycle and is never waited for.
 """
 
@@ -108,13 +108,13 @@ class Loop(Generic[S, M, P, A]):
         self._tools = tools
         self._memory = recorder.memory()
         self._woken = asyncio.Event()
-        self._roused = asyncio.Event()
+        self._urgent = asyncio.Event()
         self._slots = asyncio.Semaphore(self.pace.parallel)
         self._under_way: set[asyncio.Task[None]] = set()
         #: False until what was left unfinished is taken up
         self._is_acting = False
         self._quiet_since = float("-inf")
-        self._last_told: object = None
+        self._last_logged: object = None
         self._meters = tools.metrics.of(self.name)
 
     @property
@@ -129,7 +129,7 @@ class Loop(Generic[S, M, P, A]):
     def follow(self, policy: P) -> None:
         """Judge by another policy from the next cycle on, which comes at once."""
         self.policy = policy
-        self._rouse()
+        self._wake_at_once()
 
     def pause(self) -> None:
         """Run no cycle until resumed; operations under way go on."""
@@ -139,11 +139,11 @@ class Loop(Generic[S, M, P, A]):
     def resume(self) -> None:
         """Run cycles again, the first one at once."""
         self.standing.paused = False
-        self._rouse()
+        self._wake_at_once()
 
-    def _rouse(self) -> None:
+    def _wake_at_once(self) -> None:
         """A person changed something: do not even wait out a back-off."""
-        self._roused.set()
+        self._urgent.set()
         self.wake()
 
     async def run(self) -> None:
@@ -213,10 +213,10 @@ class Loop(Generic[S, M, P, A]):
         clock = self._tools.clock
         try:
             async with asyncio.timeout(max(0.0, due - clock.monotonic())):
-                await (self._woken if wakeable else self._roused).wait()
+                await (self._woken if wakeable else self._urgent).wait()
         except TimeoutError:
             pass
-        self._roused.clear()
+        self._urgent.clear()
         left = began + self.pace.gap - clock.monotonic()
         if left > 0:
             await asyncio.sleep(left)
@@ -246,7 +246,7 @@ class Loop(Generic[S, M, P, A]):
             for operation in started:
                 self._start(operation, acts)
         self._meters.actions.observe(len(plan.actions))
-        self._tell(seen, plan, now)
+        self._log_cycle(seen, plan, now)
         return plan
 
     def _take_up(self, acts: asyncio.TaskGroup) -> None:
@@ -326,13 +326,13 @@ class Loop(Generic[S, M, P, A]):
         )
         return wait
 
-    def _tell(self, seen: S, plan: Plan[A], now: Instant) -> None:
+    def _log_cycle(self, seen: S, plan: Plan[A], now: Instant) -> None:
         """A line for a cycle that changed something, else one a minute."""
         numbers = self.controller.report(seen, plan)
         at = self._tools.clock.monotonic()
-        if numbers == self._last_told and not plan.actions and at - self._quiet_since < 60:
+        if numbers == self._last_logged and not plan.actions and at - self._quiet_since < 60:
             return
-        self._last_told, self._quiet_since = numbers, at
+        self._last_logged, self._quiet_since = numbers, at
         self._tools.log.info(
             "cycle", loop=self.name, at=write_instant(now), actions=len(plan.actions), **numbers
         )

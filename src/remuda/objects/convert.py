@@ -26,11 +26,13 @@ Place: TypeAlias = tuple[int, int]
 
 def convert(node: Node, type_: Any, file: str, report: Callable[[Problem], None]) -> Any:
     """The value of `type_` that `node` says, or `BROKEN` after reporting everything that is wrong with it."""
-    value, broken = mend(node, type_, file, report)
+    value, broken = convert_partly(node, type_, file, report)
     return BROKEN if broken else value
 
 
-def mend(node: Node, type_: Any, file: str, report: Callable[[Problem], None]) -> tuple[Any, frozenset[str]]:
+def convert_partly(
+    node: Node, type_: Any, file: str, report: Callable[[Problem], None]
+) -> tuple[Any, frozenset[str]]:
     """
     As `convert`, but what is broken is left out, so that the rest can still be checked; also the paths of what is.
 

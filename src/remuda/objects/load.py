@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NoReturn, Self, TypeAlias
 
-from remuda.objects.convert import found, mend
+from remuda.objects.convert import convert_partly, found
 from remuda.objects.kinds import API_VERSION, Kind, Kinds, Object, unknown_kind
 from remuda.objects.nodes import BrokenNode, ListNode, MapNode, Node, ScalarNode, place_of
 from remuda.objects.problems import Problem, path_steps, quoted
@@ -207,7 +207,7 @@ class _Loading:
             self._is_complete = False
         if kind is None or (name is not None and not self._is_first(root, kind.name, name, file)):
             return
-        whole, broken = mend(root, kind.whole, file, self.report)
+        whole, broken = convert_partly(root, kind.whole, file, self.report)
         made = Object(
             kind=kind.name,
             name=str(whole.metadata.name) if name is None else name,

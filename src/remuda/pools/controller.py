@@ -92,8 +92,8 @@ class PoolsController:
         self._listed: dict[str, tuple[Supplied, ...]] = {}
         #: machines of the last observation; most are the same in the next one
         self._joined: dict[str, _Joined] = {}
-        #: told the reasons of each cycle
-        self.tell: Callable[[tuple[Reason, ...]], None] = lambda _: None
+        #: called with the reasons of each cycle
+        self.decided: Callable[[tuple[Reason, ...]], None] = lambda _: None
 
     async def observe(self, operations: tuple[Operation[PoolAction], ...]) -> Snapshot:
         """All pools that are configured or still have machines."""
@@ -293,13 +293,13 @@ class PoolsController:
 
     def report(self, seen: Snapshot, plan: Plan[PoolAction]) -> dict[str, object]:
         """Set the pools' gauges and tell the totals."""
-        self.tell(plan.reasons)
+        self.decided(plan.reasons)
         return self._meters.report(seen, plan)
 
     def stand_by(self) -> None:
         """Show no pools: the replica that acts does."""
         self._meters.clear()
-        self.tell(())
+        self.decided(())
 
     def _done(self, detail: str = "") -> Outcome:
         return Outcome("done", self._clock.now(), detail)

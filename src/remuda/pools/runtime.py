@@ -54,7 +54,7 @@ class PoolsRuntime(Runtime):
             PoolMeters(services.registry),
             partners,
         )
-        self.controller.tell = self._decided
+        self.controller.decided = self._decided
         self.loop = services.make_loop(self.controller, POOL_KINDS, Policy())
         for backend in backends:
             backend.changed = self._recompile_soon

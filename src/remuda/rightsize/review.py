@@ -29,7 +29,7 @@ Verdict: TypeAlias = Annotated[
 
 
 class Finding(Struct, frozen=True):
-    """Something to know before, or instead of, changing a size: where, what is, what should be, how to mend it."""
+    """Something to know before, or instead of, changing a size: where, what is, what should be, how to fix it."""
 
     rule: str
     severity: Severity

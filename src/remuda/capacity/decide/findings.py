@@ -14,7 +14,7 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
 
 class Finding(Struct, frozen=True):
-    """Something that is not as it should be: where, what is, what should be, and how to mend it."""
+    """Something that is not as it should be: where, what is, what should be, and how to fix it."""
 
     rule: str
     severity: Severity

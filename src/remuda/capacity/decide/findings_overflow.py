@@ -22,7 +22,7 @@ def find(case: LabelContext) -> Iterator[Finding]:
         if site.index is None:
             yield _of_policy(
                 case, "overflow-node-not-found", "warning", f"{where}.node",
-                site.overflow.node, "a node that is there", "mend its name or take it out",
+                site.overflow.node, "a node that is there", "fix its name or take it out",
             )  # fmt: skip
             continue
         scale_sets = [scale_set for scale_set in case.scale_sets if case.reach(scale_set) >> site.index & 1]

@@ -283,7 +283,7 @@ def _absent(case: LabelContext) -> Iterator[Finding]:
         if item.name not in there and not any(
             is_scale_set(item.name, name) for name in case.snapshot.leaving
         ):
-            fix = "take it out, or mend its name; what it was given is free for others"
+            fix = "take it out, or fix its name; what it was given is free for others"
             yield Finding(
                 "set-not-found",
                 "info",

@@ -1,7 +1,7 @@
 """
 What can be wrong, a pure function each, from the world to a finding.
 
-Causes come before what they cause: of several problems the first in the list is the one to mend first.
+Causes come before what they cause: of several problems the first in the list is the one to fix first.
 """
 
 from collections.abc import Callable, Collection, Iterator

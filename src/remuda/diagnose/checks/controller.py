@@ -163,7 +163,7 @@ def _look_at_pod(world: World, pod: Pod, seen: Seen) -> None:
         if ended is not None and ended.exit_code == 2:
             seen.add(
                 f"pod {pod.name}: container {item.name} ended with 2, which is bad input: {_last_words(world, pod)}",
-                "mend what it complains of; remuda validate FILE checks objects beforehand",
+                "fix what it complains of; remuda validate FILE checks objects beforehand",
             )
         elif ended is not None:
             seen.add(

@@ -47,7 +47,7 @@ def nodes(world: World) -> Finding:
         what = "cordoned" if node.spec.unschedulable else "not Ready"
         seen.add(
             f"node {node.name} is {what}",
-            f"kubectl uncordon {node.name}" if what == "cordoned" else f"mend {node.name}",
+            f"kubectl uncordon {node.name}" if what == "cordoned" else f"fix {node.name}",
         )
     return seen.problem("no node takes VMs")
 
@@ -229,7 +229,7 @@ def _cure(node: Node, item: Obstacle) -> str:
                 f"let virt-handler run on {node.name}, which then gets the label: see the check virt-handler"
             )
         case "down":
-            return f"kubectl uncordon {node.name}" if node.spec.unschedulable else f"mend node {node.name}"
+            return f"kubectl uncordon {node.name}" if node.spec.unschedulable else f"fix node {node.name}"
         case "taint" if item.taint is not None:
             return f"give the pool's spec the toleration {_json(_toleration(item.taint))}"
         case "room" if item.is_too_small:

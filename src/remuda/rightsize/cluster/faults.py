@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from remuda.objects.mending import bad_amounts
 from remuda.objects.problems import child_path
+from remuda.objects.slow_path import bad_amounts
 from remuda.rightsize.cluster import written
 from remuda.rightsize.cluster.bounds import METRICS, kept_metrics
 from remuda.rightsize.cluster.templates import surge_of

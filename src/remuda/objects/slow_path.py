@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from msgspec import Struct, inspect
 
 from remuda.model.amounts import amount
-from remuda.objects.convert import fields_of, mend, type_info
+from remuda.objects.convert import convert_partly, fields_of, type_info
 from remuda.objects.nodes import Entry, ListNode, MapNode, Node, ScalarNode, place_of
 from remuda.objects.problems import Problem, child_path, path_steps
 
@@ -34,7 +34,7 @@ def read_slowly(
 
     `faults` tells path and words of what else is wrong with it, as far as it could be read.
     """
-    value, broken = mend(_pruned(root, type_info(kind)), kind, file, report)
+    value, broken = convert_partly(_pruned(root, type_info(kind)), kind, file, report)
     found = (*bad_amounts(value), *faults(value))
     bad = [(path, words) for path, words in found if not _is_within(path, broken)]
     for path, words in bad:
