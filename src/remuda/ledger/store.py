@@ -331,7 +331,7 @@ def explained(path: Path) -> Iterator[None]:
     except sqlite3.DatabaseError as error:
         raise BadInput(
             f"{path} is damaged ({error}). Nothing was changed. To start afresh move it away: its job queue and "
-            "history are lost then, machines that run are found again"
+            "history are lost then; machines that run are kept, and `remuda store foreign` lists them"
         ) from error
 
 
