@@ -464,3 +464,52 @@ def test_nothing_is_made_under_a_ceiling_while_some_of_its_machines_were_never_s
 def test_a_reused_machine_that_was_told_to_end_drains_whatever_it_did_before() -> None:
     seen = pool("a", machine("a-1", State.DRAINING, uses=3))
     assert told(planned(seen, settings(reused=True))) == ["delete a-1 machine.drained"]
+
+
+def unheard(name: str, *, drains: bool = True) -> Machine:
+    """A machine that is up, and of which its source has never told."""
+    made = machine(name, State.CREATING, created_at=NOW - 900_000, drains=drains)
+    return structs.replace(made, ready_at=NOW - 800_000)
+
+
+def never_told(*names: str) -> PoolMemory:
+    ages = {name: NOW - 700_000 - index for index, name in enumerate(names)}
+    return PoolMemory(unheard_since={f"{name}@{NOW - 900_000}": since for name, since in ages.items()})
+
+
+@pytest.mark.parametrize(
+    ("members", "operations", "actions"),
+    [
+        pytest.param(
+            (unheard("a-1"), unheard("a-2")),
+            (),
+            ["delete a-2 machine.unheard"],
+            id="who was silent longest goes alone",
+        ),
+        pytest.param(
+            (unheard("a-1"), unheard("a-2", drains=False)),
+            (),
+            ["delete a-1 machine.unheard"],
+            id="not one that would lose a job",
+        ),
+        pytest.param((unheard("a-1", drains=False),), (), [], id="nobody, when all would"),
+        pytest.param(
+            (unheard("a-1"), machine("a-3", State.DELETING)),
+            (),
+            [],
+            id="nobody while another is on its way out",
+        ),
+        pytest.param(
+            (unheard("a-1"), unheard("a-2")),
+            (deletion(9, "a-2", "failed"),),
+            [],
+            id="nobody right after one could not be removed",
+        ),
+    ],
+)
+def test_of_machines_that_no_source_told_of_one_at_a_time_is_powered_off(
+    members: tuple[Machine, ...], operations: tuple[Operation[PoolAction], ...], actions: list[str]
+) -> None:
+    plan = planned(pool("a", *members), settings(max=3), *operations, memory=never_told("a-1", "a-2"))
+    assert [line for line in told(plan) if "unheard" in line] == actions
+    assert all(action.gently for action in plan.actions if isinstance(action, Delete))

@@ -58,7 +58,9 @@ def _serve_by_priority(left: int, members: Sequence[Member], grants: list[int], 
     for index, member in enumerate(members):
         if grants[index] < caps[index]:
             ranks.setdefault(member.priority, []).append(index)
-    for priority in sorted(ranks, reverse=True):
+    for priority in sorted(
+        ranks, reverse=True
+    ):  # pragma: no branch - more is lacking than left, so one returns
         rank = ranks[priority]
         lacking = sum(caps[index] - grants[index] for index in rank)
         if lacking > left:
@@ -105,7 +107,7 @@ def _level(total: int, tubs: list[tuple[int, int, int]]) -> tuple[int, int]:
     bends += [(cap * scale // weight, cap, weight, False) for _, cap, weight in tubs]
     bends.sort()
     still, slope = sum(base for base, _, _ in tubs), 0
-    for _, held, weight, starts in bends:
+    for _, held, weight, starts in bends:  # pragma: no branch - the last cap holds more than the total
         if still * weight + slope * held >= total * weight:
             break
         if starts:
