@@ -121,8 +121,8 @@ def mutants_of(file: str, text: str) -> Iterator[Mutant]:
             case ast.BoolOp(op=op, values=[left, right, *_]):
                 old, new = ("and", "or") if isinstance(op, ast.And) else ("or", "and")
                 yield from operator(left, right, old, new, node.lineno)
-            case ast.UnaryOp(op=ast.Not(), operand=operand):
-                yield between(span(node)[0], span(operand)[0], "", node.lineno)
+            case ast.UnaryOp(op=ast.Not()):
+                yield between(span(node)[0], span(node)[0] + len("not "), "", node.lineno)
             case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
                 start, end = span(test)
                 yield between(start, end, f"(not ({raw[start:end].decode()}))", node.lineno)
