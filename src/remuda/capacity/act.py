@@ -120,8 +120,8 @@ async def find_scale_set(client: Client, scale_set: str) -> dict[str, Any]:
     if not found:
         raise NotFound(f"there is no scale set or pool {scale_set}")
     if len(found) > 1:
-        told = ", ".join(f"{kind} {place}/{name}" for kind, place, name in found)
-        raise BadInput(f"several are called {scale_set}: {told}; write namespace/name")
+        message = ", ".join(f"{kind} {place}/{name}" for kind, place, name in found)
+        raise BadInput(f"several are called {scale_set}: {message}; write namespace/name")
     kind, place, name = found[0]
     return {"kind": kind, **await client.get(SCALE_SET_KINDS[kind], name, dict[str, Any], place)}
 

@@ -221,10 +221,10 @@ async def _watch(session: Session, view: str, clock: "SystemClock", stop: asynci
     try:
         await load(view)(session.remuda, clock, stop)
     except Exception as error:  # noqa: BLE001 - see above
-        told = f"the live view failed ({type(error).__name__}: {error})"
-        log.error(told)
+        message = f"the live view failed ({type(error).__name__}: {error})"
+        log.error(message)
         with contextlib.suppress(OSError):
-            click.echo(f"{told}; remuda goes on until Ctrl-C", err=True)
+            click.echo(f"{message}; remuda goes on until Ctrl-C", err=True)
 
 
 async def _until_stopped(main: Callable[[asyncio.Event], Awaitable[None]]) -> None:

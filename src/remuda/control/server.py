@@ -121,9 +121,9 @@ class ControlServer:
         return response
 
     def _failed(self, request: web.Request, error: Exception) -> str:
-        told = f"{type(error).__name__}: {error}"
-        self._log.error("request failed", method=request.method, path=request.path, error=told)
-        return told
+        message = f"{type(error).__name__}: {error}"
+        self._log.error("request failed", method=request.method, path=request.path, error=message)
+        return message
 
 
 _JSON = "application/json"

@@ -65,5 +65,5 @@ async def _look(commands: Commands, pod: Pod, turn: asyncio.Semaphore) -> Device
         return Device("there", there[0], where)
     if any("No such file" in line for line in complained):
         return Device("missing", complained[0], where)
-    told = " ".join([*complained, *listed]) or "nothing"
-    return Device("unsure", f"ls ended with {ran.code} and said: {told}", where)
+    message = " ".join([*complained, *listed]) or "nothing"
+    return Device("unsure", f"ls ended with {ran.code} and said: {message}", where)

@@ -188,12 +188,12 @@ def _by_cost(offer: _Offer) -> tuple[float, int]:
 def _cost(trial: Trial, offer: _Offer) -> str:
     """What one machine costs the need: its price, what an interruption would cost, and that by unit."""
     price = trial.fleet.kinds.shapes[offer.kind].price
-    told = f"{_units(offer.fit)} each at {dollars(price)} an hour"
+    message = f"{_units(offer.fit)} each at {dollars(price)} an hour"
     if offer.cost >= PINNED:
-        return f"{told}, and may be interrupted, which nothing outweighs"
+        return f"{message}, and may be interrupted, which nothing outweighs"
     if offer.cost != price:
-        told += f" + {dollars(offer.cost - price)} for what an interruption costs"
-    return told
+        message += f" + {dollars(offer.cost - price)} for what an interruption costs"
+    return message
 
 
 def _preempts(trial: Trial, code: int) -> Iterator[Step]:

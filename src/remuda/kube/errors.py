@@ -50,11 +50,11 @@ class KubeError(Unavailable):
     """An answer that is not what was asked for."""
 
     def __init__(self, doing: str, status: Status) -> None:
-        told = ": ".join(part for part in (status.reason, status.message) if part) or "no reason given"
+        message = ": ".join(part for part in (status.reason, status.message) if part) or "no reason given"
         if status.code == 403 and '" cannot ' in status.message:
             # A verb is missing; admission and quotas say 403 in other words.
-            told += "; `remuda rbac` prints the permissions that a command needs"
-        super().__init__(f"{doing}: {status.code} {told}" if status.code else f"{doing}: {told}")
+            message += "; `remuda rbac` prints the permissions that a command needs"
+        super().__init__(f"{doing}: {status.code} {message}" if status.code else f"{doing}: {message}")
         self.doing = doing
         self.status = status
 

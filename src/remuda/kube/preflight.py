@@ -143,8 +143,8 @@ async def _missing_permissions(
     if not missing:
         return []
     grant = f"remuda rbac {command} --namespace {namespace} | kubectl apply -f -"
-    told = f"permissions are missing in namespace {namespace}: {', '.join(missing)}; "
-    return [told + f"grant them with {grant} and a RoleBinding to it"]
+    message = f"permissions are missing in namespace {namespace}: {', '.join(missing)}; "
+    return [message + f"grant them with {grant} and a RoleBinding to it"]
 
 
 async def refused(

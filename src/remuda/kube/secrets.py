@@ -99,8 +99,8 @@ class Secrets:
         self.follow(secret)
         cache = self._caches[secret]
         if not cache.is_synced:
-            told = cache.trouble or "it was just asked for"
-            raise Unavailable(f"Secret {self._namespace}/{secret} is not read yet: {told}")
+            message = cache.trouble or "it was just asked for"
+            raise Unavailable(f"Secret {self._namespace}/{secret} is not read yet: {message}")
         found = cache.get(secret, self._namespace)
         if found is None:
             raise NoSecret(self._namespace, secret, (key,))

@@ -204,8 +204,8 @@ class Transport:
             async with asyncio.timeout(within):
                 return await self._access.credentials.proof()
         except TimeoutError:
-            told = f"there were no credentials within {within:.3g} s: the credential plug-in hangs"
-            raise Unauthorized(doing, Status(message=told)) from None
+            message = f"there were no credentials within {within:.3g} s: the credential plug-in hangs"
+            raise Unauthorized(doing, Status(message=message)) from None
         except RemudaError as error:
             raise Unauthorized(doing, Status(message=str(error))) from error
 
@@ -226,8 +226,8 @@ class Transport:
 def check_is_json(doing: str, answer: aiohttp.ClientResponse) -> None:
     """Raise for an answer of another kind: a login page of some proxy says 200 too."""
     if answer.content_type not in (JSON, "text/plain") and not answer.content_type.endswith("+json"):
-        told = f"the answer is {answer.content_type}, not JSON: is {answer.host} an API server?"
-        raise KubeError(doing, Status(answer.status, answer.reason or "", told))
+        message = f"the answer is {answer.content_type}, not JSON: is {answer.host} an API server?"
+        raise KubeError(doing, Status(answer.status, answer.reason or "", message))
 
 
 async def _read_status(answer: aiohttp.ClientResponse) -> Status:

@@ -276,10 +276,10 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
         connection.execute("COMMIT")
     except sqlite3.OperationalError as error:
         if _is_full(error):
-            told = f"{path} cannot grow: its disk or quota is full; free some space"
+            message = f"{path} cannot grow: its disk or quota is full; free some space"
         else:
-            told = f"writing {path}: {error}"
-        raise Unavailable(told) from error
+            message = f"writing {path}: {error}"
+        raise Unavailable(message) from error
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")

@@ -275,10 +275,10 @@ class Loop(Generic[S, M, P, A]):
                 async with asyncio.timeout(self.pace.act_timeout) as limit:
                     outcome = await self.controller.act(operation)
             except Exception as error:  # noqa: BLE001 - a failed action is an outcome that the next plan sees
-                told = f"{type(error).__name__}: {error}"
+                message = f"{type(error).__name__}: {error}"
                 if limit.expired():
-                    told = f"not done after {self.pace.act_timeout:g} s"
-                outcome = Outcome("failed", now(), told)
+                    message = f"not done after {self.pace.act_timeout:g} s"
+                outcome = Outcome("failed", now(), message)
             await self._tools.fault_point("loop.acted")
             if outcome.status != "done":
                 self._tools.log.warning(

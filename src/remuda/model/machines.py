@@ -50,9 +50,9 @@ TRANSITIONS: Mapping[State, Mapping[State, str]] = MappingProxyType(
 def check_transition(name: str, story: tuple[State, ...], after: State) -> None:
     """Raise `InvariantError` with the machine's story when its last state does not lead to `after`."""
     if story and after not in TRANSITIONS[story[-1]]:
-        told = " → ".join((*story, after))
+        message = " → ".join((*story, after))
         right = ", ".join(TRANSITIONS[story[-1]])
-        raise InvariantError(f"machine {name} cannot go {told}: {story[-1]} leads only to {right}")
+        raise InvariantError(f"machine {name} cannot go {message}: {story[-1]} leads only to {right}")
 
 
 class Ended(Struct, frozen=True, gc=False):

@@ -130,8 +130,8 @@ class Dumps(Generic[G]):
     def notes(self) -> Iterator[str]:
         """What people may want to know."""
         if self._unread:
-            told = ", ".join(f"{count:,} {kind}" for kind, count in sorted(self._unread.items()))
-            yield f"passed over, since {self._reader} does not read them: {told}"
+            message = ", ".join(f"{count:,} {kind}" for kind, count in sorted(self._unread.items()))
+            yield f"passed over, since {self._reader} does not read them: {message}"
         for kind, names in sorted(self._again.items()):
             some = ", ".join(names[:3]) + (" and others" if len(names) > 3 else "")
             yield f"{len(names):,} {kind} more than once: the last counts, of {some}"

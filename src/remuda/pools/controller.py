@@ -199,10 +199,10 @@ class PoolsController:
         setup = self.setups.get(name)
         machines.sort(key=_name_of)
         # Of a pool that nobody configures any more, any provider may have the machines.
-        told = blind.get(setup.provider, "") if setup else "; ".join(blind.values())
+        message = blind.get(setup.provider, "") if setup else "; ".join(blind.values())
         unseen = setup is not None and setup.provider not in self._listed
         override = _in_force(overrides.get(name, _NO_HAND), machines)
-        return PoolSeen(name, need, tuple(machines), override, told, unseen)
+        return PoolSeen(name, need, tuple(machines), override, message, unseen)
 
     def decide(
         self, seen: Snapshot, memory: Memory, policy: Policy, now: Instant

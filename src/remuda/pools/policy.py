@@ -165,8 +165,8 @@ def _check_ceiling(ceiling: Object[Any], pools: list[Object[Any]], objects: Obje
     }
     total = sum(promised.values())
     if total > ceiling.spec.machines:
-        told = " + ".join(f"{name} {count}" for name, count in sorted(promised.items()) if count)
-        words = f"guarantees and minima add up to {total} ({told}): more than the ceiling of {ceiling.spec.machines}"
+        message = " + ".join(f"{name} {count}" for name, count in sorted(promised.items()) if count)
+        words = f"guarantees and minima add up to {total} ({message}): more than the ceiling of {ceiling.spec.machines}"
         rest_on: list[tuple[Object[Any], str]] = [(ceiling, "metadata.name")]
         for index in range(len(ceiling.spec.members)):
             rest_on += [(ceiling, f"spec.members[{index}].{key}") for key in ("name", "guaranteed")]

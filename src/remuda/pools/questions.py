@@ -74,8 +74,8 @@ def _why_job(session: Session, name: str, at: int | None) -> None:
         f"submitted {clock_time(job.submitted_at, now)}, priority {job.priority}, retries allowed: {job.retries}"
     ]
     for attempt in attempts:
-        told = f"attempt {attempt.number} on {attempt.machine} from {clock_time(attempt.claimed_at, now)}"
-        lines.append(told + (f": {_ending(job, attempt)}" if attempt.status else ""))
+        message = f"attempt {attempt.number} on {attempt.machine} from {clock_time(attempt.claimed_at, now)}"
+        lines.append(message + (f": {_ending(job, attempt)}" if attempt.status else ""))
     pool_why, first = None, tuple[str, ...]()
     if state is JobState.WAITING:
         if at is None:
@@ -109,17 +109,17 @@ def _ending(job: Job, attempt: Attempt) -> str:
     """How an attempt ended, and by whose limit where it was one."""
     match attempt.status:
         case "exited":
-            told = f"exited {attempt.exit_code}"
+            message = f"exited {attempt.exit_code}"
         case "timeout" if job.spec.timeout:
-            told = f"timeout after {write_duration(job.spec.timeout)}, the job's own limit"
+            message = f"timeout after {write_duration(job.spec.timeout)}, the job's own limit"
         case "timeout":
             took = age((attempt.finished_at or attempt.claimed_at) - attempt.claimed_at)
-            told = f"timeout after {took}, the jobTimeout of pool {pool_of(attempt.machine)}"
+            message = f"timeout after {took}, the jobTimeout of pool {pool_of(attempt.machine)}"
         case "unstartable":
-            told = "never started"
+            message = "never started"
         case other:
-            told = str(other)
-    return f"{told}, {attempt.detail}" if attempt.detail else told
+            message = str(other)
+    return f"{message}, {attempt.detail}" if attempt.detail else message
 
 
 def _as_of(attempt: Attempt, at: int) -> Attempt:

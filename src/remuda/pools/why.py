@@ -240,14 +240,14 @@ def _machine_steps(db: sqlite3.Connection, made: Done | None, at: Instant) -> tu
 
 
 def _operation_event(done: Done, machine: str | None = None) -> Event:
-    told = sentence(done.reason)
+    message = sentence(done.reason)
     if machine is not None:
-        told = f"{machine} was made: {told}"
+        message = f"{machine} was made: {message}"
     if done.outcome is None:
-        told += " (under way)"
+        message += " (under way)"
     elif done.outcome.status != "done":
-        told += f" ({done.outcome.status}: {done.outcome.detail})"
-    return Event(done.started_at, done.reason.code, told)
+        message += f" ({done.outcome.status}: {done.outcome.detail})"
+    return Event(done.started_at, done.reason.code, message)
 
 
 def what_would_change(cycle: PoolCycle, name: str) -> list[str]:

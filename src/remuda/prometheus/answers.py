@@ -76,41 +76,41 @@ def refused(
 ) -> PrometheusError:
     """The error of an answer that is not a good one."""
     error_type, said = _said(body)
-    told = f"{doing}: {code}" + (f" {error_type}" if error_type else "") + (f": {said}" if said else "")
+    message = f"{doing}: {code}" + (f" {error_type}" if error_type else "") + (f": {said}" if said else "")
     if is_page and not said:
-        told += ": a web page came back"
+        message += ": a web page came back"
     if code in {401, 403}:
-        return PrometheusError(f"{told}; it does not let us in: {_SIGN_IN}", "unauthorized")
+        return PrometheusError(f"{message}; it does not let us in: {_SIGN_IN}", "unauthorized")
     if error_type in {"timeout", "canceled"}:
-        return TooMuch(f"{told}; the query took too long: {_SMALLER}", "timeout")
+        return TooMuch(f"{message}; the query took too long: {_SMALLER}", "timeout")
     if code == 413 or (code not in _PASSING and _TOO_MUCH.search(said)):
         kind = TOO_MANY_SERIES if _SERIES.search(said) else "too-much"
-        return TooMuch(f"{told}; it is more than the server allows: {_SMALLER}", kind)
+        return TooMuch(f"{message}; it is more than the server allows: {_SMALLER}", kind)
     if code == 429:
         wait = "" if retry_after is None else f" for {retry_after:.0f} s"
-        told = f"{told}; it wants to be left alone{wait}: {_LATER}"
-        return PrometheusError(told, "limited", is_passing=True, retry_after=retry_after)
+        message = f"{message}; it wants to be left alone{wait}: {_LATER}"
+        return PrometheusError(message, "limited", is_passing=True, retry_after=retry_after)
     if code in _PASSING:
-        told = f"{told}; the server is in trouble: {_LATER}, and read its log"
-        return PrometheusError(told, "broken", is_passing=True, retry_after=retry_after)
+        message = f"{message}; the server is in trouble: {_LATER}, and read its log"
+        return PrometheusError(message, "broken", is_passing=True, retry_after=retry_after)
     if error_type:
-        return PrometheusError(f"{told}; it does not take the query", "query")
+        return PrometheusError(f"{message}; it does not take the query", "query")
     if code == 404:
-        return PrometheusError(f"{told}; there is no API of Prometheus: {_ADDRESS}", "missing")
-    return PrometheusError(f"{told}; {_ADDRESS}", "broken")
+        return PrometheusError(f"{message}; there is no API of Prometheus: {_ADDRESS}", "missing")
+    return PrometheusError(f"{message}; {_ADDRESS}", "broken")
 
 
 def redirected(doing: str, code: int, to: str) -> PrometheusError:
     """It sends us elsewhere, where we do not go with secrets."""
     to = words(to.partition("?")[0])[:200] or "nowhere"
-    told = f"{doing}: {code}: it redirects to {to}, where no secret is sent"
-    return PrometheusError(f"{told}; {_ADDRESS}; a login page means: {_SIGN_IN}", "redirect")
+    message = f"{doing}: {code}: it redirects to {to}, where no secret is sent"
+    return PrometheusError(f"{message}; {_ADDRESS}; a login page means: {_SIGN_IN}", "redirect")
 
 
 def page(doing: str) -> PrometheusError:
     """Something in front of Prometheus answers for it."""
-    told = f"{doing}: a web page came back, not JSON: a login page, or not Prometheus at all"
-    return PrometheusError(f"{told}; {_ADDRESS}, and {_SIGN_IN}", "nonsense")
+    message = f"{doing}: a web page came back, not JSON: a login page, or not Prometheus at all"
+    return PrometheusError(f"{message}; {_ADDRESS}, and {_SIGN_IN}", "nonsense")
 
 
 def nonsense(doing: str, why: str) -> PrometheusError:
@@ -120,8 +120,8 @@ def nonsense(doing: str, why: str) -> PrometheusError:
 
 def too_much(doing: str, cap: str, kind: str = "too-much") -> TooMuch:
     """An answer beyond what we read of one."""
-    told = f"{doing}: the answer has more than {cap}, the most that is read at a time; {_SMALLER}"
-    return TooMuch(told, kind)
+    message = f"{doing}: the answer has more than {cap}, the most that is read at a time; {_SMALLER}"
+    return TooMuch(message, kind)
 
 
 def retry_after(value: str | None, now: Instant) -> float | None:

@@ -152,8 +152,8 @@ def _failed(doing: str, error: BaseException, timeout_s: float) -> PrometheusErr
         case aiohttp.ClientResponseError():
             why, kind, is_passing = "the answer is not HTTP", "nonsense", False
         case UnicodeError():
-            told = f"{doing}: the query or the name of the host holds what is no text; correct it"
-            return PrometheusError(told, "query")
+            message = f"{doing}: the query or the name of the host holds what is no text; correct it"
+            return PrometheusError(message, "query")
         case _:
             why = f"the connection was lost ({_lost(error)})"
     return PrometheusError(f"{doing}: {why}; {help_}", kind, is_passing=is_passing)

@@ -71,11 +71,11 @@ def kept_reviews(session: Session, at: str | None) -> list[Review]:
 
 def _show(session: Session, answer: Answer) -> None:
     now = session.now()
-    told = f"{answer.headline}   reviewed {clock_time(answer.at, now)} ({age(now - answer.at)} ago), {answer.source}"
+    message = f"{answer.headline}   reviewed {clock_time(answer.at, now)} ({age(now - answer.at)} ago), {answer.source}"
     if session.form in {"markdown", "csv"}:
-        session.show(Report(answer, _tables(answer, session.form), (f"**{' '.join(told.split())}**",)))
+        session.show(Report(answer, _tables(answer, session.form), (f"**{' '.join(message.split())}**",)))
         return
-    lines = [told]
+    lines = [message]
     for item in answer.containers:
         lines += ["", item.headline, *step_lines(sizes_and_steps(item))]
         for finding in item.findings:

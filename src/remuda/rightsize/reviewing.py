@@ -204,8 +204,8 @@ def _keep(session: Session, made: "Review", scope: str) -> None:
     from remuda.rightsize.report import keeping
 
     if _is_blank(made):
-        told = "nothing is known of the use of any workload: this review is not kept; see remuda diagnose metrics"
-        click.echo(told, err=True)
+        message = "nothing is known of the use of any workload: this review is not kept; see remuda diagnose metrics"
+        click.echo(message, err=True)
     elif not made.workloads:
         click.echo("there are no workloads: this review is not kept", err=True)
     elif trouble := keeping.keep(session.data_dir, made, scope):

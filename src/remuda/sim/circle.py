@@ -252,26 +252,26 @@ class SimApi:
 
     async def _answer(self, call: str, job_class: str) -> None:
         mood, dice = self.mood, self._dice
-        told = f"{call} of {job_class}: (an injected fault)"
+        message = f"{call} of {job_class}: (an injected fault)"
         error: CircleError | None = None
         seconds = mood.latency_s * dice.uniform(0.5, 2)
         if job_class in self.deleted:
-            error = CircleError(f"404, resource class not found, {told}", "refused")
+            error = CircleError(f"404, resource class not found, {message}", "refused")
             self._faults.counts["api class deleted"] += 1
         elif any(
             call in outage.calls for outage in mood.outages if self._is_on(outage) and not outage.is_empty
         ):
-            error, seconds = CircleError(f"outage, {told}", "unreachable"), dice.choice((0.1, DEADLINE_S))
+            error, seconds = CircleError(f"outage, {message}", "unreachable"), dice.choice((0.1, DEADLINE_S))
             self._faults.counts["api outage"] += 1
         elif self._hits("slow", mood.slow):
-            error, seconds = CircleError(f"too slow, {told}", "timeout"), DEADLINE_S
+            error, seconds = CircleError(f"too slow, {message}", "timeout"), DEADLINE_S
         elif self._hits("limited", mood.limited):
             after = dice.choice((None, 1.0, 20.0))
-            error = CircleError(f"429, {told}", "limited", is_limited=True, retry_after=after)
+            error = CircleError(f"429, {message}", "limited", is_limited=True, retry_after=after)
         elif self._hits("error", mood.error):
-            error = CircleError(f"500, {told}", "error")
+            error = CircleError(f"500, {message}", "error")
         elif self._hits("nonsense", mood.nonsense):
-            error = CircleError(f"no answer at all, {told}", "nonsense")
+            error = CircleError(f"no answer at all, {message}", "nonsense")
         await asyncio.sleep(seconds)
         if error is not None:
             raise self._failed(call, job_class, error)

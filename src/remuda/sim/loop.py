@@ -147,8 +147,8 @@ class SimLoop(asyncio.BaseEventLoop):
 
     def _tell(self, what: str) -> str:
         waiting = sorted((task.get_name(), " → ".join(_places(task))) for task in asyncio.all_tasks(self))
-        told = "".join(f"\n  {name} at {place}" for name, place in waiting) or "\n  no task at all"
-        return f"simulation stuck at {self._now:g} s: {what}:{told}"
+        message = "".join(f"\n  {name} at {place}" for name, place in waiting) or "\n  no task at all"
+        return f"simulation stuck at {self._now:g} s: {what}:{message}"
 
 
 class _Task(asyncio.Task[T]):

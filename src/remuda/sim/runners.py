@@ -280,17 +280,17 @@ class RunnerWorld(History[RunnerEvent, RunnerWatch]):
         process = self.process
         if process is None:
             return "no process answers"
-        told = f"{process.loop.standing}, {self.watch.reasons}"
+        message = f"{process.loop.standing}, {self.watch.reasons}"
         for name in self.scenario.setup.pools.keys() - self.setup.pools.keys():
             self.circle.abandon(self.watch.class_of(name))
             if self.watch.existing[name]:
-                return f"{name} is removed and has VMs: {told}"
+                return f"{name} is removed and has VMs: {message}"
         if self.circle.unfinished:
-            return f"tasks are left: {dict(self.circle.waiting)}, {self.circle.running}; {told}"
+            return f"tasks are left: {dict(self.circle.waiting)}, {self.circle.running}; {message}"
         if process.ledger.operations():
             return f"operations are left: {process.ledger.operations()}"
         if any(reason.code in _GROWING for reason in self.watch.reasons):
-            return f"pools still grow: {told}"
+            return f"pools still grow: {message}"
         moving = [
             vm.name
             for vm in self.vms.vms.values()
@@ -298,7 +298,7 @@ class RunnerWorld(History[RunnerEvent, RunnerWatch]):
         ]
         to_come = {name: count for name in self.setup.pools if (count := self.vms.to_come(name))}
         if moving or to_come:
-            return f"VMs are on the move: {moving} and {to_come} more; {told}"
+            return f"VMs are on the move: {moving} and {to_come} more; {message}"
         return self._surplus()
 
     def _surplus(self) -> str:

@@ -131,11 +131,11 @@ def _no_scale_set(snapshot: "Snapshot", spec: CapacityPolicySpec, envelope: Enve
     from remuda.capacity.snapshot import SCALE_SETS
 
     why = next((item.why for item in snapshot.unknown if item.part == SCALE_SETS), None)
-    told = f"no scale set of {spec.label} carries {envelope.name}"
+    message = f"no scale set of {spec.label} carries {envelope.name}"
     fix = f"name it as the envelope of a set in the policy, or give it the requests and limits of {envelope.name}"
     for name in ("toleration", "rollback"):
         if why is None:
-            yield Gate(name, "fail", told, fix, snapshot.read_at)
+            yield Gate(name, "fail", message, fix, snapshot.read_at)
         else:
             yield Gate(name, "unknown", f"scale sets could not be read: {why}")
 

@@ -89,13 +89,13 @@ def _roll_back_on_paper(
     snapshot = look(session, None, files, ())
     scale_sets = [item for item in snapshot.scale_sets if is_scale_set(scale_set, item.id)]
     if len(scale_sets) != 1:
-        told = (
+        message = (
             ", ".join(item.id for item in scale_sets)
             or ", ".join(item.id for item in snapshot.scale_sets)
             or "none"
         )
         raise NotFound(
-            f"{len(scale_sets) or 'no'} scale sets or pools are called {scale_set}; there is: {told}"
+            f"{len(scale_sets) or 'no'} scale sets or pools are called {scale_set}; there is: {message}"
         )
     pod = pod_from(scale_sets[0])
     taints = {item.name: item.taints for item in snapshot.nodes}

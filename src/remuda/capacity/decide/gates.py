@@ -157,15 +157,15 @@ def _absent(snapshot: Snapshot, gate: GateName, overflow: Overflow) -> Gate:
 
 def _admission(overflow: Overflow, now: Instant) -> Gate:
     decision = overflow.admitted
-    told = f"{decision.who} on {decision.when}: {decision.why}"
+    message = f"{decision.who} on {decision.when}: {decision.why}"
     when, until = read_day(decision.when), _end(decision)
     if when is not None and when > now:
         return Gate(
-            "admission", "fail", f"{told}; that day is still to come", "correct admitted.when", when, until
+            "admission", "fail", f"{message}; that day is still to come", "correct admitted.when", when, until
         )
     if until is not None and until <= now:
-        return Gate("admission", "fail", f"{told}; ended {decision.until}", _AGAIN, when, until)
-    return Gate("admission", "pass", told, "", when, until)
+        return Gate("admission", "fail", f"{message}; ended {decision.until}", _AGAIN, when, until)
+    return Gate("admission", "pass", message, "", when, until)
 
 
 _AGAIN = "decide again, and write down who, why, when and until when"
@@ -183,9 +183,9 @@ def _capability(
     wanted = _capability_of(snapshot, policy)
     lacking = [f"{key}={value}" for key, value in sorted(wanted.items()) if node.labels.get(key) != value]
     if lacking:
-        told = f"{node.name} has no label {', '.join(lacking)}"
+        message = f"{node.name} has no label {', '.join(lacking)}"
         fix = f"kubectl label node {node.name} {' '.join(lacking)}, if it can do that"
-        return Gate("capability", "fail", told, fix, snapshot.read_at)
+        return Gate("capability", "fail", message, fix, snapshot.read_at)
     has = ", ".join(f"{key}={value}" for key, value in sorted(wanted.items()))
     return Gate("capability", "pass", f"{node.name} has {has}, as primary nodes have", "", snapshot.read_at)
 
@@ -210,8 +210,8 @@ def _capability_of(snapshot: Snapshot, policy: CapacityPolicySpec) -> dict[str, 
 def _budget(snapshot: Snapshot, overflow: Overflow, envelope: Envelope, node: Node | None) -> Gate:
     if envelope.name not in overflow.envelopes:
         admits = ", ".join(overflow.envelopes) or "none"
-        told = f"the policy admits no {envelope.name} on {overflow.node}, only: {admits}"
-        return Gate("budget", "fail", told, "choose an admitted envelope, or have this one admitted")
+        message = f"the policy admits no {envelope.name} on {overflow.node}, only: {admits}"
+        return Gate("budget", "fail", message, "choose an admitted envelope, or have this one admitted")
     if overflow.most_runners == 0:
         return Gate(
             "budget", "fail", "mostRunners is 0", "raise mostRunners, or take the node out of the policy"
@@ -232,9 +232,9 @@ def _budget(snapshot: Snapshot, overflow: Overflow, envelope: Envelope, node: No
     if over:
         fix = "make the envelope smaller, or raise the guardrails of the node if it can bear that"
         return Gate("budget", "fail", f"{envelope.name} {'; '.join(over)}", fix, snapshot.read_at)
-    told = ", ".join(told_amount(name, value) for name, value in requests.items())
+    message = ", ".join(told_amount(name, value) for name, value in requests.items())
     return Gate(
-        "budget", "pass", f"{envelope.name} requests {told}: within the guardrails", "", snapshot.read_at
+        "budget", "pass", f"{envelope.name} requests {message}: within the guardrails", "", snapshot.read_at
     )
 
 
@@ -316,8 +316,8 @@ def _room(
     over += [f"it has the taint {taint}" for taint in pressing(node.taints)]
     if over:
         return Gate("room", "fail", f"{node.name} takes no more: {'; '.join(over)}", "wait", snapshot.read_at)
-    told = f"{sum(there.values())} of at most {overflow.most_runners} there now"
-    return Gate("room", "pass", told, "", snapshot.read_at)
+    message = f"{sum(there.values())} of at most {overflow.most_runners} there now"
+    return Gate("room", "pass", message, "", snapshot.read_at)
 
 
 def _add(total: Amounts, more: Amounts) -> None:
@@ -348,21 +348,21 @@ def _filesystem(
     if expires <= now:
         return Gate(gate, "unknown", "what the kubelet said is too old", _LATER, summary.read_at, expires)
     if not seen.capacity:
-        told = f"the kubelet of {node.name} says nothing of this filesystem"
-        return Gate(gate, "unknown", told, _LATER, summary.read_at, expires)
+        message = f"the kubelet of {node.name} says nothing of this filesystem"
+        return Gate(gate, "unknown", message, _LATER, summary.read_at, expires)
     wanted = measured(envelope.requests).get(EPHEMERAL)
     if wanted is None:
-        told = f"{envelope.name} requests no {EPHEMERAL}, so what it may write is not bounded"
+        message = f"{envelope.name} requests no {EPHEMERAL}, so what it may write is not bounded"
         return Gate(
-            gate, "fail", told, f"give the envelope a request for {EPHEMERAL}", summary.read_at, expires
+            gate, "fail", message, f"give the envelope a request for {EPHEMERAL}", summary.read_at, expires
         )
     over = list(_lacks(seen, wanted, least))
     if over:
         fix = f"free space on {node.name}, or choose a smaller envelope"
         return Gate(gate, "fail", "; ".join(over), fix, summary.read_at, expires)
     left = (seen.available - wanted) * 100 // seen.capacity
-    told = f"{_bytes(seen.available)} free of {_bytes(seen.capacity)}: {left} % left beside the envelope, {least} % are the least"
-    return Gate(gate, "pass", told, "", summary.read_at, expires)
+    message = f"{_bytes(seen.available)} free of {_bytes(seen.capacity)}: {left} % left beside the envelope, {least} % are the least"
+    return Gate(gate, "pass", message, "", summary.read_at, expires)
 
 
 _SUMMARY = (
@@ -387,8 +387,8 @@ def _lacks(seen: Filesystem, wanted: int, least: int) -> Iterator[str]:
             if left > 0
             else "nothing would be left"
         )
-        told = f"{_bytes(seen.available)} free, and the envelope may write {_bytes(wanted)}"
-        yield f"{told}: {beside}, and below {least} % pods are evicted"
+        message = f"{_bytes(seen.available)} free, and the envelope may write {_bytes(wanted)}"
+        yield f"{message}: {beside}, and below {least} % pods are evicted"
     # a filesystem that has no fixed number of inodes gives none
     if seen.inodes and seen.inodes_free * 100 < seen.inodes * INODES_LEAST:
         yield f"{seen.inodes_free:,} of {seen.inodes:,} inodes free, and below {INODES_LEAST} % pods are evicted"
@@ -486,7 +486,7 @@ def _rollback(snapshot: Snapshot, overflow: Overflow, node: Node | None, scale_s
     patch = patch_for(named, scale_set.kind, pod, node.taints)
     why = keeps_off(scale_set.kind, pod, patch, node)
     if not why:
-        told = f"the patch for {named.lane} does not keep it off {node.name}"
-        return Gate("rollback", "fail", told, fix, snapshot.read_at)
+        message = f"the patch for {named.lane} does not keep it off {node.name}"
+        return Gate("rollback", "fail", message, fix, snapshot.read_at)
     what = "a patch" if named.patch else "its tolerations are taken off"
     return Gate("rollback", "pass", f"{what}, after which {why}", "", snapshot.read_at)

@@ -118,8 +118,8 @@ def quota(name: str, policy: CapacityPolicySpec, namespace: str | None = None) -
 
 
 def _told_shares(policy: CapacityPolicySpec, counted: str, shares: dict[str, int]) -> Iterator[str]:
-    told = ", ".join(f"{name} {most}" for name, most in shares.items())
-    yield f"Of the ceiling of {policy.ceiling} runners of {policy.label} namespaces may have: {told}."
+    message = ", ".join(f"{name} {most}" for name, most in shares.items())
+    yield f"Of the ceiling of {policy.ceiling} runners of {policy.label} namespaces may have: {message}."
     yield f"Give the runners priorityClassName: {counted} in the template of each scale set."
     if empty := [name for name, most in shares.items() if not most]:
         yield f"No runner can start in {', '.join(empty)}: the ceiling does not reach so far."

@@ -133,8 +133,8 @@ class _Collecting:
                 self._may_ask = False
                 self._unknown.append(Unknown(SUMMARIES, f"may not get nodes/proxy; {_HELP} with --optional"))
         except (KubeError, TimeoutError) as error:
-            told = str(error) or f"the kubelet did not answer within {self._within:g} s"
-            self._unknown.append(Unknown(summary_of(node), told))
+            message = str(error) or f"the kubelet did not answer within {self._within:g} s"
+            self._unknown.append(Unknown(summary_of(node), message))
             self._silent += 1
             if self._silent >= _MOST_SILENT and self._may_ask:
                 self._may_ask = False

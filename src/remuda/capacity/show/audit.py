@@ -155,8 +155,8 @@ def _nodes(audit: Audit, case: LabelContext) -> Table:
             rows.append(_node_row(audit, case, index, names))
     for role, indices in alike.items():
         if not role.admitted and len(indices) > _MOST_ALIKE:
-            told = f"{len(indices):,} nodes: {some(case.ground.nodes[index].name for index in indices)}"
-            rows.append((told, role.role, "no", *["-"] * 7, role.reason))
+            message = f"{len(indices):,} nodes: {some(case.ground.nodes[index].name for index in indices)}"
+            rows.append((message, role.role, "no", *["-"] * 7, role.reason))
     headings = ("NODE", "ROLE", "ADMITTED", "CAPABILITY", "TAINTS", *_AMOUNTS, "PODS", "FITS", "WHY")
     beside = "allocatable" if audit.snapshot.is_unknown(PODS) else "requested of allocatable"
     marks = "! where limits over-commit the node"

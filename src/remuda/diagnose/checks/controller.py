@@ -126,11 +126,13 @@ def _leads(world: World) -> bool:
 
 def _nobody_leads(world: World, seen: Seen) -> None:
     lead = world.lead
-    told = "there is no Lease remuda"
+    message = "there is no Lease remuda"
     if lead is not None:
         age = f"{(world.at - lead.renewed_at) // 1000} s ago" if lead.renewed_at is not None else "never"
-        told = f"the Lease remuda of {lead.holder or 'nobody'} was renewed {age}"
-    seen.add(told, f"kubectl logs -n {world.namespace} -l {_APP}=remuda --tail=50; see the check permissions")
+        message = f"the Lease remuda of {lead.holder or 'nobody'} was renewed {age}"
+    seen.add(
+        message, f"kubectl logs -n {world.namespace} -l {_APP}=remuda --tail=50; see the check permissions"
+    )
 
 
 def _look_at_deployments(world: World, seen: Seen) -> None:

@@ -32,8 +32,8 @@ def prometheus(world: MetricsWorld) -> Finding:
     if seen:
         return seen.problem("Prometheus is down, or a part of it")
     if asked is None:
-        told = "there is " + listed(str(item) for item in world.prometheis) if world.prometheis else ""
-        return seen.unknown("no Prometheus was asked", (told,) if told else (), (_GIVE,))
+        message = "there is " + listed(str(item) for item in world.prometheis) if world.prometheis else ""
+        return seen.unknown("no Prometheus was asked", (message,) if message else (), (_GIVE,))
     if asked.down:
         for target in asked.down[:5]:
             seen.add(f"target {target} is down", "look at the targets page of Prometheus: it shows the error")

@@ -64,7 +64,7 @@ def _room(wish: Wish, node: Node, taken: Mapping[str, Amounts] | None) -> Iterat
     free = {name: max(0, whole.get(name, 0) - used.get(name, 0)) for name in wish.asks}
     short = {name: value - free[name] for name, value in wish.asks.items() if value > free[name]}
     if short:
-        told = ", ".join(
+        message = ", ".join(
             f"{told_amount(name, by)} too little ({told_amount(name, free[name])} free of "
             f"{told_amount(name, whole[name])}, {told_amount(name, wish.asks[name])} asked for)"
             if whole.get(name)
@@ -72,4 +72,4 @@ def _room(wish: Wish, node: Node, taken: Mapping[str, Amounts] | None) -> Iterat
             for name, by in sorted(short.items())
         )
         is_too_small = any(value > whole.get(name, 0) for name, value in wish.asks.items())
-        yield Obstacle("room", f"has {told}", short=short, is_too_small=is_too_small)
+        yield Obstacle("room", f"has {message}", short=short, is_too_small=is_too_small)

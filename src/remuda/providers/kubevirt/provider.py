@@ -143,8 +143,8 @@ class KubevirtProvider:
         if self._world is None:
             raise Unavailable(self._absence)
         if not self._world.is_synced:
-            told = "; ".join(self._world.trouble())
-            raise Unavailable(f"the VMs are not read yet{': ' if told else ''}{told}")
+            message = "; ".join(self._world.trouble())
+            raise Unavailable(f"the VMs are not read yet{': ' if message else ''}{message}")
         return self._world
 
     # Making

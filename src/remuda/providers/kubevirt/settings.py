@@ -185,8 +185,8 @@ def _problems(read: object, job_class: str) -> Iterator[tuple[str, str]]:
         return
     if job_class not in classes:
         names = [str(name) for name in classes]
-        told = ", ".join(quoted(name) for name in sorted(names)[:10])
-        yield "resourceClass", f"has no class {job_class}{did_you_mean(job_class, names)} (it has: {told})"
+        message = ", ".join(quoted(name) for name in sorted(names)[:10])
+        yield "resourceClass", f"has no class {job_class}{did_you_mean(job_class, names)} (it has: {message})"
         return
     path, mine = child_path("resourceClass", job_class), classes[job_class]
     if not isinstance(mine, dict):

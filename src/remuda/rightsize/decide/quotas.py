@@ -117,12 +117,12 @@ def _too_small(quota: Quota, name: str, rollouts: Sequence[Rollout]) -> Iterator
     used = quota.used.get(name)
     write = _writer(name)
     by_templates = sum(each.replicas * _before(each, name) for each in rollouts)
-    told = ""
+    message = ""
     if used is None:
         used = by_templates
-        told = ", by what the workloads ask for"
+        message = ", by what the workloads ask for"
     elif used < by_templates:
-        told = f", less than the {write(by_templates)} that its workloads ask for"
+        message = f", less than the {write(by_templates)} that its workloads ask for"
     asked = [(peak_of(each, name), each.id) for each in rollouts]
     most = used + sum(more for more, _ in asked)
     if most <= hard:
@@ -142,7 +142,7 @@ def _too_small(quota: Quota, name: str, rollouts: Sequence[Rollout]) -> Iterator
         "error",
         _name(quota),
         f"spec.hard[{name}]",
-        f"{write(hard)}, of which {write(used)} are used{told}{already}; all changes together ask for {write(most)} on"
+        f"{write(hard)}, of which {write(used)} are used{message}{already}; all changes together ask for {write(most)} on"
         f" their way, {write(most - hard)} too much: {who}",
         f"at least {write(most)} while the changes are rolled out, {write(after)} afterwards",
         f"raise it to {enough}"

@@ -63,8 +63,8 @@ def stem(who: WorkloadId) -> str:
 def mark(who: WorkloadId) -> str:
     """A few letters that stand for one workload alone."""
     # lengths tell apart what a divider within a name would not
-    told = "".join(f"{len(part)}:{part}" for part in who)
-    return hashlib.sha256(told.encode()).hexdigest()[:12]
+    message = "".join(f"{len(part)}:{part}" for part in who)
+    return hashlib.sha256(message.encode()).hexdigest()[:12]
 
 
 def origin(review: Review) -> str:

@@ -141,8 +141,8 @@ def _other_schema(found: object) -> str:
     family, _, version = SCHEMA.rpartition("/")
     if isinstance(found, str) and found.startswith(f"{family}/"):
         return f"schema is {quoted(found)}, and this remuda reads {version}: review again with this one"
-    told = f"schema is {quoted(found)}" if isinstance(found, str) else "it has no schema"
-    return f"{told}, where a review says {SCHEMA}: give what remuda rightsize review -o json prints"
+    message = f"schema is {quoted(found)}" if isinstance(found, str) else "it has no schema"
+    return f"{message}, where a review says {SCHEMA}: give what remuda rightsize review -o json prints"
 
 
 def _instant(found: object, file: str) -> Instant:
@@ -151,8 +151,8 @@ def _instant(found: object, file: str) -> Instant:
             return read_instant(found)
     except (ValueError, OverflowError):
         pass
-    told = quoted(found) if isinstance(found, str) else "no text"
-    raise BadInput(f"{file}: at: is {told}: write a time like 2026-01-31T14:05:00Z")
+    message = quoted(found) if isinstance(found, str) else "no text"
+    raise BadInput(f"{file}: at: is {message}: write a time like 2026-01-31T14:05:00Z")
 
 
 def _placed(message: str) -> str:

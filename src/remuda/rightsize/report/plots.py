@@ -235,8 +235,8 @@ def _killed(kills: Sequence[Second], window: Window) -> str:
     path = "".join(f"M{x} {BASE}V{TOP}m-8-8l16 16m0-16l-16 16" for x in places)
     x = places[-1]
     anchor, x = ("end", x - 14) if x > LEFT + _ACROSS // 2 else ("start", x + 14)
-    told = "OOM kill" if len(kills) == 1 else f"{len(kills)} OOM kills"
-    return f'<path class="k" d="{path}"/><text class="k" x="{x}" y="{TOP - 10}" text-anchor="{anchor}">{told}</text>'
+    message = "OOM kill" if len(kills) == 1 else f"{len(kills)} OOM kills"
+    return f'<path class="k" d="{path}"/><text class="k" x="{x}" y="{TOP - 10}" text-anchor="{anchor}">{message}</text>'
 
 
 def _labels(

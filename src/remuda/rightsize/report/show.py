@@ -116,10 +116,10 @@ def _sizes(review: Review) -> Table:
     if len(rows) > MOST_ROWS:
         more = f"and {len(rows) - MOST_ROWS:,} more rows: -o json and -o csv have all"
         rows = [*rows[:MOST_ROWS], ("…", "", more, *[""] * (len(headings) - 3))]
-    told = "request/limit; waste is cores and GiB of all pods, below zero what is missing"
+    message = "request/limit; waste is cores and GiB of all pods, below zero what is missing"
     if review.waste.monthly is not None:
-        told += "; money is of the whole workload, beside its first container"
-    return Table(headings, tuple(rows), f"Sizes ({told})", "there is no workload")
+        message += "; money is of the whole workload, beside its first container"
+    return Table(headings, tuple(rows), f"Sizes ({message})", "there is no workload")
 
 
 def _verdict(item: ContainerReview, resource: Resource) -> str:
@@ -198,8 +198,8 @@ def _page_findings(findings: tuple[Finding, ...]) -> Table:
 
 def _findings_title(findings: tuple[Finding, ...]) -> str:
     counts = {severity: sum(item.severity == severity for item in findings) for severity in _SEVERITIES}
-    told = ", ".join(f"{count} {severity}" for severity, count in counts.items() if count)
-    return f"Findings: {told}" if told else "Findings"
+    message = ", ".join(f"{count} {severity}" for severity, count in counts.items() if count)
+    return f"Findings: {message}" if message else "Findings"
 
 
 def _flat(review: Review) -> Table:

@@ -209,26 +209,28 @@ def _refuse(answer: aiohttp.ClientResponse, data: bytes, doing: str, to: str, no
     """Raise the error of an answer that is not 200, with CircleCI's own words if there are any."""
     code = answer.status
     words = _words(data)
-    told = f"{doing}: {code}" + (f": {words}" if words else "")
+    message = f"{doing}: {code}" + (f": {words}" if words else "")
     match code:
         case 401 | 403:
-            raise CircleError(f"{told}; the token is not accepted: {_RIGHT}", "unauthorized")
+            raise CircleError(f"{message}; the token is not accepted: {_RIGHT}", "unauthorized")
         case 404:
             raise CircleError(
-                f"{told}; there is no such class, or the token may not see it: {_CLASS}", "missing"
+                f"{message}; there is no such class, or the token may not see it: {_CLASS}", "missing"
             )
         case 429 | 503:
             after = retry_after(answer.headers.get("Retry-After"), now)
             if code == 429 or after is not None:
                 wait = f"for {after:.0f} s " if after is not None else ""
-                told = f"{told}; it wants to be left alone {wait}and then {_WAIT}"
-                raise CircleError(told, "limited", is_limited=True, retry_after=after)
-            raise CircleError(f"{told}; {_WAIT}", "broken")
+                message = f"{message}; it wants to be left alone {wait}and then {_WAIT}"
+                raise CircleError(message, "limited", is_limited=True, retry_after=after)
+            raise CircleError(f"{message}; {_WAIT}", "broken")
         case _ if 300 <= code < 400:
             to = to.partition("?")[0][:200]
-            raise CircleError(f"{told}; it redirects to {to}, where no token is sent: {_ADDRESS}", "redirect")
+            raise CircleError(
+                f"{message}; it redirects to {to}, where no token is sent: {_ADDRESS}", "redirect"
+            )
         case _:
-            raise CircleError(f"{told}; {_WAIT if code >= 500 else _ADDRESS}", "broken")
+            raise CircleError(f"{message}; {_WAIT if code >= 500 else _ADDRESS}", "broken")
 
 
 def retry_after(value: str | None, now: Instant) -> float | None:

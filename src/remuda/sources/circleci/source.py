@@ -159,8 +159,8 @@ class CircleCI:
         if worker is None or name == machine:
             worker = self._by_name(known, machine, made_at)
         if worker is None and listing.unreadable:
-            told = f"{listing.unreadable} agents of class {job_class} cannot be read"
-            raise Unavailable(f"closing machine {machine}: {told}, and it may be one of them")
+            message = f"{listing.unreadable} agents of class {job_class} cannot be read"
+            raise Unavailable(f"closing machine {machine}: {message}, and it may be one of them")
         if name not in self._closed:
             self._closed[name] = self._clock.now()
             self._join()
@@ -357,8 +357,10 @@ class CircleCI:
 
     def _held(self, job_class: str, now: float) -> str:
         left = self._pace.held(now)
-        told = f"CircleCI wants to be left alone for {left:.0f} s more" if left else "no answer came in time"
-        return f"class {job_class}: {told}"
+        message = (
+            f"CircleCI wants to be left alone for {left:.0f} s more" if left else "no answer came in time"
+        )
+        return f"class {job_class}: {message}"
 
     def _note_failed(self, call: str, known: Known, error: CircleError) -> None:
         now = self._clock.monotonic()

@@ -137,8 +137,8 @@ def submit(
     )
     answer = _hand_in(session, body)
     if not wait:
-        told = f"job {answer.job} waits; `remuda jobs logs -f {answer.job}` follows it"
-        session.show(Report(answer, lines=(str(answer.job) if session.quiet else told,)))
+        message = f"job {answer.job} waits; `remuda jobs logs -f {answer.job}` follows it"
+        session.show(Report(answer, lines=(str(answer.job) if session.quiet else message,)))
         return
     raise click.exceptions.Exit(_follow(session, answer.job))
 
@@ -216,10 +216,10 @@ def _exit_code(job: Job) -> int:
         return 0
     last = job.attempts[-1] if job.attempts else None
     if last is None or last.status != "exited":
-        told = f"job {job.id} {'was cancelled' if job.state is JobState.CANCELLED else 'failed'}"
+        message = f"job {job.id} {'was cancelled' if job.state is JobState.CANCELLED else 'failed'}"
         if last is not None:
-            told += f": {_outcome(job)}" + (f", {last.detail}" if last.detail else "")
-        click.echo(told, err=True)
+            message += f": {_outcome(job)}" + (f", {last.detail}" if last.detail else "")
+        click.echo(message, err=True)
     code = last.exit_code if last is not None and last.exit_code is not None else 1
     return code if 0 < code < 256 else 1
 
