@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from remuda.datadir import DataDir, default_data_dir
+from remuda.datadir import DataDir, default_data_dir, refuse_shared
 from remuda.errors import BadInput
 
 LINUX = pytest.mark.skipif(sys.platform == "darwin", reason="the place is the platform's")
@@ -118,3 +118,36 @@ def test_a_planted_link_is_not_followed(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"cannot be used: .*symbolic links"):
         DataDir(place)
     assert victim.read_text() == "whole"
+
+
+def stat_of(mode: int, uid: int) -> os.stat_result:
+    return os.stat_result((0o40000 | mode, 1, 1, 1, uid, 0, 0, 0, 0, 0))
+
+
+@pytest.mark.parametrize(
+    ("mode", "owner", "we", "refused"),
+    [
+        pytest.param(0o700, 1000, 1000, "", id="our own"),
+        pytest.param(0o755, 1000, 1000, "", id="others may look"),
+        pytest.param(0o775, 1000, 1000, "chmod go-w /d", id="a group may write"),
+        pytest.param(0o707, 1000, 1000, "mode 0707", id="everybody may write"),
+        pytest.param(0o700, 65534, 0, "belongs to user 65534, and we are user 0", id="another's, and we are root"),
+        pytest.param(0o700, 1001, 1000, "chown 1000 /d", id="another's"),
+        pytest.param(0o2775, 0, 65532, "", id="a volume of a cluster, lent to our group"),
+        pytest.param(0o2777, 0, 65532, "can be written by others", id="a volume for everybody"),
+        pytest.param(0o770, 0, 0, "can be written by others", id="root's own, with a group"),
+    ],
+)  # fmt: skip
+def test_a_directory_that_others_may_write_is_refused(mode: int, owner: int, we: int, refused: str) -> None:
+    if not refused:
+        refuse_shared(Path("/d"), stat_of(mode, owner), we)
+        return
+    with pytest.raises(BadInput, match=refused):
+        refuse_shared(Path("/d"), stat_of(mode, owner), we)
+
+
+def test_it_is_refused_before_anything_is_written_there(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    with pytest.raises(BadInput, match="can be written by others"):
+        DataDir(tmp_path)
+    assert list(tmp_path.iterdir()) == []

@@ -11,6 +11,7 @@ The data directory: where it is, what is in it, and who holds it.
 
 import fcntl
 import os
+import stat
 import sys
 from pathlib import Path
 
@@ -29,6 +30,26 @@ def default_data_dir(environ: dict[str, str]) -> Path:
     return Path(environ.get("XDG_DATA_HOME") or home / ".local" / "share") / "remuda"
 
 
+def refuse_shared(path: Path, found: os.stat_result, uid: int) -> None:
+    """
+    `BadInput` when somebody else may write here: what the store says is done, with our rights.
+
+    A volume of a cluster belongs to root and is lent to our group; that is as good as our own.
+    """
+    is_lent = found.st_uid == 0 != uid
+    if found.st_uid != uid and not is_lent:
+        raise BadInput(
+            f"the data directory {path} belongs to user {found.st_uid}, and we are user {uid}: who owns it could have us"
+            f" run anything; give it away with chown {uid} {path}, or choose another with --data-dir"
+        )
+    others = stat.S_IWOTH if is_lent else stat.S_IWGRP | stat.S_IWOTH
+    if found.st_mode & others:
+        raise BadInput(
+            f"the data directory {path} can be written by others (mode {stat.S_IMODE(found.st_mode):04o}): who does could"
+            f" have us run anything; take that away with chmod go-w {path}, or choose another with --data-dir"
+        )
+
+
 class DataDir:
     """A data directory held by this process until it ends, however it ends."""
 
@@ -37,6 +58,7 @@ class DataDir:
         self.path = path.absolute()
         try:
             self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+            refuse_shared(self.path, self.path.stat(), os.geteuid())
             self._lock = os.open(
                 self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
             )
