@@ -27,6 +27,7 @@ from remuda.errors import BadInput, RemudaError
 from remuda.job import Job, Jobs
 from remuda.jobs import JOBS
 from remuda.ledger.age import AgeClock, newest_record
+from remuda.ledger.ballast import Ballast
 from remuda.ledger.record import Kinds, Ledger
 from remuda.ledger.retention import Retention, forget, make_room
 from remuda.ledger.store import FILE, SqliteStore
@@ -114,12 +115,14 @@ class App:
         self._reloading = asyncio.Lock()
         self._refused: str | None = None
         self.home = DataDir(options.data_dir)
+        self._ballast = Ballast(self.home.path / "ballast")
         try:
             self.store = SqliteStore(
                 self.home.path / FILE,
                 tables=jobs.tables(),
                 most_bytes=options.most_bytes,
                 make_room=make_room,
+                ballast=self._ballast,
             )
         except BaseException:
             self.home.release()
@@ -330,6 +333,7 @@ class App:
     async def _keep_house(self) -> None:
         keep = self.options.retention
         while True:
+            await asyncio.to_thread(self._ballast.keep)
             await asyncio.sleep(_HOUSEKEEPING_S)
             try:
                 await self._forget(keep)

@@ -7,6 +7,7 @@ The data directory: where it is, what is in it, and who holds it.
     lock            held by the one process that may write here; its pid is inside
     machines/       one directory per process machine
     jobs/           the output of jobs
+    ballast         room kept for the moment the disk is full
 """
 
 import fcntl

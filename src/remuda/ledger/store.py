@@ -16,6 +16,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Protocol, TypeVar
 
 from remuda.errors import BadInput, Unavailable
+from remuda.ledger.ballast import Ballast, is_full
 from remuda.ledger.schema import Tables, check, is_behind, migrate
 
 T = TypeVar("T")
@@ -29,6 +30,8 @@ class DamagedRow(sqlite3.DatabaseError):
 
 
 _BATCH = 512
+#: pages that are given back to a full disk at a time
+_PAGES_BACK = 2_000
 _PAGE = 4_096
 
 
@@ -69,14 +72,17 @@ class SqliteStore:
         tables: Sequence[Tables] = (),
         most_bytes: int | None = None,
         make_room: Callable[[sqlite3.Connection], int] | None = None,
+        ballast: Ballast | None = None,
     ) -> None:
         """
         `tables` are those of jobs that keep their own.
 
-        `most_bytes` is a quota; `make_room` gives up history when the disk or the quota is full.
+        `most_bytes` is a quota; `make_room` gives up history when the disk or the quota is full, in the room that
+        `ballast` kept for it.
         """
         self.path = path
         self._make_room = make_room
+        self._ballast = ballast
         self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
         self._readers = threading.local()
         self._open_readers: list[sqlite3.Connection] = []
@@ -184,12 +190,30 @@ class SqliteStore:
     def _gave_room(self) -> bool:
         if self._make_room is None:
             return False
+        had_ballast = self._ballast is not None and self._ballast.drop()
         try:
+            if had_ballast:
+                self._settle_log()
             with self._connection:
                 self._connection.execute("BEGIN IMMEDIATE")
-                return self._make_room(self._connection) > 0
+                gone = self._make_room(self._connection)
+            if had_ballast:
+                self._shrink()
         except sqlite3.Error:
-            return False
+            return had_ballast
+        return had_ballast or gone > 0
+
+    def _shrink(self) -> None:
+        """Give what was freed back to the disk, now that there is room to do so."""
+        with self._connection:
+            self._connection.execute("BEGIN IMMEDIATE")
+            for _ in range(_PAGES_BACK):  # one page each: the driver does not go on by itself
+                self._connection.execute("PRAGMA incremental_vacuum(1)").fetchall()
+        self._settle_log()
+
+    def _settle_log(self) -> None:
+        """Carry what is in the log over into the file, and make the log's room free."""
+        self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def _fail(self, batch: list[_Task], error: sqlite3.Error) -> None:
         if _is_full(error):
@@ -327,7 +351,10 @@ def explained(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        raise BadInput(f"{path} cannot be opened: {error}; check that you may read and write it") from error
+        fix = "check that you may read and write it"
+        if _is_full(error) or is_full(path):
+            fix = "its disk is full; free some space"
+        raise BadInput(f"{path} cannot be opened: {error}; {fix}") from error
     except sqlite3.DatabaseError as error:
         raise BadInput(
             f"{path} is damaged ({error}). Nothing was changed. To start afresh move it away: its job queue and "
@@ -362,6 +389,8 @@ def _open_for_writing(path: Path, most_bytes: int | None, tables: Sequence[Table
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA cache_size = -4096")
+            # Some builds overwrite what is deleted, for which a full disk has no room; there are no secrets in it.
+            connection.execute("PRAGMA secure_delete = OFF").fetchall()
             migrate(connection, str(path), tables)
             if most_bytes is not None:
                 connection.execute(f"PRAGMA max_page_count = {max(1, most_bytes // _PAGE)}")

@@ -1,0 +1,108 @@
+"""Room kept for a full disk, on a real file system that is too small."""
+
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from remuda.errors import BadInput
+from remuda.ledger.ballast import Ballast, is_full
+from remuda.ledger.retention import make_room
+from remuda.ledger.store import FILE, SqliteStore
+
+MIB = 1024 * 1024
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 24 MiB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", place],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if made.returncode:
+        pytest.skip(f"no file system of its own can be had here: {made.stderr.strip()}")
+    yield place
+    subprocess.run(["umount", "-l", place], check=True)
+
+
+def fill(disk: Path) -> None:
+    """Leave no byte free."""
+    with (disk / "other").open("ab", buffering=0) as file:
+        for size in (65536, 4096, 1):
+            try:
+                while True:
+                    file.write(b"x" * size)
+            except OSError:
+                continue
+
+
+async def keep_more(store: SqliteStore, count: int) -> None:
+    """Settings of 10 kB each, which nothing may forget."""
+    for n in range(count):
+        row = (f"kept/{n}", bytes(10_000))
+        await store.write(partial(_insert, row=row))
+
+
+def _insert(db: sqlite3.Connection, row: tuple[str, bytes]) -> None:
+    db.execute("INSERT INTO settings VALUES (?, ?, 0)", row)
+
+
+async def remember(store: SqliteStore, cycles: int) -> None:
+    rows = [("pools", n, n, 1, bytes(20_000), b"", b"", b"") for n in range(cycles)]
+    await store.write(
+        lambda db: db.executemany(
+            "INSERT INTO cycles (loop, first_at, last_at, count, snapshot, memory, policy, plan)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            rows,
+        )
+    )
+
+
+async def test_on_a_full_disk_history_gives_way_and_its_room_goes_back_to_the_disk(disk: Path) -> None:
+    ballast = Ballast(disk / "ballast", 4 * MIB)
+    assert ballast.keep()
+    store = SqliteStore(disk / FILE, make_room=make_room, ballast=ballast)
+    for _ in range(5):
+        await remember(store, 60)
+    fill(disk)
+    await keep_more(store, 300)
+    size = (disk / FILE).stat().st_size
+    assert size < 5 * MIB, "300 settings of 10 kB, and no history"
+    assert store.read(lambda db: db.execute("SELECT count(*) FROM cycles").fetchone())[0] < 300
+    assert store.read(lambda db: db.execute("SELECT count(*) FROM settings").fetchone())[0] >= 300
+    assert not (disk / "ballast").exists()
+    assert not ballast.keep()
+    (disk / "other").unlink()
+    assert ballast.keep()
+    store.close()
+
+
+async def test_without_ballast_a_full_disk_cannot_even_forget(disk: Path) -> None:
+    """The assumption behind it: should this pass one day, the ballast may go."""
+    store = SqliteStore(disk / FILE, make_room=make_room)
+    await remember(store, 300)
+    fill(disk)
+    with pytest.raises(Exception, match="its disk or quota is full"):
+        await keep_more(store, 1_500)
+    (disk / "other").unlink()
+    store.close()
+
+
+def test_starting_on_a_full_disk_names_the_disk(disk: Path) -> None:
+    fill(disk)
+    assert is_full(disk / FILE)
+    with pytest.raises(BadInput, match="its disk is full; free some space"):
+        SqliteStore(disk / FILE)
+
+
+def test_a_disk_that_is_too_small_does_without(disk: Path) -> None:
+    assert not Ballast(disk / "ballast", 16 * MIB).keep()
+    assert list(disk.iterdir()) == []
