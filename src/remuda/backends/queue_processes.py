@@ -26,7 +26,7 @@ class QueueOnProcesses(Backend):
     def __init__(self, services: Services) -> None:
         self._services = services
         self._files = JobFiles(services.data_dir / "jobs")
-        self._identity = new_identity(services.rng)
+        self._identity = new_identity(services.rng, services.store.read(lineage))
         self._machines = ProcessMachines(
             services.data_dir / "machines",
             services.socket,

@@ -25,9 +25,11 @@ class Lineage(Struct, frozen=True):
         return operation <= self.last_operations.get(identity, -1)
 
 
-def new_identity(rng: random.Random) -> str:
-    """One that no store has had; a letter comes first, so that it is never taken for a number."""
-    return f"s{rng.getrandbits(48):012x}"
+def new_identity(rng: random.Random, known: Lineage | None = None) -> str:
+    """One that no store has had, surely not this one; a letter comes first, so that it is never taken for a number."""
+    while (drawn := f"s{rng.getrandbits(48):012x}") in (known.last_operations if known else ()):
+        pass
+    return drawn
 
 
 def renew(db: sqlite3.Connection, identity: str, now: Instant) -> None:
