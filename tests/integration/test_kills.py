@@ -149,8 +149,7 @@ def test_a_job_that_ends_while_nothing_runs_is_not_lost(running: Place) -> None:
     number = running.submit("sh", "-c", "sleep 0.5; echo done; exit 3")
     running.wait_running(number)
     running.kill()
-    result = running.data / "jobs" / f"{number}-1.json"
-    eventually(result.exists, "the result of the job")
+    eventually(lambda: [*(running.data / "jobs").glob(f"*-{number}-1.json")], "the result of the job")
     running.start()
     assert running.wait_end(number).attempts[-1].exit_code == 3
     assert running.output(number) == b"done\n"

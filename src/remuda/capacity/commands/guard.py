@@ -32,7 +32,7 @@ def rollback(
     files: tuple[str, ...], context: str | None, policy: tuple[str, ...],
 ) -> None:  # fmt: skip
     """
-    Return a scale set to primary nodes alone, as the policy records it.
+    Return a scale set to primary nodes alone.
 
     Prints the patch; with --apply it is made, to the scale set in the very state that was looked at and nothing else. A
     rollback without a patch takes the tolerations of the overflow node off. What is rolled back already stays as it is.
