@@ -38,8 +38,10 @@ class HealthServer:
         try:
             listening = socket.create_server((address, port), family=family, backlog=MOST_CONNECTIONS)
         except OSError as error:
+            # Its own words repeat the address, which the caller names.
+            why = str(error.strerror or error).partition(" (while attempting")[0]
             raise BadInput(
-                f"health port {port} cannot be used: {error.strerror}; choose another one, or 0 for any"
+                f"health port {port} cannot be used: {why}; choose another one, or 0 for any"
             ) from error
         self.port: int = listening.getsockname()[1]
         #: those that are open, oldest first
