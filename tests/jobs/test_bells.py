@@ -81,7 +81,10 @@ def rung(data: Path, name: str) -> int:
 def test_it_runs_on_files_is_asked_why_and_follows_a_change(running: Path, file: Path) -> None:
     until(lambda: rung(running, "big") == 3, "it is rung as often as it should be")
     remuda = Remuda(running, None, WITH_BELLS.views)
-    assert remuda.get("/v1/why/bell/big", dict)["text"] == "big was rung 3 times"
+    until(
+        lambda: remuda.get("/v1/why/bell/big", dict)["text"] == "big was rung 3 times",
+        "the cycle that saw it is recorded",
+    )
     assert remuda.post("/v1/bells/big/ring", None, dict) == {"bell": "big"}
     file.write_text(yaml.safe_dump(bell("big", 3)) + "---\n" + yaml.safe_dump(bell("small", 2)))
     until(lambda: rung(running, "small") == 2, "a changed file is followed")
