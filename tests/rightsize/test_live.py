@@ -134,8 +134,9 @@ def test_a_review_is_patched_applied_and_reviewed_again(shop: Shop, run: Run, tm
     assert 300 * MIB <= evidence["memoryPeak"] < 301 * MIB
     assert recommended["limits"]["cpu_millicores"] is None
     assert recommended["limits"]["memory_bytes"] % (16 * MIB) == 0
-    # without a tier the request is the target, and the limit what is recommended
-    assert recommended["requests"]["memory_bytes"] == web["evidence"]["estimate"]["target"]["memory_bytes"]
+    # without a tier the request is the target, in whole mebibytes, and the limit what is recommended
+    target = web["evidence"]["estimate"]["target"]["memory_bytes"]
+    assert recommended["requests"]["memory_bytes"] == -(-target // MIB) * MIB
     assert (
         recommended["requests"]["cpu_millicores"] == web["evidence"]["estimate"]["target"]["cpu_millicores"]
     )
