@@ -251,7 +251,9 @@ class RunnerWorld(History[RunnerEvent, RunnerWatch]):
             life_s=None,
             spite=0.0,
             # Where nobody can tell that a VM is idle, or none may be told to go, idle ones go only by themselves.
-            idle_timeout_s=120.0 if self._is_stubborn else None,
+            # Not too soon: a VM with a name that had an agent before is known only after minutes, and with a surge of one
+            # the next is made only then, so that a shorter timeout would end the first before a minimum is reached.
+            idle_timeout_s=600.0 if self._is_stubborn else None,
         )
         setup = self.scenario.setup
         for name in setup.pools:
