@@ -21,11 +21,11 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "remuda"
 #: packages that are not at 100 % yet, and what they must not fall below; one that is not named here must be at 100
 FLOORS: dict[str, float] = {
-    "capacity/decide": 90.0,
-    "fleet/decide": 94.0,
-    "pools/decide": 97.0,
-    "rightsize/decide": 97.0,
-    "rules": 94.0,
+    "capacity/decide": 93.0,
+    "fleet/decide": 95.5,
+    "pools/decide": 99.5,
+    "rightsize/decide": 99.0,
+    "rules": 97.0,
 }
 JOBS = os.environ.get("JOBS", "2")
 _EXCEPTION = re.compile(r"#\s*pragma:\s*no (?:cover|branch)\b(?P<reason>.*)")
