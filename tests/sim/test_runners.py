@@ -150,7 +150,15 @@ def test_nothing_goes_while_a_call_gets_no_answer(calls: tuple[str, ...]) -> Non
     assert min(dismissals) > 210
 
 
-def test_a_plan_bounds_the_vms_of_all_its_pools() -> None:
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_a_plan_bounds_the_vms_of_all_its_pools(seed: int) -> None:
+    """
+    Twelve tasks wait and three may run; no decision counts more than these (`RunnerWatch`).
+
+    VMs may be a few more for a while: those of the class that was asked about first, before the other one's tasks were
+    known; one for a task that the older of two counts does not tell of yet; and one whose task has ended.
+    """
+
     async def history() -> int:
         rules = policy(*(settings(name, max=9, idle_window=20 * SECOND) for name in "ab"))
         pools = {
@@ -159,14 +167,14 @@ def test_a_plan_bounds_the_vms_of_all_its_pools() -> None:
         }
         rules = replace(rules, pools=pools, concurrency={"org": 3})
         events = [*tasks(6, "org/a"), *tasks(6, "org/b")]
-        world = RunnerWorld(small(*events, rules=rules), 1)
+        world = RunnerWorld(small(*events, rules=rules), seed)
         try:
             assert (await world.live()).jobs_done == 12
         finally:
             await world.end()
         return world.watch.most_together
 
-    assert 3 <= run(history()) <= 4, "one whose task has ended may still be there"
+    assert 3 <= run(history()) <= 5
 
 
 @pytest.mark.parametrize("loses_ledger", [pytest.param(True, id="lost"), pytest.param(False, id="kept")])
