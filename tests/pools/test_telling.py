@@ -341,3 +341,15 @@ def test_a_try_that_is_under_way_is_not_announced_for_a_time_that_has_passed() -
     memory = Memory({"a": PoolMemory(failures=9, failed_at=NOW - 9_000, retry_at=NOW - 1)})
     plan, _ = decide(snapshot(pool("a", *machines(creating=1), waiting=1)), memory, policy(settings()), NOW)
     assert sentence(reason_of(plan)) == "a wants 1 machine and has 1: 9 failed in a row"
+
+
+def test_a_rollout_says_who_cannot_be_replaced() -> None:
+    """Of two idle machines and a busy one of an old template, one would lose a job that it may take as it goes."""
+    idle, other, busy = (structs.replace(one, template="old") for one in machines(idle=2, busy=1))
+    seen = snapshot(pool("a", structs.replace(idle, abrupt=True), other, busy, running=1))
+    plan, _ = decide(seen, Memory(), policy(settings(min=3, max=3)), NOW)
+    assert [action.target for action in plan.actions] == [other.name]
+    assert sentence(reason_of(plan)) == (
+        "a has the 3 machines it wants; 3 still have an old template; 1 has too short a grace period to end a job: "
+        "an immediate rollout removes what does not end by itself"
+    )

@@ -23,7 +23,7 @@ CODES: Mapping[str, tuple[str, str]] = {
     ),
     "pool.rolling": (
         "Machines of an old template are being replaced.",
-        "has the {target:machine} it wants; {old:still has|still have} an old template",
+        "has the {target:machine} it wants; {old:still has|still have} an old template{unrolled}",
     ),
     "pool.held-by-max": (
         "Demand is above the maximum.",
@@ -215,12 +215,14 @@ class _Word(str):
 
 _IN_DOUBT = "; nobody says whether {doubtful} of them work: from {powers_off_at} on they are powered off, and a job they may have ends first"
 _UNDRAINED = "; nobody says whether {undrainable} of them work, and powered off they would lose a job: delete by hand what has none"
+_UNROLLED = "; {undrainable:has|have} too short a grace period to end a job: an immediate rollout removes what does not end by itself"
 #: what is said only where a term has something to say: its name in a sentence, the term, the words
 _ASIDES = (
     ("next_try", "retry_at", "; one more is tried at {retry_at}"),
     ("because", "failure", ": {failure}"),
     ("in_doubt", "doubtful", _IN_DOUBT),
     ("undrained", "undrainable", _UNDRAINED),
+    ("unrolled", "undrainable", _UNROLLED),
     ("beside", "others", ", where others hold {others}"),
     ("retires", "retiring", "; {retiring:ends after its job|end after their jobs}"),
     ("under", "ceiling", " under ceiling {ceiling}"),

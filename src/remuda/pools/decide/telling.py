@@ -74,8 +74,8 @@ def tell(case: Case, moves: Moves, now: Instant) -> Reason:
         draining = sum(machine.drains for machine in case.doubtful)
         terms["doubtful"], terms["undrainable"] = draining, len(case.doubtful) - draining
         terms["powers_off_at"] = ends_at(memory, case.policy)
-    if moves.undrainable and moves.surplus and not case.doubtful:
-        terms["undrainable"] = moves.undrainable
+    if moves.undrainable and not case.doubtful and (undrainable := _undrainable(case, moves)):
+        terms["undrainable"] = undrainable
     if census.old:
         terms["old"] = census.old
     if moves.actions:
@@ -106,6 +106,13 @@ def tell(case: Case, moves: Moves, now: Instant) -> Reason:
         if (trouble := _trouble(census)) is not None:
             terms["trouble"] = trouble
     return Reason(_code(case, moves, now), f"pool/{seen.name}", terms)
+
+
+def _undrainable(case: Case, moves: Moves) -> int:
+    """Idle machines that would go if they could: all of them where there is a surplus, else those of old templates."""
+    if moves.surplus:
+        return moves.undrainable
+    return sum(one.abrupt and one.template != case.policy.template for one in case.census.idle)
 
 
 def _trouble(census: Census) -> str | None:
