@@ -42,7 +42,7 @@ DOORS = {
     "objects": {"errors", "model", "rules"},
     "kube": {"errors", "loop", "model"},
     "prometheus": {"errors", "kube", "loop", "model"},
-    "job": {"control", "kube", "objects", "output"},
+    "job": {"kube", "ledger", "objects", "output"},
     "control": {"datadir", *_FRAME},
     "runtime": _FRAME,
     "cluster": {"runtime", *_FRAME},

@@ -13,7 +13,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from remuda.control.routes import Route
     from remuda.kube.rbac import Rule
     from remuda.objects.kinds import Kind
     from remuda.objects.load import Blame, Loaded, Objects
@@ -141,8 +140,8 @@ class Jobs:
         backends = (backend for each in self.backends.values() for backend in each)
         return tuple(load(backend.tables) for backend in backends if backend.tables)
 
-    def views(self) -> tuple["Route", ...]:
-        """What can be read from the store when nothing runs."""
+    def views(self) -> tuple[Any, ...]:
+        """Routes that can be read from the store when nothing runs."""
         return tuple(route for job in self.jobs if job.views for route in load(job.views))
 
     def teach(self) -> None:
