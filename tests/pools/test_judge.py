@@ -188,7 +188,14 @@ def test_safety_what_is_made_stays_within_the_maximum_and_the_surge(
             assert census.taking_room + made <= bounds.max
             assert not seen.override.paused
             if mine.max_surge is not None:
-                assert census.live + made <= census.ready + mine.max_surge
+                # Who is up for longer than a boot may take, and stays, does not boot.
+                since = memory.pools.get(seen.name, PoolMemory()).unheard_since
+                lingering = sum(
+                    one.ready_at is not None
+                    and since.get(f"{one.name}@{one.created_at}", now) <= now - mine.boot_timeout
+                    for one in census.creating
+                )
+                assert census.live + made <= census.ready + lingering + mine.max_surge
 
 
 @given(snapshots(), memories, policies(), instants)

@@ -513,3 +513,15 @@ def test_of_machines_that_no_source_told_of_one_at_a_time_is_powered_off(
     plan = planned(pool("a", *members), settings(max=3), *operations, memory=never_told("a-1", "a-2"))
     assert [line for line in told(plan) if "unheard" in line] == actions
     assert all(action.gently for action in plan.actions if isinstance(action, Delete))
+
+
+@pytest.mark.parametrize("failures", [0, 5], ids=["none failed", "all failed lately"])
+def test_who_is_up_for_long_and_may_have_a_job_nobody_knows_of_keeps_no_other_from_booting(
+    failures: int,
+) -> None:
+    """One task runs, on no machine that is known to have it: `a-1` stays, and is not the one that may boot."""
+    memory = structs.replace(never_told("a-1"), failures=failures)
+    seen, rules = pool("a", unheard("a-1"), waiting=4, running=1), settings(max=4, max_surge=1)
+    assert told(planned(seen, rules, memory=memory)) == ["create a/new-1"]
+    assert not told(planned(seen, rules, memory=PoolMemory(failures=failures))), "it may still boot"
+    assert not told(planned(seen, settings(max=1, max_surge=1), memory=memory)), "it takes room"

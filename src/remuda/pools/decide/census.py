@@ -46,6 +46,8 @@ class Census(Struct, gc=False):
     #: everyone is idle or busy and nothing is under way, so that all below is empty
     settled: bool = True
     creating: Sequence[Machine] = _NOBODY
+    #: of these, how many are up for longer than a boot may take and stay, because a job may run on them unnoticed
+    lingering: int = 0
     draining: Sequence[Machine] = _NOBODY
     #: over by themselves or failed: only to be cleaned up
     dead: Sequence[Machine] = _NOBODY
@@ -146,6 +148,7 @@ def _add_others(
             since = unheard_since[identity] = min(memory.unheard_since.get(identity, now), now)
             has_failed = may_end_unheard and since <= late
             (unheard if has_failed else creating).append(machine)
+            census.lingering += since <= late and not has_failed
         elif machine.created_at <= late:
             overdue.append(machine)
             has_failed = True

@@ -105,7 +105,8 @@ def _open_case(
     asks = wanted.wanted
     makes = 0
     if asks > census.live:
-        makes = may_create(after.failures, after.retry_at, now, asks - census.live, census.booting)
+        booting = census.booting - census.lingering
+        makes = may_create(after.failures, after.retry_at, now, asks - census.live, booting)
         if after.failures >= FAILING:
             # What it cannot make it does not keep from the others, except what it was promised.
             asks = min(asks, max(census.live + makes, wanted.promised))

@@ -113,7 +113,8 @@ def wish(
                 wanted, held_by = held, "delay"
 
     if policy.max_surge is not None and wanted > live:
-        most = max(census.ready + policy.max_surge, live)
+        # Who lingers does not boot any more, and must not keep others from it for ever.
+        most = max(census.ready + census.lingering + policy.max_surge, live)
         if wanted > most:
             wanted, held_by = most, "surge"
     if policy.guaranteed:
