@@ -31,6 +31,8 @@ from remuda.machines.process.start import key_of, read_keys, start_shim
 from remuda.model.machines import Ended
 from remuda.model.times import Instant
 
+#: how long what was killed may take to be gone on a busy host
+KILLED_S = 10.0
 FIRST_LOOK_S = 0.02
 LAST_LOOK_S = 0.5
 CONSOLE_BYTES = 256 * 1024
@@ -402,8 +404,10 @@ class ProcessMachines:
                 return
             self._signal(machine, number)
             self._look_again(soon=True)
+            # What is killed is gone for sure, however busy the host is; only what hangs in the kernel is not.
+            grace = self._grace_s if number is signal.SIGTERM else max(self._grace_s, KILLED_S)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(machine.gone.wait(), self._grace_s)
+                await asyncio.wait_for(machine.gone.wait(), grace)
         if machine.view.ended is None:
             raise Unavailable(
                 f"deleting machine {machine.file.name}: its shim, {machine.view.pid}, cannot be killed"
