@@ -72,10 +72,11 @@ soak: $(READY)  ## new seeds and a simulated day of MACHINES, for as long as you
 chart: $(READY)  ## the whole Helm chart, in build/charts
 	PATH=$(CURDIR)/$(BIN):$$PATH charts/package
 
-dist: $(READY)  ## sdist, wheel, bill of materials and their checksums, in dist
+dist: $(READY)  ## sdist, wheel, bill of materials, provenance and their checksums, in dist
 	rm -rf dist
 	$(BIN)/python -m hatchling build -t sdist -t wheel
 	$(BIN)/python deploy/sbom.py > dist/remuda.cdx.json
+	$(BIN)/python deploy/provenance.py dist > dist/remuda.intoto.json
 	cd dist && sha256sum remuda* > SHA256SUMS && cat SHA256SUMS
 
 lock:  ## renew the locked versions

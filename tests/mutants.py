@@ -4,12 +4,14 @@
 A mutant is the source with one small change: a comparison turned, a sign, an `and` for an `or`, a condition negated, a
 statement left out, a number off by one. Each runs the tests of its own file, then the quick ones of its room, and no others. What
 survives is printed; fewer than 95 % caught is a failure. The seed is fixed, so that the same source gives the same mutants.
+A line whose change nobody could notice says why beside it (`# pragma: no mutate - why`), and is left alone.
 """
 
 import argparse
 import ast
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -39,6 +41,7 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.NotIn: "in",
 }
 _OPERATORS: dict[type[ast.operator], str] = {ast.Add: "-", ast.Sub: "+", ast.Mult: "+", ast.FloorDiv: "*"}
+_LEFT_ALONE = re.compile(r"#\s*pragma:\s*no mutate\b(?P<reason>.*)")
 _CALLS = {"min": "max", "max": "min", "any": "all", "all": "any"}
 
 
@@ -88,7 +91,19 @@ def named(file: str, old: str, new: str, text: str) -> Mutant:
 
 
 def mutants_of(file: str, text: str) -> Iterator[Mutant]:
-    """Every change that is tried in a source, in its order."""
+    """Every change that is tried in a source. Raises ValueError for a line that is left alone and does not say why."""
+    left_alone = set()
+    for number, line in enumerate(text.splitlines(), 1):
+        if found := _LEFT_ALONE.search(line):
+            if not re.search(r"\w{3}", found["reason"]):
+                raise ValueError(f"{file}:{number}: say why a change of this line cannot be noticed")
+            left_alone.add(number)
+    for mutant in _changes(file, text):
+        if mutant.line not in left_alone:
+            yield mutant
+
+
+def _changes(file: str, text: str) -> Iterator[Mutant]:
     starts = [0]
     for line in text.encode().splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
@@ -154,7 +169,11 @@ def _is_text(node: ast.BinOp) -> bool:
 
 
 def _without_annotations(tree: ast.Module) -> ast.Module:
-    """What decides nothing is not changed: annotations, and the assertions that only state what is known."""
+    """
+    What decides nothing is not changed.
+
+    That is annotations, how a class is laid out, and what only states what is known: assertions, and `strict` of zip.
+    """
 
     class Strip(ast.NodeTransformer):
         def visit_Assert(self, node: ast.Assert) -> None:
@@ -167,6 +186,14 @@ def _without_annotations(tree: ast.Module) -> ast.Module:
         def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
             # where things are within an f-string is not known before Python 3.12
             return ast.copy_location(ast.Constant(""), node)
+
+        def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+            node.keywords = []
+            node.decorator_list = []
+            return self.generic_visit(node)
+
+        def visit_keyword(self, node: ast.keyword) -> ast.AST | None:
+            return None if node.arg == "strict" else self.generic_visit(node)
 
         def visit_arg(self, node: ast.arg) -> ast.arg:
             node.annotation = None

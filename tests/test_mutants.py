@@ -35,6 +35,18 @@ def test_every_kind_of_change_is_tried_and_nothing_that_decides_nothing() -> Non
         assert all(same in text or "note(" not in text for text in changed), same
 
 
+def test_how_a_class_is_laid_out_and_what_is_known_anyway_is_not_changed() -> None:
+    text = "class Room(Struct, frozen=True):\n    limit: int = 1\n\n\npairs = [*zip(a, b, strict=True)]\n"
+    assert [mutant.old for mutant in mutants_of("a.py", text)] == ["1"]
+    assert not list(mutants_of("a.py", "@dataclass(frozen=True)\nclass Room:\n    pass\n"))
+
+
+def test_a_line_whose_change_nobody_could_notice_is_left_alone_and_says_why() -> None:
+    assert not list(mutants_of("a.py", "a = b < 1  # pragma: no mutate - b is never 1\n"))
+    with pytest.raises(ValueError, match=r"a\.py:2: say why"):
+        list(mutants_of("a.py", "a = 1\nb = 2  # pragma: no mutate\n"))
+
+
 def test_the_mutants_of_a_seed_are_python_differ_from_the_source_and_stay_the_same() -> None:
     chosen = sample(120, 7)
     assert chosen == sample(120, 7)
