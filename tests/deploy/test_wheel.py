@@ -16,6 +16,21 @@ from remuda import __version__
 
 pytestmark = pytest.mark.slow
 
+#: Prints what the schema of CycloneDX has against the document on standard input: nothing, or the first problem.
+VALIDATE = """
+import sys
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+print(JsonStrictValidator(SchemaVersion.V1_6).validate_str(sys.stdin.read()) or "")
+"""
+
+
+def complaint(document: str) -> str:
+    """What the schema of CycloneDX says against a bill of materials."""
+    return subprocess.run(
+        [sys.executable, "-c", VALIDATE], input=document, capture_output=True, text=True, check=True
+    ).stdout.strip()
+
 
 @pytest.fixture(scope="session")
 def unpacked(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -84,6 +99,9 @@ def test_what_is_installed_runs_needs_nothing_more_and_knows_its_commit(
     known = {part["purl"] for part in bill["components"]} | {bill["metadata"]["component"]["purl"]}
     assert {line["ref"] for line in bill["dependencies"]} == known
     assert all(known.issuperset(line["dependsOn"]) for line in bill["dependencies"])
+    assert complaint(json.dumps(bill)) == ""
+    bill["components"][0]["type"] = "nonesuch"
+    assert "'nonesuch' is not one of" in complaint(json.dumps(bill))
 
 
 def test_a_bill_of_the_developers_environment_lists_what_runs_alone() -> None:
