@@ -49,8 +49,8 @@ from remuda.kube.client import Client
 from remuda.kube.config import from_kubeconfig
 from remuda.kube.rbac import cluster_role
 from remuda.loop.clock import SystemClock
+from remuda.model.findings import Place
 from remuda.objects.crds import crd_of
-from remuda.objects.problems import Place
 
 pytestmark = pytest.mark.slow
 ADDRESS = own_address()

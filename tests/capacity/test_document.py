@@ -25,7 +25,7 @@ from remuda.capacity.decide.audit import audit
 from remuda.capacity.observe.gather import node_of, scale_set_from
 from remuda.capacity.show import document
 from remuda.capacity.snapshot import Snapshot, Usage
-from remuda.objects.problems import Place
+from remuda.model.findings import Place
 
 
 def usage(cpu: int, *, is_runner: bool) -> Usage:

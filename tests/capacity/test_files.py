@@ -32,8 +32,8 @@ from tests.capacity.builders import (
 from remuda.capacity.observe.files import FilesRead, read_files
 from remuda.capacity.observe.gather import POOL_MAX, POOL_MIN
 from remuda.capacity.snapshot import NODES, PODS, SCALE_SETS, SUMMARIES, Filesystem, ScaleSet, Snapshot
+from remuda.model.findings import Place
 from remuda.model.pods import Match, Taint, Term, Toleration
-from remuda.objects.problems import Place
 from remuda.pools.objects import RunnerPoolSpec
 from remuda.rules.bounds import DEFAULT_MIN
 

@@ -16,7 +16,7 @@ from remuda.capacity.decide.admission import Admission, admit
 from remuda.capacity.decide.audit import audit
 from remuda.capacity.observe.gather import Gathering
 from remuda.model.amounts import pod_sizes
-from remuda.objects.problems import Place
+from remuda.model.findings import Place
 
 pytestmark = pytest.mark.slow
 

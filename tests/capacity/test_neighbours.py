@@ -22,7 +22,7 @@ from remuda.capacity import manifests
 from remuda.capacity.decide.audit import Audit, audit
 from remuda.capacity.observe.gather import Gathering
 from remuda.capacity.observe.pods import pods_of
-from remuda.objects.problems import Place
+from remuda.model.findings import Place
 
 HOST, ZONE = "kubernetes.io/hostname", "zone"
 KINDS: dict[str, tuple[type[msgspec.Struct], Any]] = {

@@ -7,7 +7,7 @@ import pytest
 
 from remuda.diagnose.checks.metrics import CPU, MEMORY, REQUESTS, judge_metrics
 from remuda.diagnose.metrics import Advisor, Api, Component, MetricsWorld, Prometheus
-from remuda.output.findings import Finding
+from remuda.output.checks import CheckResult
 
 DAY = 86_400
 WHOLE = Prometheus(
@@ -22,7 +22,7 @@ VPA = Advisor("shop", "web", "Deployment web", has_recommendation=True)
 RECOMMENDER = Component("Deployment", "kube-system", "vpa-recommender", 1, 1)
 
 
-def judged(world: MetricsWorld) -> dict[str, Finding]:
+def judged(world: MetricsWorld) -> dict[str, CheckResult]:
     return {item.check: item for item in judge_metrics(world)}
 
 

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 from msgspec import Struct
 
+from remuda.model.findings import Place
 from remuda.objects.dumps import Dumps, Form
-from remuda.objects.problems import Place
 
 
 class Meta(Struct, frozen=True):

@@ -1,52 +1,72 @@
-"""Findings as words, data and an exit code."""
-
-import io
+"""Findings in words, and as tables."""
 
 import pytest
 
-from remuda.output.findings import Finding, Verdict, exit_code, report_of
-from remuda.output.show import show
+from remuda.model.findings import SEVERITIES, Finding, Place, Severity, count_severities, is_any
+from remuda.output.findings import MOST_ROWS, describe, findings_page, findings_table
+from remuda.output.words import add_codes
 
-FINE = Finding("pools", "ok", "all is well")
-WRONG = Finding("nodes", "problem", "no node", ("node a | is down",), ("fix it",))
-DARK = Finding("guests", "unknown", "nobody knows", ("no console",))
-
-
-def printed(*findings: Finding, form: str = "table") -> str:
-    out = io.StringIO()
-    show(report_of(findings), form, out=out)
-    return out.getvalue()
-
-
-@pytest.mark.parametrize(("verdict", "code"), [("ok", 0), ("unknown", 0), ("problem", 1)])
-def test_only_a_problem_is_a_failure(verdict: Verdict, code: int) -> None:
-    assert exit_code([FINE, Finding("x", verdict, "so")]) == code
+WORDS = {
+    "toy.too-many": (
+        "There are too many.",
+        "{number:toy}[ of {owner}][, more than the {most} of {owner}]",
+        "at most {most}, see toys[].max",
+        "give {number} away",
+    )
+}
 
 
-def test_a_person_reads_every_check_and_then_problems_first() -> None:
-    assert printed(FINE, DARK, WRONG).splitlines() == [
-        "CHECK    VERDICT   WHAT",
-        "pools    ok        all is well",
-        "guests   unknown   nobody knows",
-        "nodes    problem   no node",
-        "",
-        "nodes: no node",
-        "       DETAILS",
-        "seen   node a | is down",
-        "fix    fix it",
-        "",
-        "guests: nobody knows",
-        "       DETAILS",
-        "seen   no console",
-    ]
+@pytest.fixture(autouse=True)
+def words() -> None:
+    add_codes(("toy",), lambda: WORDS)
 
 
-@pytest.mark.parametrize("lines", [(), ("",), (" ", "")])
-def test_a_finding_without_details_has_no_table_of_them(lines: tuple[str, ...]) -> None:
-    assert "DETAILS" not in printed(Finding("nodes", "problem", "no node", lines, lines))
+def found(severity: Severity = "error", **terms: int | str | None) -> Finding:
+    return Finding("toy.too-many", severity, "Box red", "spec.toys", terms, place=Place("box.yaml", 3))
 
 
-def test_a_program_gets_all_of_it() -> None:
-    assert '"problems": 1' in printed(FINE, WRONG, form="json")
-    assert "problems: 1" in printed(FINE, WRONG, form="yaml")
-    assert "| seen | node a \\| is down |" in printed(WRONG, form="markdown")
+def test_terms_stand_in_the_sentences() -> None:
+    assert describe(found(number=3, most=2, owner="ada")) == (
+        "3 toys of ada, more than the 2 of ada",
+        "at most 2, see toys[].max",
+        "give 3 away",
+    )
+
+
+@pytest.mark.parametrize("owner", ["", None])
+def test_a_part_whose_terms_say_nothing_is_left_out(owner: str | None) -> None:
+    assert describe(found(number=1, most=0, owner=owner)).found == "1 toy"
+
+
+def test_a_term_that_is_missing_outside_of_a_part_is_a_dash() -> None:
+    assert describe(found(number=1)).expected == "at most -, see toys[].max"
+
+
+def test_a_code_that_is_not_known_is_described_by_its_terms() -> None:
+    assert describe(Finding("toy.new", "info", "", terms={"b": 2, "a": "x"})).found == "new (a x, b 2)"
+    assert describe(Finding("other.new", "info", "")) == ("new", "", "")
+
+
+def test_a_table_has_four_lines_for_each_and_says_where_it_was_read() -> None:
+    table = findings_table([found(number=1, most=0)])
+    assert table.rows == (
+        ("error", "too-many", "Box red spec.toys (box.yaml:3)"),
+        ("", "found", "1 toy"),
+        ("", "expected", "at most 0, see toys[].max"),
+        ("", "fix", "give 1 away"),
+    )
+    assert len(findings_table([found()] * MOST_ROWS).rows) == 4 * MOST_ROWS
+    many = findings_table([found()] * (MOST_ROWS + 2))
+    assert many.rows[-1] == ("…", "", "and 2 more: -o json has all")
+
+
+def test_a_page_has_a_line_for_each() -> None:
+    (row,) = findings_page([found(number=1, most=0)]).rows
+    assert row[:4] == ("error", "`too-many`", "Box red", "spec.toys")
+
+
+@pytest.mark.parametrize("least", SEVERITIES)
+@pytest.mark.parametrize("severity", SEVERITIES)
+def test_what_is_at_least_so_severe_counts(least: Severity, severity: Severity) -> None:
+    assert is_any([found(severity)], least) == (SEVERITIES.index(severity) <= SEVERITIES.index(least))
+    assert count_severities([found(severity)])[severity] == 1

@@ -10,9 +10,9 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from remuda.model.findings import Place
 from remuda.model.pods import Taint, Term, Toleration
 from remuda.model.times import Instant
-from remuda.objects.problems import Place
 
 Amounts: TypeAlias = dict[str, int]
 

@@ -11,7 +11,7 @@ import click
 
 from remuda.control.command import Command, Session, pass_session
 from remuda.errors import BadInput, NotFound, RemudaError
-from remuda.output.findings import Finding, exit_code, report_of
+from remuda.output.checks import CheckResult, exit_code, report_of
 
 if TYPE_CHECKING:
     from remuda.diagnose.metrics import MetricsWorld
@@ -128,7 +128,7 @@ async def _measure(
     return replace(world, prometheus=asked)
 
 
-def _tell(session: Session, findings: Iterable[Finding]) -> None:
+def _tell(session: Session, findings: Iterable[CheckResult]) -> None:
     found = tuple(findings)
     session.show(report_of(found))
     raise click.exceptions.Exit(exit_code(found))

@@ -16,11 +16,12 @@ from typing import Any, BinaryIO, Final, Generic, TypeVar
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from remuda.model.findings import Place
 from remuda.model.times import Instant
 from remuda.objects.convert import found
 from remuda.objects.load import MAX_PROBLEMS
 from remuda.objects.nodes import ListNode, MapNode, Node, ScalarNode, place_of
-from remuda.objects.problems import Place, Problem, quoted
+from remuda.objects.problems import Problem, quoted
 from remuda.objects.slow_path import no_faults, node_from, read_slowly
 from remuda.objects.texts import Get, Text, after_space, as_utf8, malformed, sources
 from remuda.objects.tree import Refused, decode, parse

@@ -5,8 +5,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from msgspec import Struct
-
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _STEP = re.compile(r'\.?([A-Za-z0-9_-]+)|\[(\d+)\]|\["([^"]*)"\]')
 
@@ -26,13 +24,6 @@ class Problem:
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
         return f"{place}: {self.path}: {self.message}" if self.path else f"{place}: {self.message}"
-
-
-class Place(Struct, frozen=True):
-    """Where something was read: a file and the object in it, or the cluster."""
-
-    file: str = ""
-    line: int = 0
 
 
 def child_path(path: str, key: str | int) -> str:

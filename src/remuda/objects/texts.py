@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final, NoReturn, TypeAlias
 
+from remuda.model.findings import Place
 from remuda.model.times import SECOND, Instant
-from remuda.objects.problems import Place
 from remuda.objects.tree import Refused
 
 #: bytes, or a file that is read where it is: to copy half a gigabyte costs more than anything else that is done to it

@@ -1,52 +1,82 @@
-"""What an audit found: one `Finding`, and one way from findings to words and an exit code."""
+"""
+The only place where a finding becomes sentences: what is, what should be, and how to fix it.
 
-from collections.abc import Sequence
-from typing import Literal, TypeAlias
+A job brings the words of its codes with its reasons: code → (meaning, what is, what should be, fix). A part in square
+brackets, `[; the decision ended on {until}]`, is said only where all terms in it have something to say.
+"""
 
-from msgspec import Struct
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-from remuda.output.show import Report, Table
+from remuda.model.findings import Finding
+from remuda.output.show import Table
+from remuda.output.words import Word, words_of
 
-Verdict: TypeAlias = Literal["ok", "problem", "unknown"]
-
-
-class Finding(Struct, frozen=True):
-    """What became of one check: the verdict in a sentence, what was seen, and what to do."""
-
-    check: str
-    verdict: Verdict
-    told: str
-    evidence: tuple[str, ...] = ()
-    fix: tuple[str, ...] = ()
+#: rows of a table; -o json has all
+MOST_ROWS = 200
+_PART = re.compile(r"\[([^\[\]]*\{[^\[\]]*)\]")
+_TERM = re.compile(r"\{(\w+)")
 
 
-def report_of(findings: Sequence[Finding]) -> Report:
-    """A line for every check, then what was seen and what to do, problems first."""
-    summary = Table(
-        ("CHECK", "VERDICT", "WHAT"),
-        tuple((item.check, item.verdict, item.told) for item in findings),
-        note="nothing was checked",
+class Description(NamedTuple):
+    """A finding in words."""
+
+    found: str
+    expected: str
+    fix: str
+
+
+def describe(finding: Finding) -> Description:
+    """The sentences of a finding; one with a code that is not known is still described by its terms."""
+    words = words_of(finding.code)
+    if words is None:
+        terms = ", ".join(f"{name} {value}" for name, value in sorted(finding.terms.items()))
+        return Description(f"{finding.rule} ({terms})" if terms else finding.rule, "", "")
+    terms_said = {
+        name: Word(value) for name, value in finding.terms.items() if value is not None and value != ""
+    }
+    _, found, expected, fix = words
+    return Description(*(_say(text, terms_said) for text in (found, expected, fix)))
+
+
+def _say(text: str, terms: dict[str, Word]) -> str:
+    def part(match: re.Match[str]) -> str:
+        return match[1] if all(name in terms for name in _TERM.findall(match[1])) else ""
+
+    return _PART.sub(part, text).format_map(_Terms(terms))
+
+
+class _Terms(dict[str, Word]):
+    def __missing__(self, name: str) -> Word:
+        return Word("-")
+
+
+def findings_table(findings: Sequence[Finding], title: str = "Findings") -> Table:
+    """For a terminal: four lines each."""
+    rows: list[tuple[str, ...]] = []
+    for item in findings[:MOST_ROWS]:
+        found, expected, fix = describe(item)
+        rows += [
+            (item.severity, item.rule, _where(item)),
+            ("", "found", found),
+            ("", "expected", expected),
+            ("", "fix", fix),
+        ]
+    if len(findings) > MOST_ROWS:
+        rows.append(("…", "", f"and {len(findings) - MOST_ROWS:,} more: -o json has all"))
+    return Table(("SEVERITY", "RULE", "WHERE"), tuple(rows), title, "no findings")
+
+
+def findings_page(findings: Iterable[Finding], title: str = "Findings") -> Table:
+    """For a page of markdown: a line each."""
+    headings = ("Severity", "Rule", "Object", "Field", "Is", "Should be", "Fix")
+    rows = tuple(
+        (item.severity, f"`{item.rule}`", item.subject, item.field, *describe(item)) for item in findings
     )
-    order: tuple[Verdict, ...] = ("problem", "unknown", "ok")
-    details = (
-        Table(("", "DETAILS"), rows, title=f"{item.check}: {item.told}")
-        for item in sorted(findings, key=lambda item: order.index(item.verdict))
-        if (rows := _rows(item))
-    )
-    problems = sum(item.verdict == "problem" for item in findings)
-    return Report({"findings": list(findings), "problems": problems}, (summary, *details))
+    return Table(headings, rows, title, "No findings.")
 
 
-def exit_code(findings: Sequence[Finding]) -> int:
-    """1 when there is a problem; what could not be found out is none."""
-    return int(any(item.verdict == "problem" for item in findings))
-
-
-def _rows(item: Finding) -> tuple[tuple[str, str], ...]:
-    """What there is to read of it; a line of nothing is nothing."""
-    seen, todo = (list(filter(str.strip, lines)) for lines in (item.evidence, item.fix))
-    return tuple(
-        (word if index == 0 else "", line)
-        for word, lines in (("seen", seen), ("fix", todo))
-        for index, line in enumerate(lines)
-    )
+def _where(item: Finding) -> str:
+    place = f" ({item.place.file}:{item.place.line})" if item.place.line else ""
+    return " ".join(part for part in (item.subject, item.field) if part) + place

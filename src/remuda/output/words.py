@@ -172,17 +172,18 @@ CODES: Mapping[str, tuple[str, str]] = {
 UNKNOWN = frozenset({"pool.provider-silent", "pool.source-silent"})
 
 
-#: how codes begin → what loads them, for jobs that bring their own
-_more: dict[str, Callable[[], Mapping[str, tuple[str, str]]]] = {}
+#: how codes begin → what loads them, for jobs that bring their own; those of findings have four texts
+_more: dict[str, Callable[[], Mapping[str, tuple[str, ...]]]] = {}
 
 
-def add_codes(prefixes: Iterable[str], load: Callable[[], Mapping[str, tuple[str, str]]]) -> None:
+def add_codes(prefixes: Iterable[str], load: Callable[[], Mapping[str, tuple[str, ...]]]) -> None:
     """Let codes that begin with one of these words be looked up in what `load` gives, when one is met."""
     _more.update(dict.fromkeys(prefixes, load))
 
 
-def _code(code: str) -> tuple[str, str] | None:
-    found = CODES.get(code)
+def words_of(code: str) -> tuple[str, ...] | None:
+    """What a code means and its texts; None for one that is not known."""
+    found: tuple[str, ...] | None = CODES.get(code)
     if found is None and (load := _more.get(code.partition(".")[0])) is not None:
         found = load().get(code)
     return found
@@ -191,7 +192,7 @@ def _code(code: str) -> tuple[str, str] | None:
 def sentence(reason: Reason) -> str:
     """The reason in words, beginning with its subject's name."""
     name = reason.subject.partition("/")[2] or reason.subject
-    known = _code(reason.code)
+    known = words_of(reason.code)
     if known is None:
         terms = ", ".join(
             f"{key} {value}" for key, value in sorted(reason.terms.items()) if value is not None
@@ -201,7 +202,7 @@ def sentence(reason: Reason) -> str:
     return f"{name} {told}" + (f"; {trouble}" if trouble else "")
 
 
-class _Word(str):
+class Word(str):
     """A term as text; `{live:machine}` is `1 machine` or `3 machines`, `{live:is|are}` is `1 is` or `3 are`."""
 
     __slots__ = ()
@@ -231,19 +232,19 @@ _ASIDES = (
 )
 
 
-class _Told(dict[str, _Word]):
+class _Told(dict[str, Word]):
     """Terms as text: instants and durations written out, and what is missing as a dash."""
 
     def __init__(self, terms: Mapping[str, Term]) -> None:
-        told = {name: _Word(_told(name, value)) for name, value in terms.items()}
+        told = {name: Word(_told(name, value)) for name, value in terms.items()}
         if "unclaimed" in terms:
-            told["demand"] = _Word(demand(terms))
+            told["demand"] = Word(demand(terms))
         super().__init__(told)
         for name, term, words in _ASIDES:
-            self[name] = _Word(words.format_map(self) if terms.get(term) else "")
+            self[name] = Word(words.format_map(self) if terms.get(term) else "")
 
-    def __missing__(self, name: str) -> _Word:
-        return _Word("-")
+    def __missing__(self, name: str) -> Word:
+        return Word("-")
 
 
 #: terms of a fleet that are sums of micro-dollars

@@ -21,7 +21,8 @@ from remuda.capacity.decide.words import told_all
 from remuda.capacity.objects import CapacityPolicySpec, Envelope
 from remuda.capacity.policy import measured
 from remuda.capacity.snapshot import Node, ScaleSet, Snapshot, Usage
-from remuda.objects.problems import Place, did_you_mean
+from remuda.model.findings import Place
+from remuda.objects.problems import did_you_mean
 
 Policies = Mapping[str, CapacityPolicySpec]
 

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from remuda.objects.problems import Place
+from remuda.model.findings import Place
 
 Severity: TypeAlias = Literal["error", "warning", "info"]
 #: the gravest first

@@ -31,8 +31,8 @@ from remuda.kube.client import Client, decoded
 from remuda.kube.discovery import server_version
 from remuda.kube.errors import Forbidden, KubeError, Missing
 from remuda.kube.resources import Resource
+from remuda.model.findings import Place
 from remuda.model.times import Instant
-from remuda.objects.problems import Place
 
 T = TypeVar("T", bound=Struct)
 

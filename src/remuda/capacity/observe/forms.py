@@ -9,8 +9,8 @@ from msgspec import Struct
 from remuda.capacity import manifests
 from remuda.capacity.observe.gather import Gathering
 from remuda.capacity.observe.pods import QuickPod
+from remuda.model.findings import Place
 from remuda.objects.dumps import Form
-from remuda.objects.problems import Place
 
 
 def _form(

@@ -27,8 +27,8 @@ from remuda.capacity.snapshot import (
     Usage,
 )
 from remuda.model.amounts import amount, as_written, pod_sizes, strict_amounts
+from remuda.model.findings import Place
 from remuda.model.times import Instant, read_instant
-from remuda.objects.problems import Place
 
 SET_NAME = "actions.github.com/scale-set-name"
 SET_NAMESPACE = "actions.github.com/scale-set-namespace"

@@ -15,9 +15,9 @@ from remuda.diagnose.checks.kubevirt import kubevirt, operator
 from remuda.diagnose.checks.nodes import images, kvm, nodes, placement, virt_handler
 from remuda.diagnose.checks.scaling import configuration, demand, rollout, scaling
 from remuda.diagnose.world import World
-from remuda.output.findings import Finding
+from remuda.output.checks import CheckResult
 
-Check: TypeAlias = Callable[[World], Finding]
+Check: TypeAlias = Callable[[World], CheckResult]
 
 #: what is about the cluster alone
 KUBEVIRT: tuple[Check, ...] = (kubevirt, operator, virt_handler, nodes, kvm, placement)
@@ -26,12 +26,12 @@ _LAST: tuple[Check, ...] = (demand, scaling, rollout)
 _GUESTS: tuple[Check, ...] = (images, guests, cold_start)
 
 
-def judge_kubevirt(world: World) -> Iterator[Finding]:
+def judge_kubevirt(world: World) -> Iterator[CheckResult]:
     """What is wrong with KubeVirt."""
     return (check(world) for check in KUBEVIRT)
 
 
-def judge_pools(world: World, only: Collection[str] = ()) -> Iterator[Finding]:
+def judge_pools(world: World, only: Collection[str] = ()) -> Iterator[CheckResult]:
     """What is wrong with pools: all of them, or those of these names. KubeVirt counts where a pool has VMs of it."""
     if only:
         world = msgspec.structs.replace(world, pools=tuple(pool for pool in world.pools if pool.name in only))

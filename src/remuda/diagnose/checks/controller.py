@@ -6,7 +6,7 @@ from remuda.diagnose.checks.verdicts import Seen, counted, cut, listed
 from remuda.diagnose.world import Pool, Ref, SecretKeys, World
 from remuda.model.pods import Container, Pod
 from remuda.model.times import MINUTE
-from remuda.output.findings import Finding
+from remuda.output.checks import CheckResult
 
 IMAGE_REASONS = frozenset(
     {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "RegistryUnavailable"}
@@ -17,7 +17,7 @@ _LOG_LINES = 3
 _NO_KEYS = SecretKeys()
 
 
-def controller(world: World) -> Finding:
+def controller(world: World) -> CheckResult:
     """Remuda's own pods: started, ready, and one of them leading."""
     seen, namespace = Seen("controller"), world.namespace
     leads = _leads(world)
@@ -53,7 +53,7 @@ def controller(world: World) -> Finding:
     return seen.ok(f"{counted(len(ready), 'pod')} ready, {holder} leads")
 
 
-def permissions(world: World) -> Finding:
+def permissions(world: World) -> CheckResult:
     """What the controller needs of the API server, by the table that `remuda rbac up` prints."""
     seen = Seen("permissions")
     if world.permissions is None:
@@ -69,7 +69,7 @@ def permissions(world: World) -> Finding:
     return seen.ok(f"{who} may do all that remuda up needs")
 
 
-def secret_keys(world: World) -> Finding:
+def secret_keys(world: World) -> CheckResult:
     """The Secrets that pools and the controller refer to: there, with the keys that are meant."""
     seen, wanted = Seen("secrets"), 0
     if trouble := world.trouble("secrets", "runnerpools"):

@@ -11,7 +11,7 @@ from remuda.diagnose.world import Pool, Vm, Vmi, World, instant
 from remuda.model.machines import worker_name
 from remuda.model.pods import ContainerStatus, Pod
 from remuda.model.times import MINUTE, SECOND, Instant
-from remuda.output.findings import Finding
+from remuda.output.checks import CheckResult
 
 _SAID = "remuda-guest:"
 _FAILED = re.compile(rf"{_SAID} FAILED step=(\S+) reason=([^\r\n]*)")
@@ -78,7 +78,7 @@ class _Guest(Struct, frozen=True):
         return {name: float(seconds) for name, seconds in _STEP.findall(self.console or "")}
 
 
-def guests(world: World) -> Finding:
+def guests(world: World) -> CheckResult:
     """Guests that run and are no runners."""
     seen, doubts = Seen("guests"), list[str]()
     if trouble := world.trouble("virtualmachines", "virtualmachineinstances"):
@@ -97,7 +97,7 @@ def guests(world: World) -> Finding:
     return seen.ok(f"{counted(len(running), 'guest')} up, none says that something failed")
 
 
-def cold_start(world: World) -> Finding:
+def cold_start(world: World) -> CheckResult:
     """How long it takes from a VM that is wanted to a runner that takes tasks, part by part."""
     seen = Seen("cold-start")
     if trouble := world.trouble("virtualmachines", "virtualmachineinstances", "pods"):

@@ -4,13 +4,13 @@ from remuda.diagnose.checks.placing import obstacles, wish_of
 from remuda.diagnose.checks.verdicts import Seen, listed
 from remuda.diagnose.world import COMPONENT, KubeVirt, World
 from remuda.model.pods import Pod
-from remuda.output.findings import Finding
+from remuda.output.checks import CheckResult
 
 _ROLES = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 _DOCS = "docs/kubevirt.md says how"
 
 
-def kubevirt(world: World) -> Finding:
+def kubevirt(world: World) -> CheckResult:
     """The installation: its kinds, its object, what that says of itself, and whether there are pools of VMs."""
     seen = Seen("kubevirt")
     if not world.served.get("virtualmachines.kubevirt.io", ("?",)):
@@ -54,7 +54,7 @@ def kubevirt(world: World) -> Finding:
     return seen.ok(f"KubeVirt {version} is deployed", (told,))
 
 
-def operator(world: World) -> Finding:
+def operator(world: World) -> CheckResult:
     """KubeVirt's own pods that no node takes, above all for want of a node that is called a control plane."""
     seen = Seen("operator")
     if trouble := world.trouble("kubevirt pods", "nodes"):

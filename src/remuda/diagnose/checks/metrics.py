@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from remuda.diagnose.checks.verdicts import Seen, counted, listed
 from remuda.diagnose.metrics import LEAST_S, WHOLE_S, Component, MetricsWorld
-from remuda.output.findings import Finding
+from remuda.output.checks import CheckResult
 
 MEMORY, CPU = "container_memory_working_set_bytes", "container_cpu_usage_seconds_total"
 REQUESTS = "kube_pod_container_resource_requests"
@@ -12,14 +12,14 @@ _GRANT = "remuda rbac diagnose metrics | kubectl apply -f -, and bind yourself t
 _GIVE = "give the address of yours: remuda diagnose metrics --prometheus URL"
 
 
-def judge_metrics(world: MetricsWorld) -> Iterator[Finding]:
+def judge_metrics(world: MetricsWorld) -> Iterator[CheckResult]:
     """What is wrong, the cause before what it causes."""
     return (
         check(world) for check in (prometheus, samples, history, pods, metrics_server, recommender, advisors)
     )
 
 
-def prometheus(world: MetricsWorld) -> Finding:
+def prometheus(world: MetricsWorld) -> CheckResult:
     """Whether it answers, and is up where it runs in the cluster."""
     seen = Seen("prometheus")
     for item in world.prometheis:
@@ -41,7 +41,7 @@ def prometheus(world: MetricsWorld) -> Finding:
     return seen.ok(f"Prometheus {asked.version} answers", (asked.url,))
 
 
-def samples(world: MetricsWorld) -> Finding:
+def samples(world: MetricsWorld) -> CheckResult:
     """Whether it has what is needed: use of CPU and memory by container, and what they request."""
     seen = Seen("samples")
     asked = world.prometheus
@@ -74,7 +74,7 @@ def samples(world: MetricsWorld) -> Finding:
     return seen.ok("use of CPU and memory is measured", told)
 
 
-def history(world: MetricsWorld) -> Finding:
+def history(world: MetricsWorld) -> CheckResult:
     """How far back samples go, and how much is missing."""
     seen = Seen("history")
     asked = world.prometheus
@@ -96,7 +96,7 @@ def history(world: MetricsWorld) -> Finding:
     return seen.ok("samples go back 8 days")
 
 
-def pods(world: MetricsWorld) -> Finding:
+def pods(world: MetricsWorld) -> CheckResult:
     """Running pods that nobody measures."""
     seen = Seen("pods")
     asked = world.prometheus
@@ -116,7 +116,7 @@ def pods(world: MetricsWorld) -> Finding:
     return seen.ok(f"{counted(len(world.pods), 'running pod')} measured")
 
 
-def metrics_server(world: MetricsWorld) -> Finding:
+def metrics_server(world: MetricsWorld) -> CheckResult:
     """What `kubectl top`, the recommender and autoscalers read. With Prometheus nothing here depends on it."""
     seen = Seen("metrics-server")
     if trouble := world.unread.get("apiservices"):
@@ -142,7 +142,7 @@ def metrics_server(world: MetricsWorld) -> Finding:
     return seen.ok("metrics-server is not installed, and not needed: reviews ask Prometheus")
 
 
-def recommender(world: MetricsWorld) -> Finding:
+def recommender(world: MetricsWorld) -> CheckResult:
     """Who fills VPA objects. Reviews need none."""
     seen = Seen("recommender")
     if trouble := world.unread.get("deployments"):
@@ -163,7 +163,7 @@ def recommender(world: MetricsWorld) -> Finding:
     return seen.ok("no recommender, and none is needed: reviews compute what it would say")
 
 
-def advisors(world: MetricsWorld) -> Finding:
+def advisors(world: MetricsWorld) -> CheckResult:
     """VPA objects: whether there are any, and whether they recommend."""
     seen = Seen("vpa-objects")
     if trouble := world.unread.get("verticalpodautoscalers"):

@@ -10,7 +10,7 @@ from remuda.diagnose.checks.verdicts import Seen, counted, listed
 from remuda.diagnose.world import COMPONENT, SCHEDULABLE, Node, World
 from remuda.model.amounts import KVM
 from remuda.model.pods import Meta, Taint, Toleration
-from remuda.output.findings import Finding
+from remuda.output.checks import CheckResult
 
 _NESTED = (
     "make a node pool whose machines have hardware virtualization, nested or bare metal; it is set when nodes are made, "
@@ -26,7 +26,7 @@ _CRITICAL = Toleration("CriticalAddonsOnly", "Exists")
 _MOST = 5
 
 
-def nodes(world: World) -> Finding:
+def nodes(world: World) -> CheckResult:
     """Nodes that KubeVirt would put a VM on."""
     seen = Seen("nodes")
     if trouble := world.trouble("nodes"):
@@ -52,7 +52,7 @@ def nodes(world: World) -> Finding:
     return seen.problem("no node takes VMs")
 
 
-def kvm(world: World) -> Finding:
+def kvm(world: World) -> CheckResult:
     """Nodes that have /dev/kvm to give, which they tell as allocatable; of others virt-handler says what it sees."""
     seen = Seen("kvm")
     if trouble := world.trouble("nodes"):
@@ -88,7 +88,7 @@ def kvm(world: World) -> Finding:
     return seen.problem("nodes have /dev/kvm and do not offer it" if unoffered else "no node has /dev/kvm")
 
 
-def virt_handler(world: World) -> Finding:
+def virt_handler(world: World) -> CheckResult:
     """KubeVirt's agent on every node that is meant for VMs."""
     seen = Seen("virt-handler")
     if trouble := world.trouble("nodes", "daemonsets", "kubevirt pods"):
@@ -124,7 +124,7 @@ def virt_handler(world: World) -> Finding:
     return seen.ok(f"virt-handler is ready on {counted(status.number_ready, 'node')}")
 
 
-def placement(world: World) -> Finding:
+def placement(world: World) -> CheckResult:
     """VMs that wait for a node, and pools whose VMs would: what is in the way, and how much is short."""
     seen = Seen("placement")
     if trouble := world.trouble("nodes", "pods"):
@@ -151,7 +151,7 @@ def placement(world: World) -> Finding:
     return seen.ok("no VM waits for a node", known)
 
 
-def images(world: World) -> Finding:
+def images(world: World) -> CheckResult:
     """Images of VMs that cannot be pulled."""
     seen = Seen("images")
     if trouble := world.trouble("pods"):

@@ -3,7 +3,7 @@
 from remuda.diagnose.checks.verdicts import Seen, counted, listed
 from remuda.diagnose.world import Asked, Pool, Vm, World, instant
 from remuda.model.times import MINUTE
-from remuda.output.findings import Finding
+from remuda.output.checks import CheckResult
 
 #: a pool that was changed is looked at within seconds
 _PATIENCE = MINUTE
@@ -28,7 +28,7 @@ _HELD = {
 }
 
 
-def configuration(world: World) -> Finding:
+def configuration(world: World) -> CheckResult:
     """Whether what was written about pools is accepted."""
     seen = Seen("configuration")
     if not world.served.get("runnerpools.remuda.dev", ("?",)):
@@ -66,7 +66,7 @@ def configuration(world: World) -> Finding:
     return seen.ok(f"{counted(len(world.pools), 'pool')} accepted")
 
 
-def demand(world: World) -> Finding:
+def demand(world: World) -> CheckResult:
     """Pools without VMs: whether that is what was asked for."""
     seen, asked_for = Seen("demand"), []
     if trouble := world.trouble("runnerpools", "virtualmachines"):
@@ -98,7 +98,7 @@ def demand(world: World) -> Finding:
     return seen.ok("every pool has VMs, or wants none", asked_for)
 
 
-def scaling(world: World) -> Finding:
+def scaling(world: World) -> CheckResult:
     """Whether pools follow their queues, and what holds those that do not."""
     seen, doubts = Seen("scaling"), []
     if trouble := world.trouble("runnerpools"):
@@ -135,7 +135,7 @@ def scaling(world: World) -> Finding:
     return seen.ok("every pool follows its queue", _queues(world))
 
 
-def rollout(world: World) -> Finding:
+def rollout(world: World) -> CheckResult:
     """Which VMs still have an older configuration."""
     seen = Seen("rollout")
     if trouble := world.trouble("runnerpools", "virtualmachines"):

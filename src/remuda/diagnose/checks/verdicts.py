@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from remuda.diagnose.world import World
-from remuda.output.findings import Finding
+from remuda.output.checks import CheckResult
 
 #: so much of what others wrote is shown
 _LONGEST = 400
@@ -29,19 +29,19 @@ class Seen:
         """What to do."""
         self._fix.update(dict.fromkeys(fix))
 
-    def problem(self, told: str) -> Finding:
+    def problem(self, told: str) -> CheckResult:
         """It is wrong."""
-        return Finding(self._check, "problem", told, tuple(self._evidence), tuple(self._fix))
+        return CheckResult(self._check, "problem", told, tuple(self._evidence), tuple(self._fix))
 
-    def ok(self, told: str, evidence: Iterable[str] = ()) -> Finding:
+    def ok(self, told: str, evidence: Iterable[str] = ()) -> CheckResult:
         """It is right."""
-        return Finding(self._check, "ok", told, tuple(map(cut, evidence)))
+        return CheckResult(self._check, "ok", told, tuple(map(cut, evidence)))
 
-    def unknown(self, told: str, evidence: Iterable[str] = (), fix: Iterable[str] = ()) -> Finding:
+    def unknown(self, told: str, evidence: Iterable[str] = (), fix: Iterable[str] = ()) -> CheckResult:
         """It cannot be said."""
-        return Finding(self._check, "unknown", told, tuple(map(cut, evidence)), tuple(fix))
+        return CheckResult(self._check, "unknown", told, tuple(map(cut, evidence)), tuple(fix))
 
-    def unread(self, world: World, lines: tuple[str, ...]) -> Finding:
+    def unread(self, world: World, lines: tuple[str, ...]) -> CheckResult:
         """It cannot be said, because something could not be read."""
         grant = f"remuda rbac diagnose --namespace {world.namespace} | kubectl apply -f -, and bind yourself to it"
         is_refused = any("403" in line for line in lines)
