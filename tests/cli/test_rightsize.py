@@ -82,7 +82,7 @@ def test_a_container_with_too_little_to_go_by_is_told_and_exits_1(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         pytest.param([], "Missing option '--samples'", id="no file"),
         pytest.param(["--samples", "nope.json"], "nope.json: cannot be read: No such file", id="none there"),
@@ -95,10 +95,10 @@ def test_a_container_with_too_little_to_go_by_is_told_and_exits_1(tmp_path: Path
         ),
     ],
 )
-def test_a_mistake_is_met_with_what_would_be_right(words: list[str], told: str, run: Run) -> None:
+def test_a_mistake_is_met_with_what_would_be_right(words: list[str], message: str, run: Run) -> None:
     ran = run("rightsize", "estimate", *words)
     assert (ran.code, ran.out) == (2, "")
-    assert told in ran.err
+    assert message in ran.err
 
 
 def test_bad_samples_give_nothing_but_every_problem(tmp_path: Path, run: Run) -> None:

@@ -13,7 +13,7 @@ from tests.cli.conftest import Run
 from tests.rightsize.report.reviews import AT, sample_review
 
 from remuda.rightsize.report.document import text
-from remuda.rightsize.report.keeping import keep
+from remuda.rightsize.report.kept import keep
 from remuda.rightsize.review import Review
 
 
@@ -97,7 +97,7 @@ def test_a_review_is_read_from_standard_input(run: Run, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         pytest.param(
             ["web/front"],
@@ -110,10 +110,10 @@ def test_a_review_is_read_from_standard_input(run: Run, monkeypatch: pytest.Monk
         pytest.param(["shop/cart", "--demand", "x"], "No such option '--demand'", id="files of needs"),
     ],
 )
-def test_what_makes_no_sense_is_refused(run: Run, file: Path, words: list[str], told: str) -> None:
+def test_what_makes_no_sense_is_refused(run: Run, file: Path, words: list[str], message: str) -> None:
     ran = run("why", "workload", *words, "--from", file)
     assert ran.code == 2
-    assert told in ran.err
+    assert message in ran.err
     assert ran.out == ""
 
 
@@ -125,7 +125,7 @@ def test_from_is_for_what_is_judged_on_files(run: Run, file: Path, kind: str) ->
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         pytest.param(None, "cannot be read: No such file or directory", id="no file"),
         pytest.param(b"{", "is not what remuda rightsize review -o json prints", id="no JSON"),
@@ -133,14 +133,14 @@ def test_from_is_for_what_is_judged_on_files(run: Run, file: Path, kind: str) ->
     ],
 )
 def test_a_file_that_is_no_review_is_refused(
-    run: Run, tmp_path: Path, content: bytes | None, told: str
+    run: Run, tmp_path: Path, content: bytes | None, message: str
 ) -> None:
     path = tmp_path / "no.json"
     if content is not None:
         path.write_bytes(content)
     ran = run("why", "workload", "a/b", "--from", path)
     assert ran.code == 2
-    assert told in ran.err
+    assert message in ran.err
     assert len(ran.err.splitlines()) == 1
 
 

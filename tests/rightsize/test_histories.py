@@ -15,7 +15,7 @@ from remuda.rightsize.decide.review import review
 from remuda.rightsize.estimate.summaries import summarize
 from remuda.rightsize.objects import RightsizePolicySpec
 from remuda.rightsize.review import ContainerReview
-from remuda.rightsize.workloads import Ask, Container, Size, Workload, WorkloadId, World
+from remuda.rightsize.snapshot import Ask, Container, Size, Snapshot, Workload, WorkloadId
 
 SEEDS = 25
 
@@ -31,7 +31,7 @@ def judged() -> dict[str, list[ContainerReview]]:
     )
     found = summarize(columns(all_), "samples", since=BEGIN, now=NOW)
     made = review(
-        World(NOW * 1000, "files", workloads),
+        Snapshot(NOW * 1000, "files", workloads),
         {(who, "main"): each for who, each in zip(ids, found, strict=True)},
         RightsizePolicySpec(),
         strategy="vpa",

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 from tests.processes import Ran
-from tests.rightsize.cluster.clusters import container, template, workload
-from tests.rightsize.history.cadvisor import Scraped, lines
+from tests.rightsize.observe.clusters import container, template, workload
+from tests.rightsize.observe.history.cadvisor import Scraped, lines
 from tests.servers.cluster import Cluster
 from tests.servers.fixtures import Programs, new_namespace
 from tests.servers.prometheus import NAMES, PrometheusServer
 
 from remuda.cli.tree import main
-from remuda.rightsize.history.promql import CPU, MEMORY
-from remuda.rightsize.report.keeping import newest_of_each
+from remuda.rightsize.observe.history.promql import CPU, MEMORY
+from remuda.rightsize.report.kept import newest_of_each
 
 pytestmark = pytest.mark.slow
 
@@ -229,7 +229,7 @@ def test_a_diagnosis_tells_how_much_history_there_is_and_what_is_missing(shop: S
     found = {item["check"]: item for item in json.loads(ran.out)["findings"]}
     assert found["prometheus"]["verdict"] == "ok"
     assert found["samples"]["verdict"] == "ok"
-    assert (found["history"]["verdict"], found["history"]["told"]) == ("ok", "samples go back 2.0 days")
+    assert (found["history"]["verdict"], found["history"]["message"]) == ("ok", "samples go back 2.0 days")
     assert found["metrics-server"]["verdict"] == "ok"
     down = run("diagnose", "metrics", "--prometheus", "http://127.0.0.1:9", "-o", "json")
     assert down.code == 1

@@ -40,7 +40,7 @@ def test_prices_and_classes_are_read_as_they_are_written(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "message"),
     [
         ("history: 1m", "spec.history: is 1m: from 1h to 90d can be looked at"),
         ("reviewEvery: 1h", "spec.reviewEvery: is 1h: write from 1d to 3650d"),
@@ -60,6 +60,6 @@ def test_prices_and_classes_are_read_as_they_are_written(tmp_path: Path) -> None
         ),
     ],
 )
-def test_what_makes_no_sense_is_told_with_its_field(tmp_path: Path, spec: str, told: str) -> None:
+def test_what_makes_no_sense_is_told_with_its_field(tmp_path: Path, spec: str, message: str) -> None:
     problems, _ = load(tmp_path, spec)
-    assert problems == [told]
+    assert problems == [message]

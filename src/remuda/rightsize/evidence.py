@@ -1,6 +1,6 @@
 """What is known of the use of one container: what a recommendation is made from, and shown with."""
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from remuda.rightsize.estimate.estimator import Estimate
 from remuda.rightsize.estimate.histogram import Second
@@ -101,7 +101,7 @@ class Evidence(Struct, frozen=True, rename="camel"):
     memory: Trace | None = None
     series: Series | None = None
     #: what is odd about the samples, in words: gaps, values that were left out
-    oddities: tuple[str, ...] = ()
+    anomalies: tuple[str, ...] = field(default=(), name="oddities")
     #: a part of the samples could not be read
     is_partial: bool = False
     #: of the replicas whose memory rose most; for the judgement alone, a review does not hold them

@@ -11,7 +11,7 @@ from remuda.model.times import write_instant
 from remuda.output.moments import age, clock_time
 from remuda.output.show import Report, Table
 from remuda.output.steps import step_lines
-from remuda.rightsize.report import keeping
+from remuda.rightsize.report import kept
 from remuda.rightsize.report.answers import Answer, shown_steps, sizes_and_steps, why
 from remuda.rightsize.report.document import MOST_BYTES, read_review
 from remuda.rightsize.report.figures import names
@@ -21,7 +21,7 @@ from remuda.rightsize.review import Review
 def complete_workloads(session: Session, begun: str) -> list[str]:
     """The workloads of kept reviews whose names begin so, for a shell; none when they cannot be read."""
     try:
-        reviews = keeping.newest_of_each(session.data_dir, damaged=lambda _: None)
+        reviews = kept.newest_of_each(session.data_dir, damaged=lambda _: None)
     except RemudaError:
         return []
     return sorted({name for review in reviews for name in names(review).values() if name.startswith(begun)})
@@ -58,8 +58,8 @@ def read_file(file: str) -> Review:
 def kept_reviews(session: Session, at: str | None) -> list[Review]:
     """The newest kept review of each source, as of a time, the newest first; `NotFound` when there is none."""
     until = None if at is None else session.instant(at, 0)
-    found = keeping.newest_of_each(
-        session.data_dir, until, lambda told: click.echo(f"note: {told}", err=True)
+    found = kept.newest_of_each(
+        session.data_dir, until, lambda message: click.echo(f"note: {message}", err=True)
     )
     if not found:
         when = "" if until is None else f" up to {write_instant(until)}"

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from remuda.model.times import Instant
 from remuda.output.steps import Step
 from remuda.rightsize.evidence import Evidence
-from remuda.rightsize.workloads import Size
+from remuda.rightsize.snapshot import Size
 
 SCHEMA = "remuda.dev/rightsize-review/v1"
 #: what `usage` of a review is that goes by the word of advisors alone
@@ -20,7 +20,7 @@ ADVISED = "vpa objects"
 
 Severity: TypeAlias = Literal["error", "warning", "info"]
 #: how even the use of memory is
-Evenness: TypeAlias = Literal["stable", "volatile", "gpu"]
+UsageClass: TypeAlias = Literal["stable", "volatile", "gpu"]
 Risk: TypeAlias = Literal["", "will-oom", "leak", "starved"]
 Verdict: TypeAlias = Annotated[
     Literal["raise", "lower", "keep", "leave"],
@@ -58,7 +58,8 @@ class ContainerReview(Struct, frozen=True, rename="camel"):
     #: what it should be; a value that should not be set is None
     recommended: Size
     verdict: Verdict
-    evenness: Evenness = "stable"
+    #: serialized as `evenness`, as stored reviews have it
+    usage_class: UsageClass = msgspec.field(default="stable", name="evenness")
     risk: Risk = ""
     #: too little data, under a day of a sample a minute: shown, and left out of patches
     is_provisional: bool = False
@@ -80,7 +81,7 @@ class ContainerReview(Struct, frozen=True, rename="camel"):
     #: `requests` and `limits` as the template has them, resource → quantity; None is not known
     written: dict[str, dict[str, str]] | None = None
     #: what LimitRanges of its namespace give it where it does not say
-    given: Size = Size()
+    defaults: Size = msgspec.field(default=Size(), name="given")
 
 
 class WorkloadReview(Struct, frozen=True, rename="camel"):

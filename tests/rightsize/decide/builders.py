@@ -11,7 +11,7 @@ from remuda.rightsize.estimate.estimator import Amounts, Estimate
 from remuda.rightsize.evidence import Day, Evidence, Floor
 from remuda.rightsize.objects import RightsizePolicySpec
 from remuda.rightsize.review import ContainerReview, Finding, Review, WorkloadReview
-from remuda.rightsize.workloads import Ask, Container, Size, Workload, WorkloadId, World
+from remuda.rightsize.snapshot import Ask, Container, Size, Snapshot, Workload, WorkloadId
 
 MI, GI = 2**20, 2**30
 NOW = BEGIN + 8 * DAY
@@ -116,7 +116,7 @@ def judge(
     known: Mapping[tuple[WorkloadId, str], Evidence] | Evidence | None = None,
     policy: RightsizePolicySpec | None = None,
     strategy: str = "vpa",
-    **world: Any,
+    **snapshot: Any,
 ) -> Review:
     """A review of workloads; evidence alone is that of every container."""
     all_workloads = workloads or (workload(),)
@@ -124,7 +124,7 @@ def judge(
         one = known or evidence()
         known = {(each.id, part.name): one for each in all_workloads for part in each.containers}
     return review(
-        World(NOW * 1000, "files", all_workloads, **world),
+        Snapshot(NOW * 1000, "files", all_workloads, **snapshot),
         known,
         policy or RightsizePolicySpec(),
         strategy=strategy,
@@ -151,7 +151,7 @@ def rules(made: Review) -> set[str]:
     return {each.rule for each in made.findings}
 
 
-def told(one: ContainerReview, label: str) -> list[tuple[str, str]]:
+def steps_of(one: ContainerReview, label: str) -> list[tuple[str, str]]:
     """Text and remark of the steps with a label."""
     return [(step.text, step.remark) for step in one.steps if step.label == label]
 

@@ -14,14 +14,14 @@ from tests.rightsize.decide.builders import (
     judge,
     memory_of,
     rules,
+    steps_of,
     the,
-    told,
     workload,
 )
 from tests.rightsize.estimate.builders import BEGIN, DAY, HOUR
 
 from remuda.rightsize.evidence import Evidence, OomKill
-from remuda.rightsize.workloads import WorkloadId
+from remuda.rightsize.snapshot import WorkloadId
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_a_kill_raises_what_is_hardly_known() -> None:
     known = evidence(WIDE, confidence=0.3, kills=(OomKill(NOW - DAY, 512 * MI),))
     one = the(judge(item, known=known))
     assert (memory_of(one), one.risk, one.is_provisional) == ((500, 624), "will-oom", True)
-    assert "only what is known to be needed is given" in [text for text, _ in told(one, "certainty")]
+    assert "only what is known to be needed is given" in [text for text, _ in steps_of(one, "certainty")]
     bare = the(judge(workload(container(memory=512, memory_limit=None)), known=known))
     assert memory_of(bare) == (500, 624)
 
@@ -134,7 +134,7 @@ def test_without_samples_of_cpu_all_is_left_as_it_is_and_why_is_told() -> None:
     known = evidence((500, 250, 95_000_000), confidence=0.0, cpu_samples=0)
     one = the(judge(known=known))
     assert (one.verdict, one.recommended) == ("leave", one.now)
-    assert told(one, "certainty")[-1] == (
+    assert steps_of(one, "certainty")[-1] == (
         "memory is left as it is: not yet",
         "the upper bound, 95000000Mi, is more than 4 × the target, 500Mi: that is for want of data, and not for use",
     )
@@ -165,7 +165,7 @@ def test_of_an_advisors_word_the_bounds_tell_how_old_it_is(
     made = judge(known=advice(memory))
     assert the(made).is_provisional is provisional
     assert found(made, "advice-only").is_ == "no samples, only what vpa shop/web recommends"
-    assert told(the(made), "samples") == [("none: an estimate alone", "vpa shop/web")]
+    assert steps_of(the(made), "samples") == [("none: an estimate alone", "vpa shop/web")]
     assert memory_of(the(made))[0] == 500
 
 
@@ -192,7 +192,7 @@ def test_an_advisors_word_without_bounds_proves_nothing(
 
 
 @pytest.mark.parametrize(
-    ("confidence", "strategy", "is_told"),
+    ("confidence", "strategy", "is_reported"),
     [
         pytest.param(1.6, "vpa", True, id="every five minutes"),
         pytest.param(5.99, "vpa", True, id="under three quarters"),
@@ -201,9 +201,9 @@ def test_an_advisors_word_without_bounds_proves_nothing(
         pytest.param(1.6, "krr", False, id="KRR does not count them"),
     ],
 )
-def test_samples_that_are_far_apart_are_told(confidence: float, strategy: str, is_told: bool) -> None:
+def test_samples_that_are_far_apart_are_told(confidence: float, strategy: str, is_reported: bool) -> None:
     known = evidence(confidence=confidence, cpu_samples=round(1440 * confidence))
-    assert ("sparse-samples" in rules(judge(known=known, strategy=strategy))) is is_told
+    assert ("sparse-samples" in rules(judge(known=known, strategy=strategy))) is is_reported
 
 
 def test_it_is_said_how_far_apart_samples_are_and_what_that_costs() -> None:
@@ -250,7 +250,7 @@ def test_partial_evidence_never_lowers(before: Any, memory: tuple[int, int], cpu
 
 
 def test_oddities_of_samples_are_told_with_the_container() -> None:
-    one = found(judge(known=evidence(oddities=("a gap of 3h", "2 values are NaN"))), "odd-samples")
+    one = found(judge(known=evidence(anomalies=("a gap of 3h", "2 values are NaN"))), "odd-samples")
     assert (one.field, one.is_) == ("spec.template.spec.containers[main]", "a gap of 3h; 2 values are NaN")
 
 

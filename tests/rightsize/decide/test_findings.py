@@ -11,7 +11,7 @@ from tests.rightsize.decide.builders import container, evidence, judge, rules, s
 from remuda.rightsize.decide import findings
 from remuda.rightsize.decide.findings import RULES, SEVERITIES, Rule
 from remuda.rightsize.review import Review
-from remuda.rightsize.workloads import Container, Unknown
+from remuda.rightsize.snapshot import Container, Unknown
 
 ROOM = Path(findings.__file__).parent
 
@@ -37,7 +37,7 @@ def test_every_rule_is_in_the_table_and_told_somewhere() -> None:
 def test_the_gravest_come_first() -> None:
     made = judge(
         workload(container(memory=900, memory_limit=100, cpu_limit=50)),
-        known=evidence(oddities=("a gap",)),
+        known=evidence(anomalies=("a gap",)),
         unknown=(Unknown("quotas", "403"), Unknown("limitranges", "403")),
     )
     order = [SEVERITIES.index(each.severity) for each in made.findings]
@@ -47,7 +47,7 @@ def test_the_gravest_come_first() -> None:
 
 
 def test_a_container_names_the_rules_of_its_findings() -> None:
-    made = judge(workload(container(cpu_limit=500)), known=evidence(oddities=("a gap",)))
+    made = judge(workload(container(cpu_limit=500)), known=evidence(anomalies=("a gap",)))
     assert set(made.workloads[0].containers[0].rules) == rules(made) == {"cpu-limit", "odd-samples"}
 
 

@@ -19,7 +19,7 @@ from remuda.rightsize.decide.words import memory as memory_words
 from remuda.rightsize.evidence import Evidence
 from remuda.rightsize.objects import RightsizePolicySpec
 from remuda.rightsize.review import ContainerReview, Review, WorkloadReview
-from remuda.rightsize.workloads import WorkloadId
+from remuda.rightsize.snapshot import WorkloadId
 
 pytestmark = pytest.mark.slow
 SEEDS = (1, 2, 3, 4, 8)
@@ -33,7 +33,9 @@ Row = tuple[WorkloadReview, ContainerReview, Known]
 def reviewed(seed: int) -> Review:
     made = fleet(seed)
     policy = RightsizePolicySpec()
-    return review(made.world, made.evidence(), policy, strategy="vpa", usage="synthetic", history_s=8 * DAY)
+    return review(
+        made.snapshot, made.evidence(), policy, strategy="vpa", usage="synthetic", history_s=8 * DAY
+    )
 
 
 def rows(seed: int) -> list[Row]:
@@ -61,7 +63,7 @@ def is_by_rule(part: ContainerReview) -> bool:
     """Whether its limit is a stable workload's upper bound × 1.2 and nothing else."""
     trace = seen(part).memory
     assert trace is not None
-    is_free = part.evenness == "stable" and not part.is_provisional and "killed" not in part.rules
+    is_free = part.usage_class == "stable" and not part.is_provisional and "killed" not in part.rules
     return (
         is_free and part.recommended.limits == part.vpa_rule.limits and trace.upper_bound.amount > trace.floor
     )
@@ -132,7 +134,7 @@ def test_a_peak_that_stands_out_and_is_forgotten_costs_less_than_by_krr(seed: in
 def test_both_rules_are_shown_for_every_workload(seed: int) -> None:
     for _, part, _ in rows(seed):
         estimate = seen(part).estimate
-        ratio = 12 if part.evenness == "stable" else 13
+        ratio = 12 if part.usage_class == "stable" else 13
         by_vpa = part.vpa_rule.limits.memory_bytes or 0
         exact = estimate.upper_bound.memory_bytes * ratio
         assert exact <= by_vpa * 10 < exact + 10 * 2**28
@@ -198,7 +200,7 @@ def test_steps_tell_both_resources_from_samples_to_the_end() -> None:
                 assert f"with 15 % {write(percentile.padded)}" in step.remark
             assert steps[-1].text == f"request {write(ends[0])}, limit {write(ends[1])}"
         assert part.steps[0].label == "samples"
-        assert has(part.steps, part.evenness, "×")
+        assert has(part.steps, part.usage_class, "×")
         assert has(part.steps, "rounding", "")
 
 

@@ -10,12 +10,12 @@ from tests.rightsize.decide.builders import MI, NOW, days, evidence, judge
 from tests.rightsize.estimate.builders import BEGIN, DAY
 
 from remuda.model.quantities import NANO, Quantity
-from remuda.rightsize.decide.case import counted, requested
+from remuda.rightsize.decide.context import counted, requested
 from remuda.rightsize.decide.verdicts import verdict_of
 from remuda.rightsize.evidence import Day, Evidence, OomKill
 from remuda.rightsize.objects import RightsizePolicySpec, TierSpec
 from remuda.rightsize.review import ContainerReview, Review
-from remuda.rightsize.workloads import (
+from remuda.rightsize.snapshot import (
     Advisor,
     Ask,
     Autoscaler,
@@ -24,10 +24,10 @@ from remuda.rightsize.workloads import (
     LimitRange,
     Quota,
     Size,
+    Snapshot,
     Unknown,
     Workload,
     WorkloadId,
-    World,
 )
 
 T = TypeVar("T")
@@ -102,14 +102,14 @@ def workloads(draw: st.DrawFn) -> Workload:
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> World:
+def snapshots(draw: st.DrawFn) -> Snapshot:
     found = draw(st.lists(workloads(), min_size=1, max_size=4, unique_by=lambda each: each.id))
     ids = st.sampled_from([each.id for each in found])
     parts = st.sampled_from(["main", "side"])
     quotas = st.dictionaries(
         st.sampled_from(["requests.memory", "limits.cpu", "pods", "cpu"]), st.integers(0, 10**11), max_size=3
     )
-    return World(
+    return Snapshot(
         NOW * 1000,
         "files",
         tuple(found),
@@ -138,28 +138,28 @@ def policies(draw: st.DrawFn) -> RightsizePolicySpec:
     return RightsizePolicySpec(tiers=draw(st.sampled_from([(), (bounds,)])))
 
 
-Case = tuple[World, dict[tuple[WorkloadId, str], Evidence], RightsizePolicySpec, str]
+Case = tuple[Snapshot, dict[tuple[WorkloadId, str], Evidence], RightsizePolicySpec, str]
 
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    world = draw(worlds())
+    snapshot = draw(snapshots())
     found = {
         (each.id, part.name): draw(known())
-        for each in world.workloads
+        for each in snapshot.workloads
         for part in each.containers
         if draw(st.integers(0, 4))
     }
-    return world, found, draw(policies()), draw(st.sampled_from(["vpa", "vpa", "krr", "mine"]))
+    return snapshot, found, draw(policies()), draw(st.sampled_from(["vpa", "vpa", "krr", "mine"]))
 
 
 def judged(case: Case) -> Review:
-    world, found, policy, strategy = case
+    snapshot, found, policy, strategy = case
     parts = {
-        name: getattr(world, name)
+        name: getattr(snapshot, name)
         for name in ("namespaces", "limit_ranges", "quotas", "autoscalers", "advisors", "kills", "unknown")
     }
-    return judge(*world.workloads, known=found, policy=policy, strategy=strategy, **parts)
+    return judge(*snapshot.workloads, known=found, policy=policy, strategy=strategy, **parts)
 
 
 def containers(made: Review) -> list[tuple[WorkloadId, ContainerReview]]:
@@ -172,10 +172,10 @@ def containers(made: Review) -> list[tuple[WorkloadId, ContainerReview]]:
 
 def most_allowed(case: Case, identity: WorkloadId, tier: int | None) -> float:
     """The tightest maximum of memory by policy and LimitRanges."""
-    world, _, policy, _ = case
+    snapshot, _, policy, _ = case
     bounds = [
         each.most.memory_bytes
-        for each in world.limit_ranges
+        for each in snapshot.limit_ranges
         if each.of == "Container"
         and each.namespace == identity.namespace
         and each.most.memory_bytes is not None
@@ -208,7 +208,7 @@ def no_limit_that_is_set_is_below_the_use_unless_a_bound_says_so(part: Container
 
 def nothing_is_lowered_on_partial_evidence_nor_changed_without_any(part: ContainerReview) -> None:
     now, then = part.now, part.recommended
-    had = counted(now, part.given).limits
+    had = counted(now, part.defaults).limits
     if part.evidence is None:
         assert (then, part.verdict) == (now, "leave")
     elif part.evidence.is_partial:
@@ -245,7 +245,7 @@ def test_safety_of_every_container_of_every_world(case: Case) -> None:
 @pytest.mark.slow
 @given(cases())
 def test_a_review_of_what_followed_a_review_changes_nothing(case: Case) -> None:
-    world, found, policy, strategy = case
+    snapshot, found, policy, strategy = case
     then = {(identity, part.name): part.recommended for identity, part in containers(judged(case))}
     followed = tuple(
         msgspec.structs.replace(
@@ -254,24 +254,24 @@ def test_a_review_of_what_followed_a_review_changes_nothing(case: Case) -> None:
                 msgspec.structs.replace(part, size=then[each.id, part.name]) for part in each.containers
             ),
         )
-        for each in world.workloads
+        for each in snapshot.workloads
     )
-    again = judged((msgspec.structs.replace(world, workloads=followed), found, policy, strategy))
+    again = judged((msgspec.structs.replace(snapshot, workloads=followed), found, policy, strategy))
     assert {(identity, part.name): part.recommended for identity, part in containers(again)} == then
 
 
 @pytest.mark.slow
 @given(cases(), st.randoms(use_true_random=False))
 def test_a_review_is_the_same_in_whatever_order_its_parts_come(case: Case, random: Any) -> None:
-    world, found, policy, strategy = case
+    snapshot, found, policy, strategy = case
 
     def mixed(items: tuple[T, ...]) -> tuple[T, ...]:
         return tuple(random.sample(items, len(items)))
 
     shuffled = msgspec.structs.replace(
-        world,
+        snapshot,
         **{
-            name: mixed(getattr(world, name))
+            name: mixed(getattr(snapshot, name))
             for name in ("workloads", "limit_ranges", "quotas", "autoscalers", "advisors", "kills", "unknown")
         },
     )

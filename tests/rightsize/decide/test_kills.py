@@ -16,15 +16,15 @@ from tests.rightsize.decide.builders import (
     judge,
     memory_of,
     rules,
+    steps_of,
     the,
-    told,
     workload,
 )
 from tests.rightsize.estimate.builders import BEGIN, DAY
 
 from remuda.rightsize.decide import words
 from remuda.rightsize.evidence import Evidence, OomKill
-from remuda.rightsize.workloads import Ask, Container, Kill, LimitRange
+from remuda.rightsize.snapshot import Ask, Container, Kill, LimitRange
 
 #: in the day whose peak is the highest
 AT = BEGIN + 3 * DAY + 60
@@ -68,14 +68,14 @@ def test_a_kill_raises_to_more_than_was_used(
         kills=tuple(kill(each, AT + 60 * n) for n, each in enumerate(kills)),
     )
     assert memory_of(the(made))[1] == limit
-    assert told(the(made), "kills")[0][1].startswith(f"killed {len(kills)} time")
+    assert steps_of(the(made), "kills")[0][1].startswith(f"killed {len(kills)} time")
 
 
 def test_a_kill_counts_the_peak_of_its_day_as_used() -> None:
     known = little(days=days([50] * 8, [90, 90, 90, 600, 90, 90, 90, 90]))
     one = the(judge(workload(container(memory=256, memory_limit=256)), known=known, kills=(kill(256),)))
     assert memory_of(one)[1] == 720
-    assert "600Mi used (the peak of that day)" in told(one, "kills")[0][1]
+    assert "600Mi used (the peak of that day)" in steps_of(one, "kills")[0][1]
 
 
 @pytest.mark.parametrize("in_samples", [True, False])
@@ -155,9 +155,9 @@ def test_a_kill_at_a_limit_that_its_pod_tells_raises_it_once(in_samples: bool) -
 def test_where_the_limit_of_a_kill_is_known_it_is_not_called_uncertain() -> None:
     item = workload(container(memory=256, memory_limit=2048))
     one = the(judge(item, known=little(), kills=(kill(256, limit=512),)))
-    assert told(one, "kills")[-1][1] == "who was killed within the history is not given less"
+    assert steps_of(one, "kills")[-1][1] == "who was killed within the history is not given less"
     one = the(judge(item, known=little(), kills=(kill(256, limit=512), kill(256, AT + 60))))
-    assert told(one, "kills")[-1][1].endswith("which limit it ran into is not certain")
+    assert steps_of(one, "kills")[-1][1].endswith("which limit it ran into is not certain")
 
 
 def test_the_same_kill_does_not_raise_again_and_again() -> None:
@@ -166,7 +166,7 @@ def test_the_same_kill_does_not_raise_again_and_again() -> None:
     )
     first = the(judge(workload(container(memory=250, memory_limit=256)), known=known))
     assert (first.risk, memory_of(first)) == ("will-oom", (290, 400))
-    assert "256Mi used (its limit, near which it came with 240Mi that day)" in told(first, "kills")[0][1]
+    assert "256Mi used (its limit, near which it came with 240Mi that day)" in steps_of(first, "kills")[0][1]
     made = judge(workload(Container("main", first.recommended)), known=known)
     assert (the(made).risk, the(made).verdict, the(made).recommended) == ("", "keep", first.recommended)
     assert "240Mi used (the peak of that day)" in found(made, "killed").is_
@@ -195,13 +195,13 @@ def test_a_review_of_what_followed_a_review_changes_nothing(
 ) -> None:
     lower, target, upper = memory
     known = evidence((target, lower, upper), peak=peak, days=days([0] * 8, [peak] * 8), confidence=confidence)
-    world: Any = {
+    snapshot: Any = {
         "known": known,
         "strategy": strategy,
         "kills": tuple(kill(each, BEGIN + at, limit=limit) for at, each, limit in kills),
     }
-    first = the(judge(workload(container(memory=asked[0], memory_limit=asked[1]), tier=tier), **world))
-    again = the(judge(workload(Container("main", first.recommended), tier=tier), **world))
+    first = the(judge(workload(container(memory=asked[0], memory_limit=asked[1]), tier=tier), **snapshot))
+    again = the(judge(workload(Container("main", first.recommended), tier=tier), **snapshot))
     assert again.recommended == first.recommended
     assert again.verdict in {"keep", "leave"}
     if first.recommended.limits.memory_bytes is not None and "killed" in first.rules and known.memory_peak:

@@ -15,8 +15,8 @@ from tests.rightsize.decide.builders import (
     judge,
     memory_of,
     rules,
+    steps_of,
     the,
-    told,
     workload,
 )
 from tests.rightsize.estimate.builders import BEGIN, DAY
@@ -25,7 +25,7 @@ from remuda.model.times import Duration
 from remuda.rightsize.decide.leaks import Least, daily, rise_of, runs_of
 from remuda.rightsize.evidence import Floor, OomKill
 from remuda.rightsize.objects import RightsizePolicySpec
-from remuda.rightsize.workloads import Autoscaler
+from remuda.rightsize.snapshot import Autoscaler
 
 RISING = [300, 310, 320, 330, 340, 350, 360, 370]
 LEAK = evidence(days=days(RISING))
@@ -182,7 +182,7 @@ def test_a_leak_that_ends_in_kills_is_called_one_and_is_not_fed() -> None:
         " 512Mi is reached 3d21h after a restart"
     )
     assert found(made, "killed").fix.startswith("fix the leak")
-    assert "killed and restarted 2 times, after which it is at 200Mi" in told(the(made), "leak")[0][1]
+    assert "killed and restarted 2 times, after which it is at 200Mi" in steps_of(the(made), "leak")[0][1]
 
 
 def test_a_limit_that_was_raised_for_a_leak_is_not_called_a_mended_one() -> None:
@@ -242,7 +242,9 @@ def test_a_leak_is_called_one_and_memory_is_left_as_it_is() -> None:
         "the least memory of a day rises by 10Mi a day: its limit of 1Gi will be reached at 2026-03-14T09:36:00Z"
     )
     assert "not reached within 90d" in leak.should
-    assert told(one, "leak")[0][1].startswith("the least memory of a day rises in 28 of 28 pairs of 8 days")
+    assert steps_of(one, "leak")[0][1].startswith(
+        "the least memory of a day rises in 28 of 28 pairs of 8 days"
+    )
 
 
 def test_a_leak_with_cpu_that_is_right_is_left_altogether() -> None:

@@ -9,10 +9,10 @@ from tests.rightsize.decide.builders import container, evidence, judge, the, wor
 from tests.servers.cluster import Cluster
 from tests.servers.found import ServersError
 
-from remuda.rightsize.cluster import written
-from remuda.rightsize.cluster.bounds import limit_ranges_of
-from remuda.rightsize.decide.case import requested
-from remuda.rightsize.workloads import Ask, LimitRange, Size, WorkloadId
+from remuda.rightsize import manifests
+from remuda.rightsize.decide.context import requested
+from remuda.rightsize.observe.bounds import limit_ranges_of
+from remuda.rightsize.snapshot import Ask, LimitRange, Size, WorkloadId
 
 pytestmark = pytest.mark.slow
 
@@ -98,7 +98,7 @@ def test_pods_without_a_cpu_limit_that_is_demanded_are_refused_and_what_is_recom
 ) -> None:
     text = json.dumps(limit_range(namespace, bounds))
     read = cluster.kubectl("create", "-f", "-", "-o", "json", stdin=text)
-    seen = limit_ranges_of(msgspec.json.decode(read, type=written.LimitRange))
+    seen = limit_ranges_of(msgspec.json.decode(read, type=manifests.LimitRange))
     item = workload(container(cpu=now[0], cpu_limit=now[1]), id=WorkloadId(namespace, "Deployment", "web"))
     then = the(judge(item, known=evidence(cpu=(63, 50, 80)), limit_ranges=seen)).recommended
     assert (then.requests.cpu_millicores, then.limits.cpu_millicores) == (63, limit)

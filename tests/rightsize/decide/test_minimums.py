@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.rightsize.decide.builders import MI, container, judge, memory_of, rules, the, told, workload
+from tests.rightsize.decide.builders import MI, container, judge, memory_of, rules, steps_of, the, workload
 from tests.rightsize.estimate.builders import BEGIN, DAY
 
 from remuda.model.quantities import Quantity
@@ -12,7 +12,7 @@ from remuda.rightsize.estimate.summaries import summarize
 from remuda.rightsize.estimate.usage import Replica, Sample
 from remuda.rightsize.evidence import Evidence
 from remuda.rightsize.objects import MinimumsSpec, RightsizePolicySpec, WorkloadSpec
-from remuda.rightsize.workloads import WorkloadId
+from remuda.rightsize.snapshot import WorkloadId
 
 SMALL = container(memory=32, memory_limit=64)
 
@@ -70,9 +70,9 @@ def test_containers_share_the_minimum_of_their_pod() -> None:
 
 
 def test_who_said_so_is_told() -> None:
-    by_default = told(the(judge(workload(SMALL), known=USED)), "memory")
+    by_default = steps_of(the(judge(workload(SMALL), known=USED)), "memory")
     assert "not below this container's share of a pod's floor, 250Mi" in by_default[0][1]
-    by_policy = told(
+    by_policy = steps_of(
         the(judge(workload(SMALL), known=USED, policy=minimums(container_memory="40Mi"))), "memory"
     )
     assert "not below the least that the policy says of it, 40Mi" in by_policy[0][1]
@@ -101,7 +101,7 @@ def test_a_cron_job_is_sized_by_its_runs() -> None:
     assert "under-a-day" not in rules(made)
     assert "sparse-samples" not in rules(made)
     assert (memory_of(one)[1] or 0) < 512
-    assert told(one, "certainty")[0][0] == "8 runs"
+    assert steps_of(one, "certainty")[0][0] == "8 runs"
 
 
 def test_a_cron_job_with_few_runs_is_not_sized_yet() -> None:

@@ -11,15 +11,15 @@ from tests.rightsize.decide.builders import (
     found,
     judge,
     rules,
+    steps_of,
     the,
     the_workload,
-    told,
     workload,
 )
 from tests.rightsize.estimate.builders import BEGIN
 
 from remuda.rightsize.evidence import Evidence
-from remuda.rightsize.workloads import Ask, Container, Kill, Size, Unknown, WorkloadId
+from remuda.rightsize.snapshot import Ask, Container, Kill, Size, Unknown, WorkloadId
 
 EMPTY = evidence(cpu_samples=0, memory_samples=0, first=None, last=None)
 
@@ -151,13 +151,13 @@ def test_a_strategy_that_gives_no_answer_leaves_and_says_so(strategy: str, known
     made = judge(known=known, strategy=strategy)
     one = the(made)
     assert (one.verdict, one.recommended, one.rules) == ("leave", one.now, ("too-few-for-strategy",))
-    assert told(one, "strategy") == [(f"{strategy} gives no answer", "it is left as it is")]
+    assert steps_of(one, "strategy") == [(f"{strategy} gives no answer", "it is left as it is")]
     assert "--strategy vpa" in found(made, "too-few-for-strategy").fix
 
 
 def test_samples_begin_and_end_where_the_first_step_says() -> None:
     one = the(judge(known=evidence(first=BEGIN + 60)))
-    assert told(one, "samples") == [
+    assert steps_of(one, "samples") == [
         (
             "11520 of CPU and 11520 of memory by 1 replica",
             "2026-01-01T00:01:00Z to 2026-01-09T00:00:00Z, samples use.json",

@@ -17,7 +17,7 @@ from tests.rightsize.decide.builders import (
 
 from remuda.rightsize.evidence import Evidence
 from remuda.rightsize.objects import Price, PricesSpec, RightsizePolicySpec
-from remuda.rightsize.workloads import Container, Workload, WorkloadId
+from remuda.rightsize.snapshot import Container, Workload, WorkloadId
 
 PRICED = RightsizePolicySpec(prices=PricesSpec(Price(0.04), Price(0.005), "EUR"))
 LEAK = evidence(days=days([300, 310, 320, 330, 340, 350, 360, 370]))

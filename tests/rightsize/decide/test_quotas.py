@@ -15,13 +15,13 @@ from tests.rightsize.decide.builders import (
     judge,
     rules,
     size,
+    steps_of,
     the,
-    told,
     workload,
 )
 
 from remuda.rightsize.decide.quotas import Rollout, find_in_quotas, peak_of
-from remuda.rightsize.workloads import LimitRange, Quota, Size, Workload, WorkloadId
+from remuda.rightsize.snapshot import LimitRange, Quota, Size, Workload, WorkloadId
 
 
 def quota(hard: dict[str, int], used: dict[str, int] | None = None, **fields: tuple[str, ...]) -> Quota:
@@ -104,12 +104,12 @@ def test_cpu_is_counted_as_well(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "hard", "is_told"), [("pods", 2, True), ("count/pods", 2, True), ("pods", 3, False)]
+    ("name", "hard", "is_reported"), [("pods", 2, True), ("count/pods", 2, True), ("pods", 3, False)]
 )
-def test_the_surge_needs_room_for_its_pods(name: str, hard: int, is_told: bool) -> None:
+def test_the_surge_needs_room_for_its_pods(name: str, hard: int, is_reported: bool) -> None:
     made = judge(named("web"), quotas=(quota({name: hard}, {name: 2}),))
-    assert ("quota-too-small" in rules(made)) is is_told
-    if is_told:
+    assert ("quota-too-small" in rules(made)) is is_reported
+    if is_reported:
         assert (
             "2 pods, of which 2 pods are used; all changes together ask for 3 pods"
             in found(made, "quota-too-small").is_
@@ -158,7 +158,7 @@ def test_a_quota_of_cpu_limits_keeps_them() -> None:
     part = container(cpu=50, cpu_limit=60)
     made = judge(workload(part), quotas=(quota({"limits.cpu": 10_000}, {"limits.cpu": 120}),))
     assert the(made).recommended == Size(size(100, 500).requests, size(100, 672, 100, 672).limits)
-    assert told(the(made), "quota") == [
+    assert steps_of(the(made), "quota") == [
         ("the CPU limit stays", "ResourceQuota shop/team refuses pods without one")
     ]
     assert "quota-wants-limit" not in rules(made)

@@ -13,8 +13,8 @@ from tests.rightsize.decide.builders import (
     memory_of,
     rules,
     size,
+    steps_of,
     the,
-    told,
     workload,
 )
 from tests.rightsize.estimate.builders import BEGIN
@@ -22,7 +22,7 @@ from tests.rightsize.estimate.builders import BEGIN
 from remuda.model.quantities import Quantity
 from remuda.rightsize.decide.clamps import least_for_ratio
 from remuda.rightsize.objects import RightsizePolicySpec, TierSpec
-from remuda.rightsize.workloads import Ask, LimitRange, Size, Workload
+from remuda.rightsize.snapshot import Ask, LimitRange, Size, Workload
 
 
 def limit_range(
@@ -74,7 +74,7 @@ def test_a_limit_range_of_containers_clamps(
     assert memory_of(the(made)) == memory
     assert the(made).recommended.requests.cpu_millicores == cpu
     if memory != (500, 672) or cpu != 100:
-        assert any("LimitRange shop/" in remark for _, remark in told(the(made), "range")) or told(
+        assert any("LimitRange shop/" in remark for _, remark in steps_of(the(made), "range")) or steps_of(
             the(made), "request"
         )
 
@@ -224,7 +224,7 @@ def test_a_default_below_the_request_would_refuse_pods_so_that_they_get_a_cpu_li
     assert "99m for containers without a CPU limit, below the request 100m" in finding.is_
     assert finding.should == "at least the request: else the API server refuses its pods"
     assert f"set a CPU limit of {limit}m" in finding.fix
-    assert any("its pods are refused" in remark for _, remark in told(the(made), "range"))
+    assert any("its pods are refused" in remark for _, remark in steps_of(the(made), "range"))
     assert "cpu-limit" not in rules(made)
 
 
@@ -286,7 +286,9 @@ def test_a_cpu_limit_that_a_limit_range_demands_is_one_that_it_takes(
     made = judge(item, known=evidence(cpu=(63, 50, 80), cpu_peak=peak), limit_ranges=ranges)
     made_cpu = the(made).recommended
     assert (made_cpu.requests.cpu_millicores, made_cpu.limits.cpu_millicores) == then
-    assert any("LimitRange shop/cpu demands a CPU limit" in remark for _, remark in told(the(made), "range"))
+    assert any(
+        "LimitRange shop/cpu demands a CPU limit" in remark for _, remark in steps_of(the(made), "range")
+    )
     assert not rules(made) & {"cpu-limit", "limit-range-of-pod"}
     if then[1] is not None:
         one = found(made, "limit-range-wants-cpu-limit")
@@ -381,7 +383,7 @@ def test_what_a_limit_range_gives_is_what_a_container_has() -> None:
     assert (one.risk, "starved" in rules(made)) == ("will-oom", False)
     assert found(made, "limit-below-use").is_ == "300Mi"
     assert made.waste.cpu_millicores == 2 * (2000 - 63)
-    [(text, remark)] = told(one, "limits")
+    [(text, remark)] = steps_of(one, "limits")
     assert "CPU request 2000m" in text
     assert remark == "LimitRange shop/giving gives what it does not say"
 

@@ -10,12 +10,12 @@ from tests.rightsize.decide.builders import (
     judge,
     memory_of,
     rules,
+    steps_of,
     the,
-    told,
     workload,
 )
 
-from remuda.rightsize.workloads import Advisor, Autoscaler, Kill, WorkloadId
+from remuda.rightsize.snapshot import Advisor, Autoscaler, Kill, WorkloadId
 
 LARGE = container(cpu=900, cpu_limit=2000)
 
@@ -31,7 +31,7 @@ def test_cpu_that_an_autoscaler_counts_is_left_as_it_is() -> None:
         "spec.template.spec.containers[main].resources.requests.cpu",
     )
     assert finding.is_ == "900m; HorizontalPodAutoscaler web scales it by CPU"
-    assert told(one, "hpa") == [("CPU is left as it is", "HorizontalPodAutoscaler web counts its use")]
+    assert steps_of(one, "hpa") == [("CPU is left as it is", "HorizontalPodAutoscaler web counts its use")]
 
 
 def test_memory_that_an_autoscaler_counts_is_left_as_it_is() -> None:
@@ -80,13 +80,13 @@ def test_where_use_scales_cpu_nothing_starves() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "is_told"),
+    ("mode", "is_reported"),
     [("Off", False), ("Initial", True), ("Auto", True), ("InPlaceOrRecreate", True), ("", True)],
 )
-def test_an_advisor_that_sets_sizes_itself_is_told(mode: str, is_told: bool) -> None:
+def test_an_advisor_that_sets_sizes_itself_is_told(mode: str, is_reported: bool) -> None:
     made = judge(advisors=(Advisor("web-vpa", WEB, mode),))
-    assert ("advisor-acts" in rules(made)) is is_told
-    if is_told:
+    assert ("advisor-acts" in rules(made)) is is_reported
+    if is_reported:
         one = found(made, "advisor-acts")
         assert (one.object, one.field) == (
             "VerticalPodAutoscaler shop/web-vpa",

@@ -9,14 +9,14 @@ from tests.rightsize.decide.builders import (
     judge,
     memory_of,
     size,
+    steps_of,
     the,
-    told,
     workload,
 )
 
 from remuda.rightsize.estimate.estimator import Amounts, Estimate
 from remuda.rightsize.evidence import OomKill
-from remuda.rightsize.workloads import Ask, LimitRange
+from remuda.rightsize.snapshot import Ask, LimitRange
 
 
 def krr(cpu: int, memory: int) -> Estimate:
@@ -29,7 +29,7 @@ def test_krr_requests_its_limit_whatever_the_tier(tier: str) -> None:
     one = the(judge(workload(tier=tier), known=evidence(krr=krr(90, 460)), strategy="krr"))
     assert one.recommended == size(90, 460, None, 460)
     assert one.krr_rule == one.recommended
-    assert told(one, "memory")[0] == (
+    assert steps_of(one, "memory")[0] == (
         "KRR 460Mi",
         "the highest sample with 15 %, rounded up to whole megabytes, at least 100 of them",
     )
@@ -62,5 +62,5 @@ def test_another_strategy_is_taken_for_its_bounds_as_the_recommenders_are() -> N
     other = estimate((300, 280, 400), (50, 40, 60))
     one = the(judge(known=evidence(other=other, peak=100), strategy="mine"))
     assert one.recommended == size(50, 300, None, 480)
-    assert told(one, "memory")[0] == ("target 300Mi", "by the strategy mine")
+    assert steps_of(one, "memory")[0] == ("target 300Mi", "by the strategy mine")
     assert one.vpa_rule == size(100, 500, None, 672)

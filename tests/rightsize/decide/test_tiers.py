@@ -9,8 +9,8 @@ from tests.rightsize.decide.builders import (
     judge,
     memory_of,
     rules,
+    steps_of,
     the,
-    told,
     workload,
 )
 
@@ -67,7 +67,7 @@ def test_a_tier_is_by_policy_label_namespace_and_default_in_this_order(
         namespaces={"shop": {} if namespace is None else {"tier": namespace}},
     )
     assert made.workloads[0].tier == tier
-    assert why in told(the(made), "tier")[0][1]
+    assert why in steps_of(the(made), "tier")[0][1]
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_tier_of_the_policy_bounds_what_is_recommended(
     assert memory_of(one) == memory
     assert one.recommended.requests.cpu_millicores == cpu
     assert "clamped-below-use" not in rules(made)
-    assert any("policy of tier 3" in remark for _, remark in told(one, "tier")[1:])
+    assert any("policy of tier 3" in remark for _, remark in steps_of(one, "tier")[1:])
 
 
 def test_a_tier_that_allows_less_cpu_than_the_lower_bound_is_told() -> None:

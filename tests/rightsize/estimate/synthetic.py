@@ -17,7 +17,7 @@ from tests.rightsize.estimate.shapes import HISTORY, Floats, Run
 from remuda.rightsize.estimate.columns import Column, Columns
 from remuda.rightsize.estimate.summaries import summarize
 from remuda.rightsize.evidence import Evidence
-from remuda.rightsize.workloads import Ask, Autoscaler, Container, Kill, Size, Workload, WorkloadId, World
+from remuda.rightsize.snapshot import Ask, Autoscaler, Container, Kill, Size, Snapshot, Workload, WorkloadId
 
 MIB = 1024 * 1024
 NOW = BEGIN + 8 * DAY
@@ -50,7 +50,7 @@ class Known:
 class Fleet:
     """What a review looks at, and what it cannot know; `known` is in the order of the columns."""
 
-    world: World
+    snapshot: Snapshot
     columns: Columns
     known: tuple[Known, ...]
     since: int = BEGIN
@@ -109,7 +109,7 @@ def fleet(seed: int = 8) -> Fleet:
         _one("gaps", "feeds", shapes.with_gaps(random, 830, 0.15), 2048, tier="2-edge"),
         _with_sidecar("orders", shapes.daily(random, 1_100, 0.4), shapes.steady(random, 130, 0.03)),
     ]  # fmt: skip
-    return Fleet(_world(made), _columns(made), tuple(_known(made)))
+    return Fleet(_snapshot(made), _columns(made), tuple(_known(made)))
 
 
 def _one(
@@ -155,7 +155,7 @@ def _size(memory: int, cores: int) -> Size:
     return Size(Ask(cores, memory * MIB), Ask(None, memory * MIB))
 
 
-def _world(made: Sequence[_Made]) -> World:
+def _snapshot(made: Sequence[_Made]) -> Snapshot:
     silent = Workload(
         WorkloadId("shop", "Deployment", "silent"), (Container("main", _size(512, 100)),), {"app": "silent"}
     )
@@ -166,7 +166,7 @@ def _world(made: Sequence[_Made]) -> World:
         for run in runs
         for minute in run.kills
     )  # fmt: skip
-    return World(
+    return Snapshot(
         NOW * 1000,
         "synthetic",
         (*(each.workload for each in made), silent),

@@ -152,9 +152,9 @@ def test_amounts_are_cut_towards_zero_and_held_by_the_ceiling(amount: float, cut
 
 
 def test_an_estimate_is_told_by_the_recommender_s_names() -> None:
-    told = msgspec.to_builtins(estimate_one())
-    assert list(told) == ["target", "lowerBound", "upperBound"]
-    assert list(told["target"]) == ["cpu_millicores", "memory_bytes"]
+    message = msgspec.to_builtins(estimate_one())
+    assert list(message) == ["target", "lowerBound", "upperBound"]
+    assert list(message["target"]) == ["cpu_millicores", "memory_bytes"]
 
 
 POSITIVE = st.lists(replicas(least=1.0), min_size=1, max_size=3)

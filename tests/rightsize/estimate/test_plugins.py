@@ -72,7 +72,7 @@ def test_an_unknown_name_is_met_with_all_there_are_and_loads_none(install: Insta
 
 
 @pytest.mark.parametrize(
-    ("code", "point", "told"),
+    ("code", "point", "message"),
     [
         pytest.param("import nowhere", "Peak", "cannot be loaded: ModuleNotFoundError: No module named 'nowhere'", id="import"),
         pytest.param("", "Peak", "cannot be loaded: AttributeError: .* 'Peak'", id="no such name"),
@@ -81,15 +81,15 @@ def test_an_unknown_name_is_met_with_all_there_are_and_loads_none(install: Insta
     ],
 )  # fmt: skip
 def test_what_cannot_be_loaded_is_told_with_its_package(
-    code: str, point: str, told: str, install: Install
+    code: str, point: str, message: str, install: Install
 ) -> None:
     install(code, f"peak = {MODULE}:{point}")
-    with pytest.raises(BadInput, match=rf"strategy peak of sizes-by-us \({MODULE}:{point}\) .*{told}"):
+    with pytest.raises(BadInput, match=rf"strategy peak of sizes-by-us \({MODULE}:{point}\) .*{message}"):
         find_strategy("peak")
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "message"),
     [
         pytest.param("raise KeyError('x')", "failed: KeyError: 'x'", id="raises"),
         pytest.param("return {}", "must answer with", id="no answer"),
@@ -97,10 +97,10 @@ def test_what_cannot_be_loaded_is_told_with_its_package(
         pytest.param("return Answer({'main': 1})", "must answer with", id="no estimate"),
     ],
 )
-def test_what_answers_wrongly_is_told_with_its_package(body: str, told: str, install: Install) -> None:
+def test_what_answers_wrongly_is_told_with_its_package(body: str, message: str, install: Install) -> None:
     code = f"from remuda.rightsize.estimate.strategies import Answer\nclass Peak:\n    def answer(self, pod):\n        {body}"
     install(code, f"peak = {MODULE}:Peak")
-    with pytest.raises(BadInput, match=rf"peak of sizes-by-us \({MODULE}:Peak\) {told}"):
+    with pytest.raises(BadInput, match=rf"peak of sizes-by-us \({MODULE}:Peak\) {message}"):
         find_strategy("peak").answer({"main": [steady(HOUR)]})
 
 

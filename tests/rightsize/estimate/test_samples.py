@@ -52,7 +52,7 @@ AT = "containers.web.instances[0]"
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         pytest.param(cpu(math.nan), f"{AT}.cpu[0].cores: is NaN: leave out", id="NaN"),
         pytest.param(cpu(math.inf), f"{AT}.cpu[0].cores: is infinite: leave out", id="infinite"),
@@ -146,8 +146,8 @@ AT = "containers.web.instances[0]"
         pytest.param(b'{"name": "r1", "input": {}}', "input: is where the samples are", id="a whole case"),
     ],
 )
-def test_a_problem_is_told_with_its_path(given: bytes, told: str) -> None:
-    assert any(told in line for line in problems(given)), problems(given)
+def test_a_problem_is_told_with_its_path(given: bytes, message: str) -> None:
+    assert any(message in line for line in problems(given)), problems(given)
 
 
 def test_all_problems_are_told_at_once() -> None:
@@ -161,6 +161,6 @@ def test_all_problems_are_told_at_once() -> None:
 
 
 def test_the_hundred_first_problem_is_counted() -> None:
-    told = problems(cpu(*[-1] * 250))
-    assert len(told) == 101
-    assert told[-1] == "and 150 more like these"
+    message = problems(cpu(*[-1] * 250))
+    assert len(message) == 101
+    assert message[-1] == "and 150 more like these"

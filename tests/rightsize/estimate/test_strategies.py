@@ -53,7 +53,7 @@ def test_all_three_numbers_are_the_same() -> None:
 
 
 @pytest.mark.parametrize(
-    ("replica", "told"),
+    ("replica", "message"),
     [
         pytest.param(
             Replica(), "krr needs 100 samples of CPU over 3 hours, and there are 0 over 0.0", id="none"
@@ -64,10 +64,10 @@ def test_all_three_numbers_are_the_same() -> None:
         pytest.param(Replica(steady(6 * HOUR).cpu), "100 samples of memory", id="no memory"),
     ],
 )
-def test_who_has_too_few_samples_is_left_out_and_told(replica: Replica, told: str) -> None:
+def test_who_has_too_few_samples_is_left_out_and_told(replica: Replica, message: str) -> None:
     answer = KRR.answer({"main": [replica], "side": [steady(6 * HOUR)]})
     assert list(answer.estimates) == ["side"]
-    assert told in answer.lacking["main"]
+    assert message in answer.lacking["main"]
 
 
 def test_vpa_answers_at_once_and_tells_who_has_no_samples() -> None:

@@ -271,10 +271,10 @@ def test_what_is_odd_or_partial_is_kept_with_its_container() -> None:
         "x",
         since=BEGIN,
         now=NOW,
-        oddities=[(), ("3 values were NaN",)],
+        anomalies=[(), ("3 values were NaN",)],
         partial=[True, False],
     )
-    assert [(each.oddities, each.is_partial) for each in found] == [
+    assert [(each.anomalies, each.is_partial) for each in found] == [
         ((), True),
         (("3 values were NaN",), False),
     ]

@@ -29,7 +29,7 @@ def found() -> dict[str, list[tuple[Known, Evidence]]]:
 
 
 def limit_of(made: Fleet, known: Known) -> int:
-    workload = next(each for each in made.world.workloads if each.id == known.workload)
+    workload = next(each for each in made.snapshot.workloads if each.id == known.workload)
     size = next(each.size for each in workload.containers if each.name == known.container)
     assert size.limits.memory_bytes is not None
     return size.limits.memory_bytes
@@ -45,7 +45,7 @@ def test_it_is_the_same_every_time_and_every_shape_is_there() -> None:
         assert np.array_equal(one.times, other.times)
         assert np.array_equal(one.values, other.values)
         assert np.array_equal(one.starts, other.starts)
-    assert made.world == again.world
+    assert made.snapshot == again.snapshot
     assert {each.shape for each in made.known} == set(SHAPES)
     assert len(made.columns) == len(made.known)
 
@@ -83,13 +83,13 @@ def test_who_is_killed_is_so_by_its_limit_and_will_be_again(
     made = fleet()
     for known, evidence in found["ooming"]:
         limit = limit_of(made, known)
-        kills = [kill for kill in made.world.kills if kill.workload == known.workload]
+        kills = [kill for kill in made.snapshot.kills if kill.workload == known.workload]
         assert len(evidence.kills) == len(kills) > 8
         assert all(kill.requested_bytes == limit for kill in evidence.kills)
         assert evidence.memory_peak <= limit
         assert known.would_oom(limit)
     assert sum(len(evidence.kills) for each in found.values() for _, evidence in each) == len(
-        made.world.kills
+        made.snapshot.kills
     )
 
 

@@ -8,7 +8,7 @@ from tests.rightsize.report.reviews import AT, SOURCE, USAGE, size
 from remuda.rightsize.patches import FORMS, Made
 from remuda.rightsize.patches.changes import changes_of
 from remuda.rightsize.review import ContainerReview, Finding, Review, WorkloadReview
-from remuda.rightsize.workloads import Size
+from remuda.rightsize.snapshot import Size
 
 SMALL = size(100, 128, 200, 256)
 LARGE = size(587, 768, None, 768)

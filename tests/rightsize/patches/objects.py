@@ -10,7 +10,7 @@ from tests.rightsize.report.reviews import size
 from remuda.model.amounts import amounts
 from remuda.rightsize.patches.templates import KINDS
 from remuda.rightsize.review import ContainerReview, WorkloadReview
-from remuda.rightsize.workloads import Ask, Size
+from remuda.rightsize.snapshot import Ask, Size
 
 #: a fact about a container → its resources
 RESOURCES: dict[str, Any] = {

@@ -8,7 +8,7 @@ from remuda.errors import BadInput
 from remuda.rightsize.patches import FORMS, make
 from remuda.rightsize.patches.changes import changes_of, difference, whole
 from remuda.rightsize.review import ContainerReview, WorkloadReview
-from remuda.rightsize.workloads import WorkloadId
+from remuda.rightsize.snapshot import WorkloadId
 
 WEB = WorkloadId("shop", "Deployment", "web")
 CPU = "spec.template.spec.containers[app].resources.requests.cpu"
@@ -58,8 +58,8 @@ def test_what_should_not_be_changed_is_left_out_with_why(item: ContainerReview, 
 
 def test_a_resource_that_an_autoscaler_scales_by_is_left_alone_and_told() -> None:
     scaled = container(recommended=size(100, 768, 200, 768), rules=("scaled-by-use",))
-    told = finding("scaled-by-use", CPU, "HorizontalPodAutoscaler web counts use against it")
-    (changed,), left = changes_of(review(workload(scaled), findings=(told,)))
+    message = finding("scaled-by-use", CPU, "HorizontalPodAutoscaler web counts use against it")
+    (changed,), left = changes_of(review(workload(scaled), findings=(message,)))
     assert difference(changed.containers[0]) == {
         "requests": {"memory": "768Mi"},
         "limits": {"memory": "768Mi"},
@@ -72,8 +72,8 @@ def test_a_resource_that_an_autoscaler_scales_by_is_left_alone_and_told() -> Non
 
 
 def test_a_finding_about_what_changes_is_not_told_as_left() -> None:
-    told = finding("cpu-limit", "spec.template.spec.containers[app].resources.limits.cpu", "200m")
-    assert changes_of(review(findings=(told,)))[1] == []
+    message = finding("cpu-limit", "spec.template.spec.containers[app].resources.limits.cpu", "200m")
+    assert changes_of(review(findings=(message,)))[1] == []
 
 
 def test_a_limit_that_should_not_be_is_removed() -> None:
@@ -200,7 +200,7 @@ def test_every_container_of_a_review_is_patched_or_told() -> None:
         text = "".join(file.text for file in made.files)
         for item in sample.workloads:
             assert f"{item.namespace}/{item.name}" in text + "".join(made.left) or form == "json"
-        told = "\n".join(made.left)
+        message = "\n".join(made.left)
         for who in ("shop/checkout, container proxy", "shop/cart", "web/fresh", "batch/report"):
-            assert who in told
-        assert "cpu stays request 400m limit none: hpa" in told
+            assert who in message
+        assert "cpu stays request 400m limit none: hpa" in message

@@ -16,9 +16,9 @@ from tests.rightsize.report.reviews import sample_review
 from remuda.control.command import Session
 from remuda.errors import BadInput, NotFound, RemudaError
 from remuda.jobs import JOBS
+from remuda.rightsize.commands.patch import _FORMS, patch, write_files
 from remuda.rightsize.patches import FORMS, PatchFile, make
-from remuda.rightsize.patching import _FORMS, patch, write_files
-from remuda.rightsize.report import document, keeping
+from remuda.rightsize.report import document, kept
 from remuda.rightsize.review import Finding, Review
 
 Run = Callable[..., Result]
@@ -245,7 +245,7 @@ def test_without_a_review_the_last_that_was_kept_is_patched(run: Run, tmp_path: 
     first = sample_review()
     later = msgspec.structs.replace(review(), at=first.at + 1, source="https://other.example")
     for each in (first, later):
-        assert keeping.keep(tmp_path / "data", each) == ""
+        assert kept.keep(tmp_path / "data", each) == ""
     ran = run("--as", "json")
     assert set(json.loads(ran.stdout)) == {"shop/Deployment/web"}
     assert ran.stderr.startswith("of 2 kept reviews, the last is of https://other.example\n")

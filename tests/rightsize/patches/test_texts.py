@@ -16,7 +16,7 @@ from remuda.model.quantities import Quantity
 from remuda.rightsize.patches import FORMS, make
 from remuda.rightsize.patches.texts import quantity, stem
 from remuda.rightsize.review import ADVISED
-from remuda.rightsize.workloads import WorkloadId
+from remuda.rightsize.snapshot import WorkloadId
 
 IDS = st.builds(WorkloadId, NAMES, st.sampled_from(("Deployment", "deployment", "Job", "X")), NAMES)
 
@@ -75,15 +75,15 @@ def test_names_that_look_alike_are_told_apart(one: tuple[str, str, str], other: 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_file_says_which_review_it_is_from(form: str) -> None:
     for file in make(review(workload(), workload(name="b"), is_partial=True), form).files:
-        told = file.text + "".join(file.about)
-        assert "from the review of 2026-01-09T00:00:00Z, which is partial: " in told
-        assert "workloads of https://cluster.example:6443, use from http://prometheus.example:9090" in told
-        assert "strategy vpa over 8d" in told
+        message = file.text + "".join(file.about)
+        assert "from the review of 2026-01-09T00:00:00Z, which is partial: " in message
+        assert "workloads of https://cluster.example:6443, use from http://prometheus.example:9090" in message
+        assert "strategy vpa over 8d" in message
 
 
 def test_the_word_of_advisors_has_no_window() -> None:
-    told = "\n".join(make(review(), "helm").files[0].text.splitlines()[:1])
-    assert told.endswith("strategy vpa over 8d")
+    message = "\n".join(make(review(), "helm").files[0].text.splitlines()[:1])
+    assert message.endswith("strategy vpa over 8d")
     advised = msgspec.structs.replace(review(), usage=ADVISED)
     assert make(advised, "helm").files[0].text.splitlines()[0].endswith("use from vpa objects, strategy vpa")
 
@@ -99,14 +99,16 @@ def test_a_review_of_no_time_there_is_does_not_crash(form: str) -> None:
 def test_findings_about_a_workload_stand_beside_its_patch(form: str) -> None:
     found = finding("advisor-acts", "spec", "VPA web is in mode Auto\nresources: injected")
     texts = [file.text for file in make(review(findings=(found,)), form).files]
-    told = "# info advisor-acts, spec: VPA web is in mode Auto resources: injected; should be: something else"
-    assert any(told in text for text in texts)
+    message = (
+        "# info advisor-acts, spec: VPA web is in mode Auto resources: injected; should be: something else"
+    )
+    assert any(message in text for text in texts)
 
 
 @pytest.mark.slow
 def test_the_same_review_gives_the_same_text_in_every_process() -> None:
-    told = "from tests.rightsize.report.reviews import sample_review as s; from remuda.rightsize.patches import FORMS, make"
-    code = f"{told}; print([make(s(), form) for form in FORMS])"
+    message = "from tests.rightsize.report.reviews import sample_review as s; from remuda.rightsize.patches import FORMS, make"
+    code = f"{message}; print([make(s(), form) for form in FORMS])"
     outs = {
         subprocess.run(
             [sys.executable, "-c", code],

@@ -17,8 +17,8 @@ from remuda.rightsize.estimate.estimator import MARGIN, PARTS, Estimate, estimat
 from remuda.rightsize.estimate.histogram import CPU, MEMORY, Buckets
 from remuda.rightsize.evidence import Day, Evidence, OomKill, Percentile, Series, Trace
 from remuda.rightsize.objects import Price, PricesSpec
-from remuda.rightsize.review import ContainerReview, Evenness, Finding, Review, WorkloadReview
-from remuda.rightsize.workloads import Ask, Size
+from remuda.rightsize.review import ContainerReview, Finding, Review, UsageClass, WorkloadReview
+from remuda.rightsize.snapshot import Ask, Size
 
 MI, GI = 2**20, 2**30
 DAYS = 8
@@ -56,7 +56,7 @@ def evidence(
     kills: tuple[OomKill, ...] = (),
     gaps: Sequence[int] = (),
     is_partial: bool = False,
-    oddities: tuple[str, ...] = (),
+    anomalies: tuple[str, ...] = (),
 ) -> Evidence:
     """Evidence of millicores and MiB by hour, of two replicas."""
     begin = BEGIN + DAYS * DAY - hours * HOUR
@@ -97,7 +97,7 @@ def evidence(
         cpu=_trace(CPU, ends[0], estimate, confidence, 25 // containers, "cpu_millicores"),
         memory=_trace(MEMORY, ends[1], estimate, confidence, 250 * MI // containers, "memory_bytes"),
         series=Series(begin, HOUR, tuple(cpus), tuple(memories)),
-        oddities=oddities,
+        anomalies=anomalies,
         is_partial=is_partial,
     )
 
@@ -159,7 +159,7 @@ def by_krr(found: Evidence) -> Size | None:
     return Size(Ask(target.cpu_millicores, target.memory_bytes), Ask(None, target.memory_bytes))
 
 
-def steps(found: Evidence, factor: int, evenness: Evenness) -> tuple[Step, ...]:
+def steps(found: Evidence, factor: int, usage_class: UsageClass) -> tuple[Step, ...]:
     """A few of the lines that a number is explained with."""
     assert found.memory is not None
     upper = found.memory.upper_bound
@@ -170,7 +170,7 @@ def steps(found: Evidence, factor: int, evenness: Evenness) -> tuple[Step, ...]:
             f"p95 is in bucket {upper.bucket}, which ends at {upper.end:,}",
             f"× 1.15 × {upper.factor:.3f} = {upper.amount:,}",
         ),
-        Step("class", f"{evenness}: × {factor / 100}", "daily peaks vary little"),
+        Step("class", f"{usage_class}: × {factor / 100}", "daily peaks vary little"),
     )
 
 
@@ -333,7 +333,7 @@ def _trainer() -> WorkloadReview:
                 size(8_000, 65_536, 16_000, 65_536),
                 by_rule(found, factor=130),
                 "lower",
-                evenness="gpu",
+                usage_class="gpu",
                 others={"nvidia.com/gpu": "1"},
                 vpa_rule=by_rule(found, factor=130),
                 krr_rule=by_krr(found),
@@ -368,7 +368,10 @@ def _front() -> WorkloadReview:
 def _front_state() -> WorkloadReview:
     """It has the name of a Deployment."""
     found = evidence(
-        daily(20, 30), daily(200, 230), is_partial=True, oddities=("12 samples were no number, and left out",)
+        daily(20, 30),
+        daily(200, 230),
+        is_partial=True,
+        anomalies=("12 samples were no number, and left out",),
     )
     now = size(50, 300, None, 512)
     return WorkloadReview(
@@ -392,7 +395,7 @@ def _fresh() -> WorkloadReview:
                 size(),
                 by_rule(found, factor=130),
                 "raise",
-                evenness="volatile",
+                usage_class="volatile",
                 is_provisional=True,
                 vpa_rule=by_rule(found, factor=130),
                 krr_rule=by_krr(found),

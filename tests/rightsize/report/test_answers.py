@@ -39,7 +39,7 @@ def test_a_name_that_means_two_is_refused_with_both(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         pytest.param("shop/chekout", "did you mean shop/checkout?", id="letters swapped"),
         pytest.param("Shop/Checkout", "did you mean shop/checkout?", id="capitals"),
@@ -56,10 +56,10 @@ def test_a_name_that_means_two_is_refused_with_both(name: str) -> None:
         pytest.param("shop/" + "x" * 1000, "no workload", id="long"),
     ],
 )
-def test_a_name_that_means_none_is_refused_with_the_nearest(name: str, told: str) -> None:
+def test_a_name_that_means_none_is_refused_with_the_nearest(name: str, message: str) -> None:
     with pytest.raises(NotFound) as error:
         why(sample_review(), name)
-    assert told in str(error.value)
+    assert message in str(error.value)
     assert len(str(error.value)) < 500
 
 
@@ -96,12 +96,12 @@ def test_a_finding_of_the_whole_workload_is_told_of_every_container() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("web/fresh", "fresh: raise (provisional: too little data)"),
         ("web/statefulset/front", "front: keep (partial: not all samples could be read)"),
         ("batch/report", "report: leave"),
     ],
 )
-def test_what_is_not_certain_is_in_the_headline(name: str, told: str) -> None:
-    assert why(sample_review(), name).containers[0].headline == told
+def test_what_is_not_certain_is_in_the_headline(name: str, message: str) -> None:
+    assert why(sample_review(), name).containers[0].headline == message

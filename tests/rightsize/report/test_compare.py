@@ -8,7 +8,7 @@ from tests.rightsize.report.reviews import FINDINGS, GI, MI, changed, sample_rev
 
 from remuda.rightsize.report.compare import Changes, Place, changes
 from remuda.rightsize.review import Review
-from remuda.rightsize.workloads import Size
+from remuda.rightsize.snapshot import Size
 
 APP = Place("shop", "Deployment", "checkout", "app")
 TRAINER = Place("ml", "Deployment", "trainer", "trainer")

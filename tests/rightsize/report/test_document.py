@@ -26,9 +26,9 @@ def test_a_review_of_nothing_is_read_back() -> None:
 
 def test_changes_are_one_key_more() -> None:
     review = sample_review()
-    told = json.loads("".join(text(review, changes(review, review))))
-    assert told.pop("changes")["before"] == "2026-01-09T00:00:00Z"
-    assert told == json.loads(WRITTEN)
+    message = json.loads("".join(text(review, changes(review, review))))
+    assert message.pop("changes")["before"] == "2026-01-09T00:00:00Z"
+    assert message == json.loads(WRITTEN)
     assert read_review("".join(text(review, changes(review, review))).encode(), "x") == review
 
 
@@ -116,7 +116,7 @@ PATH = r"workloads\[0\]\.containers\[0\]"
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         pytest.param(b"", "is not what remuda rightsize review -o json prints", id="nothing"),
         pytest.param(b"apiVersion: v1", "is not what remuda rightsize review -o json prints", id="YAML"),
@@ -225,8 +225,8 @@ PATH = r"workloads\[0\]\.containers\[0\]"
         pytest.param(with_evidence(cpuPeak=10**30), "has a whole number of over 64 bits", id="too large"),
     ],
 )
-def test_what_is_broken_is_named_with_its_path(content: bytes, told: str) -> None:
-    with pytest.raises(BadInput, match=rf"^review\.json: .*({told})"):
+def test_what_is_broken_is_named_with_its_path(content: bytes, message: str) -> None:
+    with pytest.raises(BadInput, match=rf"^review\.json: .*({message})"):
         read_review(content, "review.json")
 
 
@@ -246,9 +246,9 @@ def test_all_problems_are_told_at_once_but_not_thousands() -> None:
     for workload in plain["workloads"]:
         workload["replicas"] = -1
         workload["name"] = ""
-    with pytest.raises(BadInput) as told:
+    with pytest.raises(BadInput) as message:
         read_review(json.dumps(plain).encode(), "x")
-    lines = str(told.value).splitlines()
+    lines = str(message.value).splitlines()
     assert lines[:2] == ["x: workloads[0].replicas: is -1, below 0", "x: workloads[0].name: is empty"]
     assert len(lines) == 10
 

@@ -10,7 +10,7 @@ from remuda.errors import BadInput
 from remuda.ledger import documents
 from remuda.ledger.store import FILE
 from remuda.rightsize.report.document import without_series
-from remuda.rightsize.report.keeping import keep, last, newest_of_each
+from remuda.rightsize.report.kept import keep, last, newest_of_each
 from remuda.rightsize.review import Review
 
 
@@ -64,9 +64,9 @@ def test_a_damaged_review_is_named(tmp_path: Path) -> None:
     ):
         newest_of_each(tmp_path)
     keep(tmp_path, at(AT, "other"))
-    told: list[str] = []
-    assert [review.source for review in newest_of_each(tmp_path, damaged=told.append)] == ["other"]
-    assert len(told) == 1
+    message: list[str] = []
+    assert [review.source for review in newest_of_each(tmp_path, damaged=message.append)] == ["other"]
+    assert len(message) == 1
 
 
 def test_a_review_of_some_workloads_is_not_taken_for_one_of_all(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_without_samples_the_bounds_are_still_drawn() -> None:
 
 
 @pytest.mark.parametrize(
-    ("now", "then", "told"),
+    ("now", "then", "message"),
     [
         pytest.param(size(), size(), [], id="nothing at all"),
         pytest.param(size(memory=512, memory_limit=1024), size(memory=512, memory_limit=1024),
@@ -104,9 +104,9 @@ def test_without_samples_the_bounds_are_still_drawn() -> None:
                      ["adv. request 300Mi", "limit 1Gi"], id="a limit that stays"),
     ],
 )  # fmt: skip
-def test_lines_are_named_at_their_ends(now: object, then: object, told: list[str]) -> None:
+def test_lines_are_named_at_their_ends(now: object, then: object, message: list[str]) -> None:
     item = msgspec.structs.replace(container(None), now=now, recommended=then)
-    assert sorted(labels(plot("memory", item, WINDOW))) == sorted(told)
+    assert sorted(labels(plot("memory", item, WINDOW))) == sorted(message)
 
 
 def test_what_is_far_above_everything_is_named_at_the_top_and_flattens_nothing() -> None:

@@ -14,7 +14,7 @@ from remuda.rightsize.report.compare import Changes, changes
 from remuda.rightsize.report.figures import cpu, memory, way
 from remuda.rightsize.report.show import MOST_ROWS, report
 from remuda.rightsize.review import ADVISED, ContainerReview, Review, Waste
-from remuda.rightsize.workloads import Ask, Size
+from remuda.rightsize.snapshot import Ask, Size
 
 
 def shown(review: Review, form: str, found: Changes | None = None) -> str:
@@ -187,9 +187,9 @@ def test_the_columns_of_csv_add_up_to_the_totals() -> None:
 @pytest.mark.slow
 def test_json_and_yaml_are_the_document() -> None:
     review = sample_review()
-    told = json.loads(shown(review, "json"))
-    assert told["schema"] == "remuda.dev/rightsize-review/v1"
-    assert yaml.safe_load(shown(review, "yaml")) == told
+    message = json.loads(shown(review, "json"))
+    assert message["schema"] == "remuda.dev/rightsize-review/v1"
+    assert yaml.safe_load(shown(review, "yaml")) == message
     with_changes = json.loads(shown(review, "json", changes(review, review)))
     assert with_changes["changes"]["heard"][0]["outcome"] == "not"
 
@@ -225,20 +225,20 @@ def test_a_review_of_nothing_can_be_shown(form: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("amount", "told"),
+    ("amount", "message"),
     [(0, "0"), (512, "512"), (104_856, "104856"), (104_858, "0.1Mi"), (2**20, "1Mi"), (100_000_000, "95.4Mi"), (628_694_953, "600Mi"), (2**30, "1Gi"), (1536 * 2**20, "1536Mi"),
      (-(2**30), "-1Gi"), (14_318_501_291, "13.34Gi"), (10**14, "90.95Ti"), (64 * 2**30, "64Gi")],
 )  # fmt: skip
-def test_memory_is_as_short_as_it_can_be(amount: int, told: str) -> None:
-    assert memory(amount) == told
+def test_memory_is_as_short_as_it_can_be(amount: int, message: str) -> None:
+    assert memory(amount) == message
 
 
 @pytest.mark.parametrize(
-    ("amount", "told"),
+    ("amount", "message"),
     [(0, "0"), (25, "25m"), (4_065, "4065m"), (8_000, "8"), (16_500, "16.5"), (211_907, "211.9")],
 )
-def test_cpu_is_as_short_as_it_can_be(amount: int, told: str) -> None:
-    assert cpu(amount) == told
+def test_cpu_is_as_short_as_it_can_be(amount: int, message: str) -> None:
+    assert cpu(amount) == message
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from remuda.rightsize.review import Finding
-from remuda.rightsize.workloads import Advisor, WorkloadId
+from remuda.rightsize.snapshot import Advisor, WorkloadId
 
 
 def find_in_advisors(advisors: Sequence[Advisor], workloads: Sequence[WorkloadId]) -> Iterator[Finding]:
@@ -13,7 +13,7 @@ def find_in_advisors(advisors: Sequence[Advisor], workloads: Sequence[WorkloadId
         (each for each in advisors if each.target in there), key=lambda each: (each.target, each.name)
     )
     yield from _acting(some)
-    yield from _many(some)
+    yield from _several(some)
 
 
 def _acting(advisors: Sequence[Advisor]) -> Iterator[Finding]:
@@ -33,7 +33,7 @@ def _acting(advisors: Sequence[Advisor]) -> Iterator[Finding]:
         )
 
 
-def _many(advisors: Sequence[Advisor]) -> Iterator[Finding]:
+def _several(advisors: Sequence[Advisor]) -> Iterator[Finding]:
     """Containers by those that recommend for them; a finding for each such group of a workload."""
     who: dict[tuple[WorkloadId, str], list[str]] = {}
     for each in advisors:

@@ -3,9 +3,9 @@
 from remuda.model.times import DAY, SECOND
 from remuda.output.moments import age
 from remuda.rightsize.decide import words
-from remuda.rightsize.decide.case import Case
+from remuda.rightsize.decide.context import ContainerContext
 from remuda.rightsize.decide.estimates import LEAST_RUNS, SELDOM, by_runs
-from remuda.rightsize.decide.findings import Telling
+from remuda.rightsize.decide.findings import Explanation
 from remuda.rightsize.estimate.estimator import (
     DAILY_SAMPLES,
     FLOOR_BYTES,
@@ -21,7 +21,7 @@ _WIDEST = 4
 _DENSE = 0.75
 
 
-def is_provisional(case: Case) -> bool:
+def is_provisional(context: ContainerContext) -> bool:
     """
     Whether the bounds are still too wide to act on.
 
@@ -29,20 +29,24 @@ def is_provisional(case: Case) -> bool:
     Of an advisor's word the age is not told; an upper bound of at most twice the target proves a day, as it is
     at least × (1 + 1 ÷ days) of it. Without bounds it proves nothing.
     """
-    evidence = case.evidence
-    if case.is_advice:
+    evidence = context.evidence
+    if context.is_advice:
         estimate = evidence.estimate
         is_wide = estimate.upper_bound.memory_bytes > 2 * estimate.target.memory_bytes
         return is_wide or _is_unbounded(estimate)
     if evidence.first is None or evidence.last is None or evidence.last - evidence.first < DAY_S:
         return True
-    least = LEAST_RUNS if is_by_runs(case) else 1
-    return case.strategy != "krr" and evidence.confidence < least
+    least = LEAST_RUNS if is_by_runs(context) else 1
+    return context.strategy != "krr" and evidence.confidence < least
 
 
-def is_by_runs(case: Case) -> bool:
+def is_by_runs(context: ContainerContext) -> bool:
     """Whether it is judged by its runs."""
-    return case.strategy == "vpa" and case.evidence.cpu is not None and by_runs(case.workload, case.evidence)
+    return (
+        context.strategy == "vpa"
+        and context.evidence.cpu is not None
+        and by_runs(context.workload, context.evidence)
+    )
 
 
 def _is_unbounded(estimate: Estimate) -> bool:
@@ -52,7 +56,7 @@ def _is_unbounded(estimate: Estimate) -> bool:
     return is_above and estimate.lower_bound == target == estimate.upper_bound
 
 
-def is_too_wide(case: Case, estimate: Estimate) -> bool:
+def is_too_wide(context: ContainerContext, estimate: Estimate) -> bool:
     """
     Whether the upper bound of memory says nothing yet: little data, and more than four times the target.
 
@@ -60,13 +64,13 @@ def is_too_wide(case: Case, estimate: Estimate) -> bool:
     of use. With enough data a wide bound is one that was measured.
     """
     upper, target = estimate.upper_bound.memory_bytes, estimate.target.memory_bytes
-    return case.strategy != "krr" and is_provisional(case) and upper > _WIDEST * target
+    return context.strategy != "krr" and is_provisional(context) and upper > _WIDEST * target
 
 
-def tell_wide(estimate: Estimate, what: str, told: Telling) -> None:
+def explain_wide(estimate: Estimate, what: str, explanation: Explanation) -> None:
     """Say what becomes of memory whose upper bound says nothing."""
     upper, target = estimate.upper_bound.memory_bytes, estimate.target.memory_bytes
-    told.step(
+    explanation.step(
         "certainty",
         what,
         f"the upper bound, {words.memory(upper)}, is more than {_WIDEST} × the target, {words.memory(target)}:"
@@ -74,15 +78,15 @@ def tell_wide(estimate: Estimate, what: str, told: Telling) -> None:
     )
 
 
-def tell_certainty(case: Case, told: Telling) -> None:
+def explain_certainty(context: ContainerContext, explanation: Explanation) -> None:
     """Everything that makes a person trust a number less."""
-    evidence = case.evidence
-    if is_provisional(case):
-        _tell_provisional(case, told)
+    evidence = context.evidence
+    if is_provisional(context):
+        _explain_provisional(context, explanation)
     else:
-        _tell_sparse(case, told)
-    if case.is_advice:
-        told.find(
+        _explain_sparse(context, explanation)
+    if context.is_advice:
+        explanation.find(
             "advice-only",
             "info",
             "",
@@ -91,7 +95,7 @@ def tell_certainty(case: Case, told: Telling) -> None:
             "give --prometheus or --usage",
         )
     if evidence.is_partial:
-        told.find(
+        explanation.find(
             "partial-evidence",
             "warning",
             "",
@@ -99,31 +103,31 @@ def tell_certainty(case: Case, told: Telling) -> None:
             "all of them, and no others",
             "read them again: until then nothing is lowered",
         )
-    if evidence.oddities:
-        told.find(
+    if evidence.anomalies:
+        explanation.find(
             "odd-samples",
             "info",
             "",
-            "; ".join(evidence.oddities),
+            "; ".join(evidence.anomalies),
             "samples without gaps and oddities",
             "see what wrote them: the numbers rest on the others",
         )
-    if evidence.last is not None and case.now - evidence.last > DAY_S:
-        told.find(
+    if evidence.last is not None and context.now - evidence.last > DAY_S:
+        explanation.find(
             "old-evidence",
-            "warning" if case.workload.replicas else "info",
+            "warning" if context.workload.replicas else "info",
             "",
-            f"the last sample is of {words.moment(evidence.last)}, {age((case.now - evidence.last) * SECOND)} ago",
+            f"the last sample is of {words.moment(evidence.last)}, {age((context.now - evidence.last) * SECOND)} ago",
             "samples until now",
-            "see remuda diagnose metrics" if case.workload.replicas else "nothing: it has no pods now",
+            "see remuda diagnose metrics" if context.workload.replicas else "nothing: it has no pods now",
         )
 
 
-def _tell_provisional(case: Case, told: Telling) -> None:
-    evidence = case.evidence
+def _explain_provisional(context: ContainerContext, explanation: Explanation) -> None:
+    evidence = context.evidence
     wide = _width(evidence.estimate)
     if evidence.first is None or evidence.last is None:
-        told.find(
+        explanation.find(
             "under-a-day",
             "warning",
             "",
@@ -139,13 +143,13 @@ def _tell_provisional(case: Case, told: Telling) -> None:
         there = f"{age(span * SECOND)} of data with {samples} of CPU, {evidence.confidence:.3g} days of a sample a minute"
         should = f"{age(DAY)} with a sample a minute"
         fix = f"review again after {words.moment(evidence.first + DAY_S)}"
-    elif is_by_runs(case):
+    elif is_by_runs(context):
         there = f"{words.counted(evidence.replicas, 'run')} in {age(span * SECOND)}"
         should, fix = f"{LEAST_RUNS} runs", "review with a longer --history"
     else:
-        there, fix = _few(case, span, samples)
+        there, fix = _few(context, span, samples)
         should = f"{DAILY_SAMPLES:.0f} samples of CPU, as many as a day has with one a minute"
-    told.find(
+    explanation.find(
         "under-a-day",
         "warning",
         "",
@@ -155,10 +159,10 @@ def _tell_provisional(case: Case, told: Telling) -> None:
     )
 
 
-def _tell_sparse(case: Case, told: Telling) -> None:
+def _explain_sparse(context: ContainerContext, explanation: Explanation) -> None:
     """Samples that reach back far enough, and are so far apart that they count for less; KRR does not count them."""
-    evidence = case.evidence
-    if case.strategy == "krr" or is_by_runs(case) or evidence.first is None or evidence.last is None:
+    evidence = context.evidence
+    if context.strategy == "krr" or is_by_runs(context) or evidence.first is None or evidence.last is None:
         return
     span = evidence.last - evidence.first
     days = span / DAY_S
@@ -167,7 +171,7 @@ def _tell_sparse(case: Case, told: Telling) -> None:
     factor, of_time = 1 + 1 / evidence.confidence, 1 + 1 / days
     every = age(max(1, span // evidence.cpu_samples) * SECOND)
     longer = "review with a longer --history"
-    told.find(
+    explanation.find(
         "sparse-samples",
         "info",
         "",
@@ -177,23 +181,23 @@ def _tell_sparse(case: Case, told: Telling) -> None:
         f" {age(span * SECOND)} alone make it × {of_time:.4g}: {factor / of_time - 1:.0%} wider",
         "a sample a minute",
         f"{longer}, if it runs seldom"
-        if case.workload.id.kind in SELDOM
+        if context.workload.id.kind in SELDOM
         else f"scrape every minute; if it does not run all the time, {longer}",
     )
 
 
-def _few(case: Case, span: int, samples: str) -> tuple[str, str]:
+def _few(context: ContainerContext, span: int, samples: str) -> tuple[str, str]:
     """What there is, and what to do, where samples are few though they reach back far enough."""
     there = f"{samples} of CPU in {age(span * SECOND)}"
-    if not case.evidence.cpu_samples:
+    if not context.evidence.cpu_samples:
         return (
             f"{there}: by these it is counted how much is known",
             "let CPU be sampled as well, see remuda diagnose metrics",
         )
     longer = "review with a longer --history"
-    if case.evidence.krr is not None:
+    if context.evidence.krr is not None:
         longer += ", or with --strategy krr, which goes by the peak"
-    if case.workload.id.kind in SELDOM:
+    if context.workload.id.kind in SELDOM:
         return f"{there}: it runs seldom", longer
     return (
         f"{there}: it runs seldom, or is scraped seldom",

@@ -7,9 +7,9 @@ from fractions import Fraction
 from msgspec.structs import replace
 
 from remuda.rightsize.decide import words
-from remuda.rightsize.decide.case import Case, Resource, filled
-from remuda.rightsize.decide.findings import Telling
-from remuda.rightsize.workloads import Ask, LimitRange, Size, Workload
+from remuda.rightsize.decide.context import ContainerContext, Resource, filled
+from remuda.rightsize.decide.findings import Explanation
+from remuda.rightsize.snapshot import Ask, LimitRange, Size, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,38 +26,38 @@ class Clamp:
         return (self.least is None or amount >= self.least) and (self.most is None or amount <= self.most)
 
 
-def clamps_of(case: Case, resource: Resource) -> tuple[Clamp, ...]:
+def clamps_of(context: ContainerContext, resource: Resource) -> tuple[Clamp, ...]:
     """Everything that bounds a resource of a container."""
-    bounds = case.cpu_bounds if resource == "cpu" else case.memory_bounds
-    tier = Clamp("tier", f"the policy of tier {case.tier}", bounds.least, bounds.most)
+    bounds = context.cpu_bounds if resource == "cpu" else context.memory_bounds
+    tier = Clamp("tier", f"the policy of tier {context.tier}", bounds.least, bounds.most)
     ranges = [
         Clamp("range", name_of(each), each.least.cpu_millicores, each.most.cpu_millicores)
         if resource == "cpu"
         else Clamp("range", name_of(each), each.least.memory_bytes, each.most.memory_bytes)
-        for each in case.ranges
+        for each in context.ranges
     ]
     return tuple(clamp for clamp in (tier, *ranges) if not clamp.least is clamp.most is None)
 
 
-def clamped(amount: int, clamps: Sequence[Clamp], told: Telling, resource: Resource) -> int:
+def clamped(amount: int, clamps: Sequence[Clamp], explanation: Explanation, resource: Resource) -> int:
     """The amount within all bounds, the later one winning where they contradict each other, which is told."""
     write = _writer(resource)
     part = "requests.cpu" if resource == "cpu" else "limits.memory"
     for clamp in clamps:
         if clamp.least is not None and amount < clamp.least:
-            told.step(
+            explanation.step(
                 clamp.label, f"{write(clamp.least)}, up from {write(amount)}", f"the least by {clamp.who}"
             )
             amount = clamp.least
         if clamp.most is not None and amount > clamp.most:
-            told.step(
+            explanation.step(
                 clamp.label, f"{write(clamp.most)}, down from {write(amount)}", f"the most by {clamp.who}"
             )
             amount = clamp.most
     broken = [clamp.who for clamp in clamps if not clamp.admits(amount)]
     if broken:
         who = words.some(clamp.who for clamp in clamps)
-        told.find(
+        explanation.find(
             "limit-range-conflict",
             "warning",
             part,
@@ -79,12 +79,12 @@ def tightest(clamps: Sequence[Clamp]) -> Clamp | None:
     return min(bounding, key=lambda pair: (pair[0], pair[1].who))[1] if bounding else None
 
 
-def within_ratios(request: int, limit: int, ranges: Sequence[LimitRange], told: Telling) -> int:
+def within_ratios(request: int, limit: int, ranges: Sequence[LimitRange], explanation: Explanation) -> int:
     """A memory request that is not too far below its limit for the LimitRanges."""
     for each in ranges:
         least = least_for_ratio(limit, each.memory_ratio)
         if request < least <= limit:
-            told.step(
+            explanation.step(
                 "range",
                 f"request {words.memory(least)}, up from {words.memory(request)}",
                 f"{name_of(each)} allows a limit of at most {each.memory_ratio:g} × the request",
@@ -106,7 +106,7 @@ def exact_ratio(ratio: float | None) -> Fraction | None:
     return Fraction(str(ratio)) if ratio < 2**53 else Fraction(2**53)
 
 
-def given_cpu_limit(each: LimitRange) -> int | None:
+def default_cpu_limit(each: LimitRange) -> int | None:
     """The CPU limit that containers without one get: the default, which the maximum is where there is none."""
     if each.is_overruled:
         return None
@@ -114,7 +114,7 @@ def given_cpu_limit(each: LimitRange) -> int | None:
     return each.most.cpu_millicores if default is None else default
 
 
-def given_by(each: LimitRange) -> Size:
+def defaults_of(each: LimitRange) -> Size:
     """
     What containers get that do not say, as the API server fills it in.
 

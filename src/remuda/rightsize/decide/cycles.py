@@ -28,7 +28,7 @@ _FULL = (3, 4)
 #: what falls from so much of its limit was killed, be it told or not
 _AT_LIMIT = (9, 10)
 #: how late a kill may be told
-_TOLD_S = 900
+_REPORT_S = 900
 _LEAST_STEPS = 3
 
 
@@ -59,13 +59,13 @@ def _lives(floor: Floor, kills: Sequence[OomKill], limit: int | None, killed_at:
         here, before = floor.least[n], floor.least[n - 1]
         if here is None or before is None or here * _DROP[1] >= before * _DROP[0]:
             continue
-        begin = floor.begin + (n - 1) * floor.step - _TOLD_S
-        end = floor.begin + (n + 1) * floor.step + _TOLD_S
-        is_told = any(begin <= kill.at <= end for kill in kills)
+        begin = floor.begin + (n - 1) * floor.step - _REPORT_S
+        end = floor.begin + (n + 1) * floor.step + _REPORT_S
+        is_reported = any(begin <= kill.at <= end for kill in kills)
         is_at_limit = limit is not None and before * _AT_LIMIT[1] >= limit * _AT_LIMIT[0]
         # Not every kill of a replica is told, where one was.
         is_like_one = kills and _is_full(before, killed_at) and here * _FULL[1] < before * _FULL[0]
-        if is_told or is_at_limit or is_like_one:
+        if is_reported or is_at_limit or is_like_one:
             cuts.append(n)
     ends = [*cuts[1:], len(floor.least)]
     for begun, ended in zip(cuts, ends, strict=True):

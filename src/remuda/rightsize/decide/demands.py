@@ -6,11 +6,11 @@ limit although it slows it down.
 """
 
 from remuda.rightsize.decide import words
-from remuda.rightsize.decide.case import Case
-from remuda.rightsize.decide.clamps import Clamp, exact_ratio, given_cpu_limit, least_for_ratio, name_of
-from remuda.rightsize.decide.findings import Telling
+from remuda.rightsize.decide.clamps import Clamp, default_cpu_limit, exact_ratio, least_for_ratio, name_of
+from remuda.rightsize.decide.context import ContainerContext
+from remuda.rightsize.decide.findings import Explanation
 from remuda.rightsize.decide.sized import Sized
-from remuda.rightsize.workloads import LimitRange
+from remuda.rightsize.snapshot import LimitRange
 
 
 def demands_cpu_limit(each: LimitRange) -> bool:
@@ -22,7 +22,7 @@ def demands_cpu_limit(each: LimitRange) -> bool:
 
 
 def size_as_demanded(
-    case: Case, now: Sized, request: int, clamps: tuple[Clamp, ...], told: Telling
+    context: ContainerContext, now: Sized, request: int, clamps: tuple[Clamp, ...], explanation: Explanation
 ) -> Sized | None:
     """
     A request with a limit that all LimitRanges take; None where none demands one.
@@ -30,25 +30,27 @@ def size_as_demanded(
     The limit is the one it has, or is given, as far as they allow it; else the most it used or the request. The request is
     raised where a limit below what was used would be too far above it. Where nothing fits, CPU is left as it is.
     """
-    demanding = [each for each in (*case.ranges, *case.pod_ranges) if demands_cpu_limit(each)]
+    demanding = [each for each in (*context.ranges, *context.pod_ranges) if demands_cpu_limit(each)]
     if not demanding:
         return None
     who = words.some(dict.fromkeys(_demand(each) for each in demanding))
-    given = [limit for each in case.ranges if (limit := given_cpu_limit(each)) is not None]
-    has = min(given, default=None) if now.limit is None else now.limit
-    request = _raised(request, _needed(case, now, has), demanding, clamps, told)
-    most = _most(case, request, demanding)
-    wanted = max(request, case.evidence.cpu_peak if has is None else has)
-    limit = wanted if most is None else min(wanted, most)
-    if limit < request or (case.evidence.is_partial and limit < (now.limit or 0)):
-        _tell_unfit(now, request, most, who, told)
+    defaults = [limit for each in context.ranges if (limit := default_cpu_limit(each)) is not None]
+    has = min(defaults, default=None) if now.limit is None else now.limit
+    request = _raised(request, _needed(context, now, has), demanding, clamps, explanation)
+    most = _most(context, request, demanding)
+    desired = max(request, context.evidence.cpu_peak if has is None else has)
+    limit = desired if most is None else min(desired, most)
+    if limit < request or (context.evidence.is_partial and limit < (now.limit or 0)):
+        _explain_unfit(now, request, most, who, explanation)
         return Sized(now.request, now.limit, is_held=True)
-    if now.limit is None and given and all(each == limit for each in given):
-        told.step("range", f"a CPU limit of {words.cpu(limit)} is given", f"{who}: it is enough")
+    if now.limit is None and defaults and all(each == limit for each in defaults):
+        explanation.step("range", f"a CPU limit of {words.cpu(limit)} is given", f"{who}: it is enough")
         return Sized(request, None)
     stays = "stays" if limit == now.limit else f"instead of {words.cpu(has)}"
-    told.step("range", f"a CPU limit of {words.cpu(limit)} {stays}", f"{who}: else its pods are refused")
-    told.find(
+    explanation.step(
+        "range", f"a CPU limit of {words.cpu(limit)} {stays}", f"{who}: else its pods are refused"
+    )
+    explanation.find(
         "limit-range-wants-cpu-limit",
         "warning",
         "limits.cpu",
@@ -66,21 +68,25 @@ def _demand(each: LimitRange) -> str:
     return f"{name_of(each)} demands a CPU limit, of at most {words.cpu(each.most.cpu_millicores)} a pod"
 
 
-def _needed(case: Case, now: Sized, has: int | None) -> int:
+def _needed(context: ContainerContext, now: Sized, has: int | None) -> int:
     """What of the limit it has must stay: all of it on partial evidence, else what was used."""
-    if case.evidence.is_partial and now.limit is not None:
+    if context.evidence.is_partial and now.limit is not None:
         return now.limit
-    return 0 if has is None else min(has, case.evidence.cpu_peak)
+    return 0 if has is None else min(has, context.evidence.cpu_peak)
 
 
 def _raised(
-    request: int, needed: int, demanding: list[LimitRange], clamps: tuple[Clamp, ...], told: Telling
+    request: int,
+    needed: int,
+    demanding: list[LimitRange],
+    clamps: tuple[Clamp, ...],
+    explanation: Explanation,
 ) -> int:
     """The request that the limit that must stay is not too far above, where the bounds allow it."""
     least = max(least_for_ratio(needed, each.cpu_ratio) for each in demanding)
     if least <= request or not all(clamp.admits(least) for clamp in clamps):
         return request
-    told.step(
+    explanation.step(
         "range",
         f"request {words.cpu(least)}, up from {words.cpu(request)}",
         f"a CPU limit below {words.cpu(needed)} would slow it down more than before, and a smaller request would be too far"
@@ -89,19 +95,19 @@ def _raised(
     return least
 
 
-def _most(case: Case, request: int, demanding: list[LimitRange]) -> int | None:
+def _most(context: ContainerContext, request: int, demanding: list[LimitRange]) -> int | None:
     """The highest limit that is taken beside a request."""
-    bounds = [each.most.cpu_millicores for each in (*case.ranges, *case.pod_ranges)]
+    bounds = [each.most.cpu_millicores for each in (*context.ranges, *context.pod_ranges)]
     ratios = [exact_ratio(each.cpu_ratio) for each in demanding]
     by_ratio = [request * ratio.numerator // ratio.denominator for ratio in ratios if ratio is not None]
     return min((*(bound for bound in bounds if bound is not None), *by_ratio), default=None)
 
 
-def _tell_unfit(now: Sized, request: int, most: int | None, who: str, told: Telling) -> None:
-    told.step(
+def _explain_unfit(now: Sized, request: int, most: int | None, who: str, explanation: Explanation) -> None:
+    explanation.step(
         "range", "CPU is left as it is", f"{who}: no limit beside the request {words.cpu(request)} fits"
     )
-    told.find(
+    explanation.find(
         "limit-range-wants-cpu-limit",
         "error",
         "limits.cpu",

@@ -12,7 +12,7 @@ from remuda.rightsize.estimate.estimator import Amounts, Estimate, factors, scal
 from remuda.rightsize.estimate.traces import UNBOUNDED
 from remuda.rightsize.evidence import Evidence, Percentile, Trace
 from remuda.rightsize.objects import RightsizePolicySpec
-from remuda.rightsize.workloads import Container, Workload
+from remuda.rightsize.snapshot import Container, Workload
 
 #: what runs to an end, and then not for a while
 SELDOM = frozenset({"Job", "CronJob"})

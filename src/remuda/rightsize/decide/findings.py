@@ -4,7 +4,7 @@ from typing import Literal, TypeAlias
 
 from remuda.output.steps import Step
 from remuda.rightsize.review import Finding, Severity
-from remuda.rightsize.workloads import Container, Workload
+from remuda.rightsize.snapshot import Container, Workload
 
 #: the gravest first
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
@@ -70,7 +70,7 @@ def field_of(workload: Workload, container: Container, part: str = "") -> str:
     return f"{spec}.{group}[{container.name}]" + (f".resources.{part}" if part else "")
 
 
-class Telling:
+class Explanation:
     """What is told of one container while it is judged: steps and findings, in order."""
 
     __slots__ = ("_container", "_workload", "findings", "steps")

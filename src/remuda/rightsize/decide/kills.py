@@ -12,13 +12,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from remuda.rightsize.decide import words
-from remuda.rightsize.decide.case import Case, requested
+from remuda.rightsize.decide.context import ContainerContext, requested
 from remuda.rightsize.decide.days import peak_of_day
 from remuda.rightsize.decide.rounding import scaled
 from remuda.rightsize.estimate.estimator import OOM_BYTES
 from remuda.rightsize.estimate.histogram import Second
 from remuda.rightsize.evidence import Evidence, OomKill
-from remuda.rightsize.workloads import Container, Kill
+from remuda.rightsize.snapshot import Container, Kill
 
 #: × 1.2
 _RATIO = (12, 10)
@@ -40,13 +40,13 @@ def kills_of(
     container: Container, evidence: Evidence | None, kills: Iterable[Kill], since: Second
 ) -> tuple[OomKill, ...]:
     """All kills of a container since a moment, of its samples and of its workload's pods, in the order of time."""
-    told = [
+    of_pods = [
         OomKill(kill.at, kill.requested or 0, kill.limit or 0)
         for kill in kills
         if kill.container == container.name
     ]
     latest: dict[Second, OomKill] = {}
-    for kill in (*told, *(evidence.kills if evidence else ())):
+    for kill in (*of_pods, *(evidence.kills if evidence else ())):
         if kill.at >= since:
             same = latest.get(kill.at, kill)
             latest[kill.at] = OomKill(
@@ -57,23 +57,23 @@ def kills_of(
     return tuple(latest[at] for at in sorted(latest))
 
 
-def bump_of(case: Case) -> Bump | None:
+def bump_of(context: ContainerContext) -> Bump | None:
     """What the kills ask for; None without any, or when nothing at all is known of the use then."""
-    bumps = [_bump(case, kill) for kill in case.kills]
+    bumps = [_bump(context, kill) for kill in context.kills]
     known = [bump for bump in bumps if bump.used]
     return max(known, key=lambda bump: (bump.amount, bump.kill.at), default=None)
 
 
-def was_changed(case: Case, kill: OomKill) -> bool:
+def was_changed(context: ContainerContext, kill: OomKill) -> bool:
     """Whether it is known to have had another request or limit then than it has now."""
-    is_other_request = kill.requested_bytes not in {0, requested(case.size, "memory")}
-    return is_other_request or kill.limit_bytes not in {0, case.size.limits.memory_bytes}
+    is_other_request = kill.requested_bytes not in {0, requested(context.size, "memory")}
+    return is_other_request or kill.limit_bytes not in {0, context.size.limits.memory_bytes}
 
 
-def _bump(case: Case, kill: OomKill) -> Bump:
-    of_day = peak_of_day(case.evidence.days, kill.at)
-    peak = of_day or case.evidence.memory_peak
-    limit = case.size.limits.memory_bytes or 0
+def _bump(context: ContainerContext, kill: OomKill) -> Bump:
+    of_day = peak_of_day(context.evidence.days, kill.at)
+    peak = of_day or context.evidence.memory_peak
+    limit = context.size.limits.memory_bytes or 0
     is_near = of_day * _NEAR[1] >= limit * _NEAR[0]
     ways = [
         (kill.limit_bytes, "its limit then, which it ran into"),

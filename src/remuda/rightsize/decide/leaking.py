@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from remuda.model.times import SECOND
 from remuda.output.moments import age
 from remuda.rightsize.decide import words
-from remuda.rightsize.decide.case import Case
-from remuda.rightsize.decide.findings import Telling
+from remuda.rightsize.decide.context import ContainerContext
+from remuda.rightsize.decide.findings import Explanation
 from remuda.rightsize.decide.leaks import rise_of
 from remuda.rightsize.decide.rises import Rise
 from remuda.rightsize.estimate.histogram import Second
@@ -24,17 +24,17 @@ class Leak:
     is_limit: bool
 
 
-def leak_of(case: Case, limit: int) -> Leak | None:
+def leak_of(context: ContainerContext, limit: int) -> Leak | None:
     """
     A rise that comes to the limit it has before the next review, or to the one it would be given.
 
     The latter matters where there is no limit, and where a lower one would make a kill of what is none now.
     """
-    now = case.size.limits.memory_bytes
-    rise = rise_of(case.evidence, case.kills, now)
+    now = context.size.limits.memory_bytes
+    rise = rise_of(context.evidence, context.kills, now)
     if rise is None:
         return None
-    until = case.now + case.policy.review_every // SECOND
+    until = context.now + context.policy.review_every // SECOND
     for bound in [limit] if now is None else [now, min(now, limit)]:
         at = rise.reaches(bound)
         if at is not None and at <= until:
@@ -42,15 +42,15 @@ def leak_of(case: Case, limit: int) -> Leak | None:
     return None
 
 
-def tell_leak(case: Case, leak: Leak, told: Telling) -> None:
+def explain_leak(context: ContainerContext, leak: Leak, explanation: Explanation) -> None:
     """How fast it rises, and when it is there."""
     rise = leak.rise
     name = "its limit of" if leak.is_limit else "a limit of"
-    what = f"{name} {words.memory(leak.bound)} {_when(case, leak)}"
+    what = f"{name} {words.memory(leak.bound)} {_when(context, leak)}"
     restarted = _restarted(rise)
     least = "the memory that it never falls below" if rise.killed else "the least memory of a day"
     compared = "two steps of a life" if rise.killed else f"{rise.days} days"
-    told.step(
+    explanation.step(
         "leak",
         f"+{words.about(rise.bytes_a_day)} a day: {what}",
         f"{least} rises in {rise.rising} of {rise.pairs} pairs of {compared}, from"
@@ -58,21 +58,21 @@ def tell_leak(case: Case, leak: Leak, told: Telling) -> None:
         + (f"{restarted}, after which it" if restarted else "when the line")
         + f" is at {words.about(rise.level)}",
     )
-    told.find(
+    explanation.find(
         "leak",
-        "error" if leak.is_limit or case.size.limits.memory_bytes is None else "warning",
+        "error" if leak.is_limit or context.size.limits.memory_bytes is None else "warning",
         "limits.memory",
         (f"{restarted}, and each time " if restarted else "")
         + f"{least} rises by {words.about(rise.bytes_a_day)} a day: {what}",
-        f"not reached within {case.policy.review_every}",
+        f"not reached within {context.policy.review_every}",
         "fix the leak, or restart it in time: more memory only delays the kill, so that it is left as it is",
     )
 
 
-def _when(case: Case, leak: Leak) -> str:
+def _when(context: ContainerContext, leak: Leak) -> str:
     if leak.rise.killed:
         return f"is reached {age((leak.at - leak.rise.last) * SECOND)} after a restart"
-    return "is reached" if leak.at <= case.now else f"will be reached at {words.moment(leak.at)}"
+    return "is reached" if leak.at <= context.now else f"will be reached at {words.moment(leak.at)}"
 
 
 def _restarted(rise: Rise) -> str:

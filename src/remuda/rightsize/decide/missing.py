@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 
 from remuda.rightsize.decide import words
-from remuda.rightsize.decide.findings import Telling, field_of
+from remuda.rightsize.decide.findings import Explanation, field_of
 from remuda.rightsize.evidence import Evidence, OomKill
-from remuda.rightsize.review import ContainerReview, Evenness, Finding
-from remuda.rightsize.workloads import KINDS, Container, Workload, WorkloadId, World
+from remuda.rightsize.review import ContainerReview, Finding, UsageClass
+from remuda.rightsize.snapshot import KINDS, Container, Snapshot, Workload, WorkloadId
 
 
 def is_empty(evidence: Evidence) -> bool:
@@ -18,13 +18,13 @@ def without_evidence(
     workload: Workload,
     container: Container,
     kills: tuple[OomKill, ...],
-    told: Telling,
+    explanation: Explanation,
     *,
     siblings_have: bool,
 ) -> ContainerReview:
     """A container that nothing is known of: left as it is, at risk if it was killed."""
     if siblings_have:
-        told.find(
+        explanation.find(
             "new-container",
             "warning",
             "",
@@ -33,7 +33,7 @@ def without_evidence(
             "review again when it has run for a day; if it was renamed, its history is under the old name",
         )
     else:
-        told.find(
+        explanation.find(
             "no-evidence",
             "warning" if workload.replicas else "info",
             "",
@@ -41,8 +41,8 @@ def without_evidence(
             "samples of its use",
             "see remuda diagnose metrics" if workload.replicas else "review it when it runs",
         )
-    _tell_kills(container, kills, told)
-    told.step("samples", "none", "it is left as it is")
+    _explain_kills(container, kills, explanation)
+    explanation.step("samples", "none", "it is left as it is")
     return ContainerReview(
         container.name,
         container.size,
@@ -54,21 +54,21 @@ def without_evidence(
         other_requests=container.other_requests,
         index=container.index,
         written=container.written,
-        steps=tuple(told.steps),
-        rules=told.rules,
+        steps=tuple(explanation.steps),
+        rules=explanation.rules,
     )
 
 
 def without_estimate(
     container: Container,
     evidence: Evidence,
-    evenness: Evenness,
+    usage_class: UsageClass,
     strategy: str,
     kills: tuple[OomKill, ...],
-    told: Telling,
+    explanation: Explanation,
 ) -> ContainerReview:
     """A container that the strategy says nothing of."""
-    told.find(
+    explanation.find(
         "too-few-for-strategy",
         "warning",
         "",
@@ -77,29 +77,29 @@ def without_estimate(
         "100 samples over 3 hours" if strategy == "krr" else f"samples enough for {strategy}",
         "review again later, or with --strategy vpa, which answers with less",
     )
-    _tell_kills(container, kills, told)
-    told.step("strategy", f"{strategy} gives no answer", "it is left as it is")
+    _explain_kills(container, kills, explanation)
+    explanation.step("strategy", f"{strategy} gives no answer", "it is left as it is")
     return ContainerReview(
         container.name,
         container.size,
         container.size,
         "leave",
-        evenness,
+        usage_class,
         "will-oom" if kills else "",
         is_sidecar=container.is_sidecar,
         others=container.others,
         other_requests=container.other_requests,
         index=container.index,
         written=container.written,
-        steps=tuple(told.steps),
-        rules=told.rules,
+        steps=tuple(explanation.steps),
+        rules=explanation.rules,
         evidence=evidence,
     )
 
 
-def _tell_kills(container: Container, kills: tuple[OomKill, ...], told: Telling) -> None:
+def _explain_kills(container: Container, kills: tuple[OomKill, ...], explanation: Explanation) -> None:
     if kills:
-        told.find(
+        explanation.find(
             "killed",
             "error",
             "limits.memory",
@@ -110,11 +110,11 @@ def _tell_kills(container: Container, kills: tuple[OomKill, ...], told: Telling)
         )
 
 
-def find_unsized(world: World) -> Iterator[Finding]:
+def find_unsized(snapshot: Snapshot) -> Iterator[Finding]:
     """Pods of no workload that is sized, by what keeps them: those of custom resources, and those that nothing keeps."""
-    namespaces = {each.id.namespace for each in world.workloads}
+    namespaces = {each.id.namespace for each in snapshot.workloads}
     found: dict[str, dict[WorkloadId, int]] = {}
-    for owner in world.owners.values():
+    for owner in snapshot.owners.values():
         # Pods of nodes are files on these, and of the kinds that are sized it is told elsewhere what could not be read.
         if owner.namespace in namespaces and owner.kind not in {*KINDS, "Node"}:
             some = found.setdefault(owner.kind, {})
@@ -133,9 +133,9 @@ def find_unsized(world: World) -> Iterator[Finding]:
         )
 
 
-def find_gone(world: World, evidence: Mapping[tuple[WorkloadId, str], Evidence]) -> Iterator[Finding]:
+def find_gone(snapshot: Snapshot, evidence: Mapping[tuple[WorkloadId, str], Evidence]) -> Iterator[Finding]:
     """Samples of containers and workloads that are not there. Those of init containers that end are none of these."""
-    workloads = {each.id: each for each in world.workloads}
+    workloads = {each.id: each for each in snapshot.workloads}
     gone: set[WorkloadId] = set()
     for identity, name in sorted(evidence):
         workload = workloads.get(identity)
@@ -167,9 +167,9 @@ def find_gone(world: World, evidence: Mapping[tuple[WorkloadId, str], Evidence])
         )
 
 
-def find_unread(world: World) -> Iterator[Finding]:
+def find_unread(snapshot: Snapshot) -> Iterator[Finding]:
     """Parts of the world that could not be read."""
-    for each in sorted(world.unknown, key=lambda each: (each.part, each.why)):
+    for each in sorted(snapshot.unknown, key=lambda each: (each.part, each.why)):
         yield Finding(
             "not-read",
             "warning",

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from fractions import Fraction
 
-from remuda.rightsize.decide.case import requested
+from remuda.rightsize.decide.context import requested
 from remuda.rightsize.review import Risk, WorkloadReview
 
 #: the gravest first

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from remuda.rightsize.decide import words
-from remuda.rightsize.decide.case import counted, filled, requested
-from remuda.rightsize.decide.clamps import as_pods_have, given_by
+from remuda.rightsize.decide.clamps import as_pods_have, defaults_of
+from remuda.rightsize.decide.context import counted, filled, requested
 from remuda.rightsize.decide.waste import is_applied
 from remuda.rightsize.review import ContainerReview, Finding
-from remuda.rightsize.workloads import LimitRange, Quota, Size, Workload, WorkloadId
+from remuda.rightsize.snapshot import LimitRange, Quota, Size, Workload, WorkloadId
 
 #: what a quota counts → how much of it a container asks for
 _COUNTED: dict[str, Callable[[Size], int | None]] = {
@@ -59,7 +59,7 @@ def rollout_of(
         min(workload.surge, workload.replicas),
         tuple(each.now for each in containers),
         tuple(each.recommended if is_applied(each) else each.now for each in containers),
-        merged([given_by(each) for each in seen]),
+        merged([defaults_of(each) for each in seen]),
         frozenset(each.name for each in seen if each.is_overruled),
     )
 

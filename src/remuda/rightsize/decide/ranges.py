@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from remuda.rightsize.decide import words
-from remuda.rightsize.decide.case import counted
-from remuda.rightsize.decide.clamps import given_cpu_limit, least_for_ratio, name_of
+from remuda.rightsize.decide.clamps import default_cpu_limit, least_for_ratio, name_of
+from remuda.rightsize.decide.context import counted
 from remuda.rightsize.decide.demands import demands_cpu_limit
 from remuda.rightsize.decide.quotas import Rollout
 from remuda.rightsize.review import Finding
-from remuda.rightsize.workloads import LimitRange, Size
+from remuda.rightsize.snapshot import LimitRange, Size
 
 
 def find_in_ranges(ranges: Sequence[LimitRange], rollouts: Sequence[Rollout]) -> Iterator[Finding]:
@@ -27,7 +27,7 @@ def find_in_ranges(ranges: Sequence[LimitRange], rollouts: Sequence[Rollout]) ->
             for rollout in there:
                 if rollout.is_change:
                     yield from _of_pod(each, rollout)
-        elif given_cpu_limit(each) is not None:
+        elif default_cpu_limit(each) is not None:
             yield from _cpu_limit(each, there)
 
 
@@ -83,7 +83,7 @@ def _cpu_limit(each: LimitRange, rollouts: Sequence[Rollout]) -> Iterator[Findin
             "warning",
             name_of(each),
             "spec.limits[Container].default.cpu",
-            f"{words.cpu(given_cpu_limit(each))}: containers without a CPU limit get it, as those of"
+            f"{words.cpu(default_cpu_limit(each))}: containers without a CPU limit get it, as those of"
             f" {words.some(sorted(bare))}",
             "no default and no maximum of CPU",
             "take default.cpu and max.cpu out of it: a quota on requests.cpu bounds what a namespace gets",

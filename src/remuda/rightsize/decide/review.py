@@ -8,13 +8,12 @@ from msgspec.structs import replace
 from remuda.model.times import SECOND
 from remuda.rightsize.decide import words
 from remuda.rightsize.decide.advisors import find_in_advisors
-from remuda.rightsize.decide.case import Bounds, Case, Resource, counted, requested
-from remuda.rightsize.decide.certainty import is_provisional, tell_certainty
-from remuda.rightsize.decide.clamps import as_pods_have, given_by, name_of
+from remuda.rightsize.decide.certainty import explain_certainty, is_provisional
+from remuda.rightsize.decide.clamps import as_pods_have, defaults_of, name_of
+from remuda.rightsize.decide.context import Bounds, ContainerContext, Resource, counted, requested
 from remuda.rightsize.decide.cpu import is_starved, lower_bound, size_cpu, starved_fix
 from remuda.rightsize.decide.estimates import adjusted
-from remuda.rightsize.decide.evenness import evenness_of
-from remuda.rightsize.decide.findings import Telling, rank
+from remuda.rightsize.decide.findings import Explanation, rank
 from remuda.rightsize.decide.kills import kills_of
 from remuda.rightsize.decide.memory import by_rule, size_memory
 from remuda.rightsize.decide.missing import (
@@ -25,37 +24,46 @@ from remuda.rightsize.decide.missing import (
     without_estimate,
     without_evidence,
 )
-from remuda.rightsize.decide.oddities import tell_oddities
+from remuda.rightsize.decide.odd_sizes import explain_odd_sizes
 from remuda.rightsize.decide.order import gravest, ordered
 from remuda.rightsize.decide.quotas import Rollout, find_in_quotas, merged, rollout_of, wants_cpu_limit
 from remuda.rightsize.decide.ranges import find_in_ranges
 from remuda.rightsize.decide.sized import Sized
 from remuda.rightsize.decide.tiers import Tiered, bounds_of, tier_of
-from remuda.rightsize.decide.traces import estimate_of, tell_samples
+from remuda.rightsize.decide.traces import estimate_of, explain_samples
+from remuda.rightsize.decide.usage_class import usage_class_of
 from remuda.rightsize.decide.verdicts import size_of, verdict_of
 from remuda.rightsize.decide.waste import total_of, waste_of
 from remuda.rightsize.estimate.estimator import Estimate
 from remuda.rightsize.evidence import Evidence
 from remuda.rightsize.objects import RightsizePolicySpec
-from remuda.rightsize.review import ContainerReview, Evenness, Finding, Review, Risk, Verdict, WorkloadReview
-from remuda.rightsize.workloads import (
+from remuda.rightsize.review import (
+    ContainerReview,
+    Finding,
+    Review,
+    Risk,
+    UsageClass,
+    Verdict,
+    WorkloadReview,
+)
+from remuda.rightsize.snapshot import (
     Ask,
     Autoscaler,
     Container,
     Kill,
     LimitRange,
     Size,
+    Snapshot,
     Workload,
     WorkloadId,
-    World,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class Inputs:
     """What all containers are judged on."""
 
-    world: World
+    snapshot: Snapshot
     evidence: Mapping[tuple[WorkloadId, str], Evidence]
     policy: RightsizePolicySpec
     strategy: str
@@ -69,7 +77,7 @@ class Ground:
 
 
 def review(
-    world: World,
+    snapshot: Snapshot,
     evidence: Mapping[tuple[WorkloadId, str], Evidence],
     policy: RightsizePolicySpec,
     *,
@@ -84,23 +92,27 @@ def review(
     bound from outside says so, which is an error among the findings. Where use as a whole is in doubt (an `Unknown` whose
     part is `use`), all evidence is partial. A review of what followed a review raises nothing further. Equal inputs in any order give equal reviews.
     """
-    if any(each.part == "use" for each in world.unknown):
+    if any(each.part == "use" for each in snapshot.unknown):
         evidence = {key: replace(each, is_partial=True) for key, each in evidence.items()}
-    ground = _ground(world, evidence, policy, strategy, history_s)
-    findings: list[Finding] = [*find_unread(world), *find_unsized(world), *find_gone(world, evidence)]
+    inputs = _inputs_of(snapshot, evidence, policy, strategy, history_s)
+    findings: list[Finding] = [
+        *find_unread(snapshot),
+        *find_unsized(snapshot),
+        *find_gone(snapshot, evidence),
+    ]
     reviews: list[WorkloadReview] = []
     rollouts: list[Rollout] = []
-    for workload in sorted(world.workloads, key=lambda each: each.id):
-        made, found = _workload(ground, workload)
+    for workload in sorted(snapshot.workloads, key=lambda each: each.id):
+        made, found = _workload(inputs, workload)
         reviews.append(made)
         findings += found
-        rollouts.append(rollout_of(workload, made.containers, ground.ranges.get(workload.id.namespace, ())))
-    findings += find_in_quotas(world.quotas, rollouts)
-    findings += find_in_ranges(world.limit_ranges, rollouts)
-    findings += find_in_advisors(world.advisors, [each.id for each in world.workloads])
+        rollouts.append(rollout_of(workload, made.containers, inputs.ranges.get(workload.id.namespace, ())))
+    findings += find_in_quotas(snapshot.quotas, rollouts)
+    findings += find_in_ranges(snapshot.limit_ranges, rollouts)
+    findings += find_in_advisors(snapshot.advisors, [each.id for each in snapshot.workloads])
     return Review(
-        world.at,
-        world.source,
+        snapshot.at,
+        snapshot.source,
         usage,
         strategy,
         history_s,
@@ -108,38 +120,38 @@ def review(
         tuple(sorted(_unique(findings), key=rank)),
         total_of((each.waste for each in reviews), policy.prices),
         policy.prices.currency if policy.prices else "",
-        is_partial=bool(world.unknown) or any(each.is_partial for each in evidence.values()),
+        is_partial=bool(snapshot.unknown) or any(each.is_partial for each in evidence.values()),
     )
 
 
-def _ground(
-    world: World,
+def _inputs_of(
+    snapshot: Snapshot,
     evidence: Mapping[tuple[WorkloadId, str], Evidence],
     policy: RightsizePolicySpec,
     strategy: str,
     history_s: int,
-) -> Ground:
+) -> Inputs:
     kills: dict[WorkloadId, list[Kill]] = {}
-    for kill in world.kills:
+    for kill in snapshot.kills:
         kills.setdefault(kill.workload, []).append(kill)
     autoscalers: dict[WorkloadId, list[Autoscaler]] = {}
-    for scaler in sorted(world.autoscalers, key=lambda each: (each.name, repr(each))):
+    for scaler in sorted(snapshot.autoscalers, key=lambda each: (each.name, repr(each))):
         autoscalers.setdefault(scaler.target, []).append(scaler)
     ranges: dict[str, tuple[LimitRange, ...]] = {}
     pod_ranges: dict[str, tuple[LimitRange, ...]] = {}
-    for each in sorted(world.limit_ranges, key=lambda each: (each.name, repr(each))):
+    for each in sorted(snapshot.limit_ranges, key=lambda each: (each.name, repr(each))):
         kept = ranges if each.of == "Container" else pod_ranges
         kept[each.namespace] = (*kept.get(each.namespace, ()), each)
-    return Ground(world, evidence, policy, strategy, history_s, kills, autoscalers, ranges, pod_ranges)
+    return Inputs(snapshot, evidence, policy, strategy, history_s, kills, autoscalers, ranges, pod_ranges)
 
 
-def _workload(ground: Ground, workload: Workload) -> tuple[WorkloadReview, list[Finding]]:
-    tiered = tier_of(workload, ground.world, ground.policy)
+def _workload(inputs: Inputs, workload: Workload) -> tuple[WorkloadReview, list[Finding]]:
+    tiered = tier_of(workload, inputs.snapshot, inputs.policy)
     findings = list(tiered.findings)
     known = {
         container.name: found
         for container in workload.containers
-        if (found := ground.evidence.get((workload.id, container.name))) is not None and not is_empty(found)
+        if (found := inputs.evidence.get((workload.id, container.name))) is not None and not is_empty(found)
     }
     if not workload.replicas and known:
         findings.append(
@@ -155,9 +167,9 @@ def _workload(ground: Ground, workload: Workload) -> tuple[WorkloadReview, list[
         )
     containers = []
     for container in workload.containers:
-        made, told = _container(ground, workload, container, tiered, known)
+        made, explanation = _container(inputs, workload, container, tiered, known)
         containers.append(made)
-        findings += told
+        findings += explanation
     return (
         WorkloadReview(
             *workload.id,
@@ -165,7 +177,7 @@ def _workload(ground: Ground, workload: Workload) -> tuple[WorkloadReview, list[
             tiered.tier,
             tuple(containers),
             gravest([each.risk for each in containers]),
-            waste_of(containers, workload.replicas, ground.policy.prices),
+            waste_of(containers, workload.replicas, inputs.policy.prices),
             workload.init_containers,
         ),
         findings,
@@ -173,104 +185,106 @@ def _workload(ground: Ground, workload: Workload) -> tuple[WorkloadReview, list[
 
 
 def _container(
-    ground: Ground, workload: Workload, container: Container, tiered: Tiered, known: Mapping[str, Evidence]
+    inputs: Inputs, workload: Workload, container: Container, tiered: Tiered, known: Mapping[str, Evidence]
 ) -> tuple[ContainerReview, list[Finding]]:
-    told = Telling(workload, container)
-    tell_oddities(container.size, told)
+    explanation = Explanation(workload, container)
+    explain_odd_sizes(container.size, explanation)
     evidence = known.get(container.name)
-    since = ground.world.at // SECOND - ground.history_s
-    kills = kills_of(container, evidence, ground.kills.get(workload.id, ()), since)
+    since = inputs.snapshot.at // SECOND - inputs.history_s
+    kills = kills_of(container, evidence, inputs.kills.get(workload.id, ()), since)
     if evidence is None:
-        made = without_evidence(workload, container, kills, told, siblings_have=bool(known))
-        return made, told.findings
-    evidence = adjusted(workload, container, evidence, ground.policy)
-    judged = evenness_of(workload, container, evidence, ground.policy)
-    told.findings += judged.findings
-    tell_samples(workload, evidence, told)
-    estimate = estimate_of(evidence, ground.strategy)
+        made = without_evidence(workload, container, kills, explanation, siblings_have=bool(known))
+        return made, explanation.findings
+    evidence = adjusted(workload, container, evidence, inputs.policy)
+    judged = usage_class_of(workload, container, evidence, inputs.policy)
+    explanation.findings += judged.findings
+    explain_samples(workload, evidence, explanation)
+    estimate = estimate_of(evidence, inputs.strategy)
     if estimate is None:
-        made = without_estimate(container, evidence, judged.evenness, ground.strategy, kills, told)
-        return made, told.findings
+        made = without_estimate(container, evidence, judged.usage_class, inputs.strategy, kills, explanation)
+        return made, explanation.findings
     ranges, pod_ranges = (
         tuple(as_pods_have(each, workload) for each in some.get(workload.id.namespace, ()))
-        for some in (ground.ranges, ground.pod_ranges)
+        for some in (inputs.ranges, inputs.pod_ranges)
     )
-    cpu_bounds, memory_bounds = bounds_of(tiered.tier, ground.policy)
-    case = Case(
+    cpu_bounds, memory_bounds = bounds_of(tiered.tier, inputs.policy)
+    context = ContainerContext(
         workload,
         container,
         evidence,
-        ground.policy,
-        ground.strategy,
-        ground.world.at // SECOND,
+        inputs.policy,
+        inputs.strategy,
+        inputs.snapshot.at // SECOND,
         since,
         tiered.tier,
-        judged.evenness,
+        judged.usage_class,
         cpu_bounds,
         memory_bounds,
         ranges,
         kills,
-        _scaling(container, ground.autoscalers.get(workload.id, ())),
-        wants_cpu_limit(workload.id.namespace, ground.world.quotas),
+        _scaling(container, inputs.autoscalers.get(workload.id, ())),
+        wants_cpu_limit(workload.id.namespace, inputs.snapshot.quotas),
         pod_ranges,
-        merged([given_by(each) for each in ranges]),
+        merged([defaults_of(each) for each in ranges]),
     )
-    _tell_given(case, told)
-    _tell_tier(case, tiered, told)
-    return _judged(case, estimate, judged.why, told), told.findings
+    _explain_defaults(context, explanation)
+    _explain_tier(context, tiered, explanation)
+    return _judged(context, estimate, judged.why, explanation), explanation.findings
 
 
-def _judged(case: Case, estimate: Estimate, why_even: str, told: Telling) -> ContainerReview:
-    tell_certainty(case, told)
-    cpu = size_cpu(case, estimate, told)
-    memory = size_memory(case, estimate, why_even, told)
+def _judged(
+    context: ContainerContext, estimate: Estimate, why_class: str, explanation: Explanation
+) -> ContainerReview:
+    explain_certainty(context, explanation)
+    cpu = size_cpu(context, estimate, explanation)
+    memory = size_memory(context, estimate, why_class, explanation)
     recommended = size_of(cpu, memory)
-    risk = _risk(case, estimate, memory)
-    if is_starved(case, estimate):
-        told.find(
+    risk = _risk(context, estimate, memory)
+    if is_starved(context, estimate):
+        explanation.find(
             "starved",
             "warning",
             "requests.cpu",
-            words.cpu(requested(case.effective, "cpu")),
-            f"at least {words.cpu(lower_bound(case, estimate))}, the lower bound",
-            starved_fix(case, estimate, cpu),
+            words.cpu(requested(context.effective, "cpu")),
+            f"at least {words.cpu(lower_bound(context, estimate))}, the lower bound",
+            starved_fix(context, estimate, cpu),
         )
-    evidence = case.evidence
+    evidence = context.evidence
     return ContainerReview(
-        case.container.name,
-        case.size,
+        context.container.name,
+        context.size,
         recommended,
-        _verdict(case, recommended, is_held=cpu.is_held or memory.is_held),
-        case.evenness,
+        _verdict(context, recommended, is_held=cpu.is_held or memory.is_held),
+        context.usage_class,
         risk,
-        is_provisional(case),
-        case.container.is_sidecar,
-        case.container.others,
-        other_requests=case.container.other_requests,
-        index=case.container.index,
-        written=case.container.written,
-        vpa_rule=_vpa_rule(evidence.estimate, case.evenness, case.tier),
+        is_provisional(context),
+        context.container.is_sidecar,
+        context.container.others,
+        other_requests=context.container.other_requests,
+        index=context.container.index,
+        written=context.container.written,
+        vpa_rule=_vpa_rule(evidence.estimate, context.usage_class, context.tier),
         krr_rule=_krr_rule(evidence.krr),
-        steps=tuple(told.steps),
-        rules=told.rules,
+        steps=tuple(explanation.steps),
+        rules=explanation.rules,
         evidence=replace(evidence, floors=()),
-        given=case.given,
+        defaults=context.defaults,
     )
 
 
-def _verdict(case: Case, recommended: Size, *, is_held: bool) -> Verdict:
+def _verdict(context: ContainerContext, recommended: Size, *, is_held: bool) -> Verdict:
     """By what it has in the end; where that stays, by what is written."""
-    made = verdict_of(case.effective, counted(recommended, case.given), is_held=is_held)
-    return made if made in {"raise", "lower"} else verdict_of(case.size, recommended, is_held=is_held)
+    made = verdict_of(context.effective, counted(recommended, context.defaults), is_held=is_held)
+    return made if made in {"raise", "lower"} else verdict_of(context.size, recommended, is_held=is_held)
 
 
-def _tell_given(case: Case, told: Telling) -> None:
-    own = counted(case.size, Size())
-    if case.effective == own:
+def _explain_defaults(context: ContainerContext, explanation: Explanation) -> None:
+    own = counted(context.size, Size())
+    if context.effective == own:
         return
-    has = case.effective
-    who = words.some(dict.fromkeys(name_of(each) for each in case.ranges if given_by(each) != Size()))
-    told.step(
+    has = context.effective
+    who = words.some(dict.fromkeys(name_of(each) for each in context.ranges if defaults_of(each) != Size()))
+    explanation.step(
         "limits",
         f"in the end CPU request {words.cpu(has.requests.cpu_millicores)}, limit {words.cpu(has.limits.cpu_millicores)};"
         f" memory request {words.memory(has.requests.memory_bytes)}, limit {words.memory(has.limits.memory_bytes)}",
@@ -278,7 +292,7 @@ def _tell_given(case: Case, told: Telling) -> None:
     )
 
 
-def _risk(case: Case, estimate: Estimate, memory: Sized) -> Risk:
+def _risk(context: ContainerContext, estimate: Estimate, memory: Sized) -> Risk:
     """
     A leak is called one also when it has been killed. A kill counts until the limit is what it asked for.
 
@@ -286,14 +300,14 @@ def _risk(case: Case, estimate: Estimate, memory: Sized) -> Risk:
     """
     if memory.is_leaking:
         return "leak"
-    limit = case.effective.limits.memory_bytes
-    if (case.kills and (limit is None or not memory.need)) or (limit is not None and limit < memory.need):
+    limit = context.effective.limits.memory_bytes
+    if (context.kills and (limit is None or not memory.need)) or (limit is not None and limit < memory.need):
         return "will-oom"
-    return "starved" if is_starved(case, estimate) else ""
+    return "starved" if is_starved(context, estimate) else ""
 
 
-def _vpa_rule(estimate: Estimate, evenness: Evenness, tier: int | None) -> Size:
-    request, limit = by_rule(estimate, evenness, is_guaranteed=tier is not None and tier <= 2)
+def _vpa_rule(estimate: Estimate, usage_class: UsageClass, tier: int | None) -> Size:
+    request, limit = by_rule(estimate, usage_class, is_guaranteed=tier is not None and tier <= 2)
     return Size(Ask(estimate.target.cpu_millicores, request), Ask(None, limit))
 
 
@@ -312,18 +326,20 @@ def _scaling(container: Container, scalers: Iterable[Autoscaler]) -> dict[Resour
     return found
 
 
-def _tell_tier(case: Case, tiered: Tiered, told: Telling) -> None:
+def _explain_tier(context: ContainerContext, tiered: Tiered, explanation: Explanation) -> None:
     name = "no tier" if tiered.tier is None else f"tier {tiered.tier}"
-    rule = "memory request = limit" if case.is_guaranteed else "memory request = target"
-    told.step("tier", f"{name}: {rule}, no CPU limit", tiered.why)
+    rule = "memory request = limit" if context.is_guaranteed else "memory request = target"
+    explanation.step("tier", f"{name}: {rule}, no CPU limit", tiered.why)
     for resource, bounds, write in (
-        ("CPU", case.cpu_bounds, words.cpu),
-        ("memory", case.memory_bounds, words.memory),
+        ("CPU", context.cpu_bounds, words.cpu),
+        ("memory", context.memory_bounds, words.memory),
     ):
         if bounds != Bounds():
             least = "any" if bounds.least is None else write(bounds.least)
             most = "any" if bounds.most is None else write(bounds.most)
-            told.step("tier", f"{resource} from {least} to {most}", f"the policy of tier {case.tier}")
+            explanation.step(
+                "tier", f"{resource} from {least} to {most}", f"the policy of tier {context.tier}"
+            )
 
 
 def _unique(findings: Iterable[Finding]) -> list[Finding]:

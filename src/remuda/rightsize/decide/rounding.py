@@ -1,11 +1,11 @@
 """Amounts times a ratio, and memory in steps: whole numbers only, always rounded up."""
 
 from remuda.rightsize.decide.words import MIB
-from remuda.rightsize.review import Evenness
+from remuda.rightsize.review import UsageClass
 
 GIB = 1024 * MIB
 #: × 1.2 and × 1.3, as ratios of whole numbers
-MULTIPLIERS: dict[Evenness, tuple[int, int]] = {"stable": (12, 10), "volatile": (13, 10), "gpu": (13, 10)}
+MULTIPLIERS: dict[UsageClass, tuple[int, int]] = {"stable": (12, 10), "volatile": (13, 10), "gpu": (13, 10)}
 #: the step of memory below so much; above, the last
 _STEPS = ((GIB, 16 * MIB), (8 * GIB, 64 * MIB))
 _LARGEST = 256 * MIB

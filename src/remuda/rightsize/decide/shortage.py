@@ -3,20 +3,22 @@
 from collections.abc import Sequence
 
 from remuda.rightsize.decide import words
-from remuda.rightsize.decide.case import Case
 from remuda.rightsize.decide.clamps import Clamp, tightest
-from remuda.rightsize.decide.findings import Telling
+from remuda.rightsize.decide.context import ContainerContext
+from remuda.rightsize.decide.findings import Explanation
 from remuda.rightsize.decide.kills import Bump, was_changed
 from remuda.rightsize.decide.rounding import round_up
 from remuda.rightsize.decide.sized import Sized
 
 
-def too_little(now: Sized, then: Sized, limit: int, clamps: Sequence[Clamp], told: Telling) -> Sized:
+def too_little(
+    now: Sized, then: Sized, limit: int, clamps: Sequence[Clamp], explanation: Explanation
+) -> Sized:
     """Where bounds allow less than what was used, the most they allow; but nothing is taken away for that."""
     bound = tightest(clamps)
     is_more = now.limit is not None and now.limit <= limit
     who = bound.who if bound else "a bound"
-    told.find(
+    explanation.find(
         "clamped-below-use",
         "error",
         "limits.memory",
@@ -28,13 +30,15 @@ def too_little(now: Sized, then: Sized, limit: int, clamps: Sequence[Clamp], tol
     return then if is_more else Sized(now.request, now.limit, is_held=True, need=then.need)
 
 
-def tell_kills(case: Case, made: Sized, bump: Bump | None, told: Telling) -> None:
+def explain_kills(
+    context: ContainerContext, made: Sized, bump: Bump | None, explanation: Explanation
+) -> None:
     """How often it was killed, and whether what it has now is more than what was used then."""
-    if not case.kills:
+    if not context.kills:
         return
-    now = case.effective.limits.memory_bytes
+    now = context.effective.limits.memory_bytes
     is_mended = now is not None and bump is not None and now >= bump.amount
-    is_changed = bump is not None and was_changed(case, bump.kill)
+    is_changed = bump is not None and was_changed(context, bump.kill)
     used = "" if bump is None else f", with {words.memory(bump.used)} used ({bump.why})"
     if made.is_leaking:
         fix = "fix the leak: more memory only delays the next kill"
@@ -47,29 +51,29 @@ def tell_kills(case: Case, made: Sized, bump: Bump | None, told: Telling) -> Non
             "nothing, if its limit has been raised since the kill; if not, raise it by a fifth: which limit it ran into is"
             " not known"
         )
-    told.find(
+    explanation.find(
         "killed",
         "error" if not is_mended else "info" if is_changed else "warning",
         "limits.memory",
-        f"killed for want of memory {words.counted(len(case.kills), 'time')}, last at"
-        f" {words.moment(case.kills[-1].at)}{used}; the limit is {words.memory(now)}",
+        f"killed for want of memory {words.counted(len(context.kills), 'time')}, last at"
+        f" {words.moment(context.kills[-1].at)}{used}; the limit is {words.memory(now)}",
         "never killed" if bump is None else f"at least {words.memory(bump.amount)}",
         fix,
     )
 
 
-def tell_need(case: Case, made: Sized, told: Telling) -> None:
+def explain_need(context: ContainerContext, made: Sized, explanation: Explanation) -> None:
     """A limit that is below what was used; of what was killed that is told already."""
-    now, need = case.effective.limits.memory_bytes, made.need
-    if now is None or now >= need or case.kills:
+    now, need = context.effective.limits.memory_bytes, made.need
+    if now is None or now >= need or context.kills:
         return
-    told.find(
+    explanation.find(
         "limit-below-use",
         "error",
         "limits.memory",
         words.memory(now),
-        f"at least {words.memory(need)}: {words.memory(case.evidence.memory_peak)} was used"
-        if case.evidence.memory_peak
+        f"at least {words.memory(need)}: {words.memory(context.evidence.memory_peak)} was used"
+        if context.evidence.memory_peak
         else f"at least {words.memory(need)}, the target",
         "fix the leak" if made.is_leaking else _raise(now, made),
     )

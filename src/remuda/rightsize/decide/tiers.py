@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from remuda.rightsize.decide.case import Bounds
+from remuda.rightsize.decide.context import Bounds
 from remuda.rightsize.estimate.estimator import Amounts, floors
 from remuda.rightsize.objects import RightsizePolicySpec, WorkloadSpec
 from remuda.rightsize.review import Finding
-from remuda.rightsize.workloads import Workload, World
+from remuda.rightsize.snapshot import Snapshot, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Tiered:
     findings: tuple[Finding, ...] = ()
 
 
-def tier_of(workload: Workload, world: World, policy: RightsizePolicySpec) -> Tiered:
+def tier_of(workload: Workload, snapshot: Snapshot, policy: RightsizePolicySpec) -> Tiered:
     """By the policy, by the workload's label, by its namespace's, by the policy's default; else none."""
     for spec in matching(workload, policy):
         if spec.tier is not None:
@@ -31,7 +31,7 @@ def tier_of(workload: Workload, world: World, policy: RightsizePolicySpec) -> Ti
         (str(workload.id), workload.labels, "its label"),
         (
             f"Namespace {workload.id.namespace}",
-            world.namespaces.get(workload.id.namespace, {}),
+            snapshot.namespaces.get(workload.id.namespace, {}),
             "its namespace's label",
         ),
     )

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 
 from remuda.rightsize.decide import words
-from remuda.rightsize.decide.case import Case, Resource
+from remuda.rightsize.decide.context import ContainerContext, Resource
 from remuda.rightsize.decide.estimates import by_runs
-from remuda.rightsize.decide.findings import Telling
+from remuda.rightsize.decide.findings import Explanation
 from remuda.rightsize.decide.tiers import minimum_of
 from remuda.rightsize.estimate.estimator import Amounts, Estimate
 from remuda.rightsize.evidence import Evidence, Percentile, Trace
-from remuda.rightsize.workloads import Workload
+from remuda.rightsize.snapshot import Workload
 
 
 def estimate_of(evidence: Evidence, strategy: str) -> Estimate | None:
@@ -19,54 +19,59 @@ def estimate_of(evidence: Evidence, strategy: str) -> Estimate | None:
     return evidence.krr if strategy == "krr" else evidence.other
 
 
-def tell_samples(workload: Workload, evidence: Evidence, told: Telling) -> None:
+def explain_samples(workload: Workload, evidence: Evidence, explanation: Explanation) -> None:
     """Which samples there are."""
     if evidence.first is None or evidence.last is None:
-        told.step("samples", "none: an estimate alone", evidence.origin)
+        explanation.step("samples", "none: an estimate alone", evidence.origin)
         return
-    told.step(
+    explanation.step(
         "samples",
         f"{evidence.cpu_samples} of CPU and {evidence.memory_samples} of memory by"
         f" {words.counted(evidence.replicas, 'replica')}",
         f"{words.moment(evidence.first)} to {words.moment(evidence.last)}, {evidence.origin}",
     )
     if by_runs(workload, evidence):
-        told.step(
+        explanation.step(
             "certainty",
             words.counted(evidence.replicas, "run"),
             "each counts as a day: the fewer, the wider the bounds: the upper one is × (1 + 1 ÷ runs)",
         )
         return
-    told.step(
+    explanation.step(
         "certainty",
         f"{evidence.confidence:.4g} days of a sample a minute",
         "the fewer, the wider the bounds: the upper one is × (1 + 1 ÷ days)",
     )
 
 
-def tell_estimate(case: Case, resource: Resource, told: Telling) -> None:
+def explain_estimate(context: ContainerContext, resource: Resource, explanation: Explanation) -> None:
     """The three numbers of a resource, each with its bucket."""
-    evidence = case.evidence
-    if case.strategy == "krr":
+    evidence = context.evidence
+    if context.strategy == "krr":
         if evidence.krr is not None:
-            _tell_krr(evidence.krr.target, resource, told)
+            _explain_krr(evidence.krr.target, resource, explanation)
         return
     trace = evidence.cpu if resource == "cpu" else evidence.memory
-    if trace is None or case.strategy != "vpa":
-        _tell_plain(case, estimate_of(evidence, case.strategy), resource, told)
+    if trace is None or context.strategy != "vpa":
+        _explain_plain(context, estimate_of(evidence, context.strategy), resource, explanation)
         return
     if trace.target.bucket < 0:
-        told.step(resource, "no samples", "its estimate is a pod's floor and says nothing")
+        explanation.step(resource, "no samples", "its estimate is a pod's floor and says nothing")
         return
     for name, percentile in (
         ("target", trace.target),
         ("lower bound", trace.lower_bound),
         ("upper bound", trace.upper_bound),
     ):
-        told.step(
+        explanation.step(
             resource,
             f"{name} {_write(resource)(percentile.amount)}",
-            _how(percentile, trace, resource, minimum_of(case.workload, case.container.name, case.policy)[1]),
+            _how(
+                percentile,
+                trace,
+                resource,
+                minimum_of(context.workload, context.container.name, context.policy)[1],
+            ),
         )
 
 
@@ -81,32 +86,34 @@ def _how(percentile: Percentile, trace: Trace, resource: Resource, minimum: str)
     return ", ".join(parts)
 
 
-def _tell_krr(amounts: Amounts, resource: Resource, told: Telling) -> None:
+def _explain_krr(amounts: Amounts, resource: Resource, explanation: Explanation) -> None:
     if resource == "cpu":
-        told.step(
+        explanation.step(
             "cpu",
             f"KRR {words.cpu(amounts.cpu_millicores)}",
             "the highest of the replicas' p95, at least 10m",
         )
     else:
-        told.step(
+        explanation.step(
             "memory",
             f"KRR {words.memory(amounts.memory_bytes)}",
             "the highest sample with 15 %, rounded up to whole megabytes, at least 100 of them",
         )
 
 
-def _tell_plain(case: Case, estimate: Estimate | None, resource: Resource, told: Telling) -> None:
+def _explain_plain(
+    context: ContainerContext, estimate: Estimate | None, resource: Resource, explanation: Explanation
+) -> None:
     if estimate is None:
         return
-    who = "as the VerticalPodAutoscaler says" if case.is_advice else f"by the strategy {case.strategy}"
+    who = "as the VerticalPodAutoscaler says" if context.is_advice else f"by the strategy {context.strategy}"
     for name, amounts in (
         ("target", estimate.target),
         ("lower bound", estimate.lower_bound),
         ("upper bound", estimate.upper_bound),
     ):
         amount = amounts.cpu_millicores if resource == "cpu" else amounts.memory_bytes
-        told.step(resource, f"{name} {_write(resource)(amount)}", who)
+        explanation.step(resource, f"{name} {_write(resource)(amount)}", who)
 
 
 def _write(resource: Resource) -> Callable[[int | None], str]:

@@ -2,10 +2,10 @@
 
 from math import inf
 
-from remuda.rightsize.decide.case import requested
+from remuda.rightsize.decide.context import requested
 from remuda.rightsize.decide.sized import Sized
 from remuda.rightsize.review import Verdict
-from remuda.rightsize.workloads import Ask, Size
+from remuda.rightsize.snapshot import Ask, Size
 
 
 def verdict_of(now: Size, recommended: Size, *, is_held: bool) -> Verdict:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from remuda.rightsize.decide.case import counted
+from remuda.rightsize.decide.context import counted
 from remuda.rightsize.decide.rounding import GIB
 from remuda.rightsize.objects import PricesSpec
 from remuda.rightsize.review import ContainerReview, Waste
@@ -20,7 +20,10 @@ def waste_of(containers: Iterable[ContainerReview], replicas: int, prices: Price
     cpu = memory = 0
     for each in containers:
         if is_applied(each):
-            now, then = counted(each.now, each.given).requests, counted(each.recommended, each.given).requests
+            now, then = (
+                counted(each.now, each.defaults).requests,
+                counted(each.recommended, each.defaults).requests,
+            )
             cpu += (now.cpu_millicores or 0) - (then.cpu_millicores or 0)
             memory += (now.memory_bytes or 0) - (then.memory_bytes or 0)
     return priced(cpu * replicas, memory * replicas, prices)

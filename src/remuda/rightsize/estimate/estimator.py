@@ -140,13 +140,13 @@ def add_replica(usage: Usage, replica: Replica) -> None:
 def in_time(replica: Replica) -> Iterator[tuple[Second, bool, float]]:
     """Memory samples in their order, and before each the kills that were earlier."""
     kills = sorted(replica.oom, key=lambda kill: kill.at)
-    told = 0
+    taken = 0
     for at, value in replica.memory:
-        while told < len(kills) and kills[told].at < at:
-            yield kills[told].at, True, kills[told].value
-            told += 1
+        while taken < len(kills) and kills[taken].at < at:
+            yield kills[taken].at, True, kills[taken].value
+            taken += 1
         yield at, False, value
-    yield from ((at, True, value) for at, value in kills[told:])
+    yield from ((at, True, value) for at, value in kills[taken:])
 
 
 def usage_of(replicas: Iterable[Replica]) -> Usage:

@@ -22,7 +22,7 @@ from remuda.rightsize.estimate.usage import Pod, Replica, Sample
 MOST_BYTES = 256 * 1024 * 1024
 #: 2100-01-01; who writes milliseconds is far beyond it
 LAST_TIME = 4_102_444_800
-_MOST_TOLD = 100
+_MOST_SHOWN = 100
 #: series → the key of its values, the most they can be, by how much times increase at least
 _SERIES = {
     "cpu": ("cores", MOST_AMOUNT // 1000, 1),
@@ -64,7 +64,7 @@ class Reader:
         self.file = file
         self.problems: list[Problem] = []
 
-    def tell(self, path: str, message: str) -> None:
+    def add_problem(self, path: str, message: str) -> None:
         """Keep a problem."""
         self.problems.append(Problem(self.file, 0, 0, path, message))
 
@@ -72,16 +72,16 @@ class Reader:
         """Raise `BadInput` with every problem so far, a line each, if there is any."""
         if not self.problems:
             return
-        lines = [str(problem) for problem in self.problems[:_MOST_TOLD]]
-        if len(self.problems) > _MOST_TOLD:
-            lines.append(f"{self.file}: and {len(self.problems) - _MOST_TOLD:,} more like these")
+        lines = [str(problem) for problem in self.problems[:_MOST_SHOWN]]
+        if len(self.problems) > _MOST_SHOWN:
+            lines.append(f"{self.file}: and {len(self.problems) - _MOST_SHOWN:,} more like these")
         raise BadInput("\n".join(lines))
 
     def load(self, text: bytes) -> object:
         """The value that a text of JSON says; `BadInput` where it is none."""
         found: object = None
         if len(text) > MOST_BYTES:
-            self.tell(
+            self.add_problem(
                 "", f"has {len(text):,} bytes: the most are {MOST_BYTES:,}; give fewer replicas or days"
             )
             self.check()
@@ -91,17 +91,17 @@ class Reader:
             what = "is empty" if not text.strip() else f"is not JSON: {error.msg}"
             self.problems.append(Problem(self.file, error.lineno, error.colno, "", what))
         except RecursionError:
-            self.tell("", "is not JSON: it is nested too deeply")
+            self.add_problem("", "is not JSON: it is nested too deeply")
         except ValueError as error:
             # Bytes that are no UTF-8, or a number of thousands of digits.
-            self.tell("", f"is not JSON: {error}")
+            self.add_problem("", f"is not JSON: {error}")
         self.check()
         return found
 
     def pod(self, found: object) -> Pod:
         """The pod that an object with nothing but containers is."""
         if isinstance(found, dict) and "containers" not in found and isinstance(found.get("input"), dict):
-            self.tell("input", "is where the samples are: give this object alone")
+            self.add_problem("input", "is where the samples are: give this object alone")
             return {}
         named = self.mapping(found, "", ("containers",))
         return {} if named is None else self.containers(named, "containers")
@@ -110,11 +110,11 @@ class Reader:
         """The containers of an object, which are at this path."""
         containers = within.get("containers", MISSING)
         if containers is MISSING:
-            self.tell(path, 'is missing: write {"containers": {NAME: {"instances": […]}}}')
+            self.add_problem(path, 'is missing: write {"containers": {NAME: {"instances": […]}}}')
             return {}
         read = self.mapping(containers, path, None)
         if read is not None and not read:
-            self.tell(path, "is empty: there is nothing to estimate")
+            self.add_problem(path, "is empty: there is nothing to estimate")
         return {name: self._container(value, child_path(path, name)) for name, value in (read or {}).items()}
 
     def _container(self, found: object, path: str) -> list[Replica]:
@@ -124,7 +124,7 @@ class Reader:
         path = child_path(path, "instances")
         instances = self.sequence(read.get("instances", MISSING), path)
         if instances is not None and not instances:
-            self.tell(path, "is empty: a container has at least one instance")
+            self.add_problem(path, "is empty: a container has at least one instance")
         return [self._replica(each, child_path(path, n)) for n, each in enumerate(instances or ())]
 
     def _replica(self, found: object, path: str) -> Replica:
@@ -147,7 +147,7 @@ class Reader:
             if at is not None and before is not None and least_step is not None and at < before + least_step:
                 what = f"is {at}, and the sample before it is at {before}"
                 rule = "times must increase" if least_step else "times must not go back"
-                self.tell(child_path(where, "t"), f"{what}: {rule} within an instance")
+                self.add_problem(child_path(where, "t"), f"{what}: {rule} within an instance")
             before = before if at is None else at
             if at is not None and value is not None:
                 samples.append(Sample(at, value))
@@ -155,27 +155,29 @@ class Reader:
 
     def _time(self, found: object, path: str) -> int | None:
         if found is MISSING:
-            self.tell(path, "is missing: the time in seconds since 1970")
+            self.add_problem(path, "is missing: the time in seconds since 1970")
         elif isinstance(found, bool) or not isinstance(found, int):
-            self.tell(path, f"is {told(found)}: write whole seconds since 1970, like 1767225900")
+            self.add_problem(path, f"is {shown(found)}: write whole seconds since 1970, like 1767225900")
         elif not 0 <= found <= LAST_TIME:
             hint = " (are these milliseconds?)" if LAST_TIME < found <= LAST_TIME * 1000 else ""
-            self.tell(path, f"is {told(found)}{hint}: write seconds from 1970 to 2100, like 1767225900")
+            self.add_problem(
+                path, f"is {shown(found)}{hint}: write seconds from 1970 to 2100, like 1767225900"
+            )
         else:
             return found
         return None
 
     def _value(self, found: object, path: str, most: int) -> float | None:
         if found is MISSING:
-            self.tell(path, "is missing: a number of at least 0")
+            self.add_problem(path, "is missing: a number of at least 0")
         elif isinstance(found, bool) or not isinstance(found, (int, float)):
-            self.tell(path, f"is {told(found)}: write a number of at least 0")
+            self.add_problem(path, f"is {shown(found)}: write a number of at least 0")
         elif isinstance(found, float) and not math.isfinite(found):
-            self.tell(path, f"is {told(found)}: leave out samples without a value")
+            self.add_problem(path, f"is {shown(found)}: leave out samples without a value")
         elif found < 0:
-            self.tell(path, f"is {told(found)}: nothing can use less than 0")
+            self.add_problem(path, f"is {shown(found)}: nothing can use less than 0")
         elif found > most:
-            self.tell(path, f"is {told(found)}: the most that makes sense is {most:,}")
+            self.add_problem(path, f"is {shown(found)}: the most that makes sense is {most:,}")
         else:
             return found
         return None
@@ -183,27 +185,29 @@ class Reader:
     def mapping(self, found: object, path: str, known: tuple[str, ...] | None) -> dict[str, Any] | None:
         """The object, with keys that are unknown or came twice told; None where there is none."""
         if not isinstance(found, dict):
-            self.tell(path, f"is {told(found)}: write an object, {{…}}")
+            self.add_problem(path, f"is {shown(found)}: write an object, {{…}}")
             return None
         for key in found.keys_twice if isinstance(found, _Twice) else ():
-            self.tell(child_path(path, key), "is there twice")
+            self.add_problem(child_path(path, key), "is there twice")
         for key in found if known is not None else ():
             if known is not None and key not in known:
-                wanted = ", ".join(known)
-                self.tell(child_path(path, key), f"is unknown{did_you_mean(key, known)}; there is: {wanted}")
+                names = ", ".join(known)
+                self.add_problem(
+                    child_path(path, key), f"is unknown{did_you_mean(key, known)}; there is: {names}"
+                )
         return found
 
     def sequence(self, found: object, path: str) -> list[Any] | None:
         """The list; None, and it is told, where there is none."""
         if isinstance(found, list):
             return found
-        self.tell(
-            path, "is missing: a list, […]" if found is MISSING else f"is {told(found)}: write a list, […]"
+        self.add_problem(
+            path, "is missing: a list, […]" if found is MISSING else f"is {shown(found)}: write a list, […]"
         )
         return None
 
 
-def told(found: object) -> str:
+def shown(found: object) -> str:
     """A value in a few words."""
     match found:
         case None:

@@ -36,7 +36,7 @@ def summarize(
     *,
     since: Second,
     now: Second,
-    oddities: Sequence[Sequence[str]] = (),
+    anomalies: Sequence[Sequence[str]] = (),
     partial: Sequence[bool] = (),
     strategy: Strategy | None = None,
 ) -> list[Evidence]:
@@ -89,7 +89,7 @@ def summarize(
                 cpu=of_cpu,
                 memory=of_memory,
                 series=one.series,
-                oddities=tuple(oddities[n]) if oddities else (),
+                anomalies=tuple(anomalies[n]) if anomalies else (),
                 is_partial=bool(partial[n]) if partial else False,
                 floors=one.floors,
             )

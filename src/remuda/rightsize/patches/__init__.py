@@ -12,9 +12,9 @@ from remuda.errors import BadInput
 from remuda.rightsize.patches import helm, json6902, kustomize, terraform, tfvars
 from remuda.rightsize.patches.changes import Changed, changes_of
 from remuda.rightsize.patches.names import misnamed
-from remuda.rightsize.patches.texts import Made, PatchFile, told
+from remuda.rightsize.patches.texts import Made, PatchFile, describe_finding
 from remuda.rightsize.review import Review
-from remuda.rightsize.workloads import WorkloadId
+from remuda.rightsize.snapshot import WorkloadId
 
 __all__ = ["FORMS", "Form", "Made", "PatchFile", "make"]
 
@@ -59,4 +59,4 @@ def _beyond(review: Review, where: Collection[str]) -> Iterator[str]:
     for found in review.findings:
         namespace, slash, _ = found.object.partition(" ")[2].partition("/")
         if found.severity == "error" and found.object not in known and not (slash and namespace in elsewhere):
-            yield f"{found.object}: {told(found)}"
+            yield f"{found.object}: {describe_finding(found)}"

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from remuda.rightsize.patches.texts import quantity
 from remuda.rightsize.review import ContainerReview, Finding, Review, WorkloadReview
-from remuda.rightsize.workloads import Ask, Size, WorkloadId
+from remuda.rightsize.snapshot import Ask, Size, WorkloadId
 
 Resource: TypeAlias = Literal["cpu", "memory"]
 RESOURCES: tuple[Resource, ...] = ("cpu", "memory")
@@ -121,7 +121,7 @@ def changes_of(review: Review, only: Collection[WorkloadId] = ()) -> tuple[list[
                 left.append(f"{who}, container {container.name}: {reason}")
             else:
                 about = _left_resources(container, findings)
-                left += [f"{who}, container {container.name}: {told}" for told in about]
+                left += [f"{who}, container {container.name}: {parts}" for parts in about]
             containers.append(
                 Resized(
                     container.name,
@@ -166,17 +166,19 @@ def _indices(item: WorkloadReview) -> Iterator[int | None]:
 def _why_not(item: ContainerReview, findings: tuple[Finding, ...]) -> str:
     """Why a container is not patched; empty if it is."""
     if item.verdict == "leave":
-        return f"is left as it is{_told(item, findings, item.rules)}"
+        return f"is left as it is{_because(item, findings, item.rules)}"
     if item.is_provisional:
-        return f"is provisional, with too little data{_told(item, findings, _PROVISIONAL & set(item.rules))}"
+        return (
+            f"is provisional, with too little data{_because(item, findings, _PROVISIONAL & set(item.rules))}"
+        )
     if item.verdict == "keep":
         return "keeps what it has, which is near enough to what it needs"
     if item.recommended == item.now:
-        return f"has what is recommended already{_told(item, findings, item.rules)}"
-    return _nonsense(item.recommended)
+        return f"has what is recommended already{_because(item, findings, item.rules)}"
+    return _invalid(item.recommended)
 
 
-def _nonsense(size: Size) -> str:
+def _invalid(size: Size) -> str:
     for each in RESOURCES:
         request, limit = values(size, each)
         if (request or 0) < 0 or (limit is not None and limit <= 0):
@@ -205,19 +207,19 @@ def _about(item: ContainerReview, findings: tuple[Finding, ...]) -> Iterator[Fin
             yield found
 
 
-def _told(item: ContainerReview, findings: tuple[Finding, ...], rules: Collection[str]) -> str:
-    told = [f"{found.rule}: {found.is_}" for found in _about(item, findings) if found.rule in rules]
-    return "".join(f": {each}" for each in ("; ".join(told or sorted(rules)),) if each)
+def _because(item: ContainerReview, findings: tuple[Finding, ...], rules: Collection[str]) -> str:
+    parts = [f"{found.rule}: {found.is_}" for found in _about(item, findings) if found.rule in rules]
+    return "".join(f": {each}" for each in ("; ".join(parts or sorted(rules)),) if each)
 
 
 def _why(item: ContainerReview) -> str:
     """A verdict with what becomes of each number."""
-    told = [item.verdict + (f", {item.risk}" if item.risk else "")]
+    parts = [item.verdict + (f", {item.risk}" if item.risk else "")]
     for each in RESOURCES:
         before, after = values(item.now, each), values(item.recommended, each)
         if before != after:
-            told.append(f"{each} {_amounts(each, before)} -> {_amounts(each, after)}")
-    return "; ".join(told)
+            parts.append(f"{each} {_amounts(each, before)} -> {_amounts(each, after)}")
+    return "; ".join(parts)
 
 
 def _amounts(resource: Resource, both: tuple[int | None, int | None]) -> str:

@@ -16,7 +16,7 @@ from remuda.rightsize.patches.changes import Changed, Resized, difference
 from remuda.rightsize.patches.templates import KINDS, unknown
 from remuda.rightsize.patches.texts import Made, PatchFile, about, origin, stem
 from remuda.rightsize.review import Review
-from remuda.rightsize.workloads import Ask, Size
+from remuda.rightsize.snapshot import Ask, Size
 
 USAGE = "kubectl patch KIND NAME -n NAMESPACE --type json --patch-file FILE, first with --dry-run=server."
 Operation: TypeAlias = dict[str, Any]
@@ -37,8 +37,8 @@ def write(review: Review, changed: Sequence[Changed]) -> Made:
         placed = [each for each in item.resized if each.index is not None]
         if placed:
             text = _text([*_guards(item), *(one for each in placed for one in _resize(item, each))])
-            told = (origin(review), *about(item), *(f"{each.name}: {each.why}" for each in placed))
-            files.append(PatchFile(f"{stem(item.id)}.json", text, item.id, told))
+            notes = (origin(review), *about(item), *(f"{each.name}: {each.why}" for each in placed))
+            files.append(PatchFile(f"{stem(item.id)}.json", text, item.id, notes))
             beware += [
                 f"{item.id}, container {each.name}: {_NOT_GUARDED}"
                 for each in placed
@@ -95,26 +95,26 @@ def _by_text(resources: str, each: Resized, written: dict[str, dict[str, str]]) 
     have = {part: written.get(part, {}) for part in _PARTS}
     change = difference(each)
     if not any(have.values()):
-        yield from _first(resources, {part: _set(wanted) for part, wanted in change.items()})
+        yield from _first(resources, {part: _set(values) for part, values in change.items()})
         return
     for part in _PARTS:
         known = {name: _as_served(value) for name, value in have[part].items()}
         yield _test(f"{resources}/{part}", known or None)
-    for part, wanted in change.items():
+    for part, values in change.items():
         path = f"{resources}/{part}"
-        given = _set(wanted)
+        to_set = _set(values)
         if not have[part]:
-            yield {"op": "add", "path": path, "value": given}
+            yield {"op": "add", "path": path, "value": to_set}
             continue
-        for name in wanted:
-            if name in given:
-                yield {"op": "add", "path": f"{path}/{name}", "value": given[name]}
+        for name in values:
+            if name in to_set:
+                yield {"op": "add", "path": f"{path}/{name}", "value": to_set[name]}
             elif name in have[part]:
                 yield {"op": "remove", "path": f"{path}/{name}"}
 
 
-def _set(wanted: dict[str, str | None]) -> dict[str, str]:
-    return {name: value for name, value in wanted.items() if value is not None}
+def _set(values: dict[str, str | None]) -> dict[str, str]:
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _as_served(value: str) -> str:
@@ -136,13 +136,13 @@ def _by_amounts(resources: str, each: Resized) -> Iterator[Operation]:
     if all(found == nothing for found in have.values()):
         yield from _first(resources, change)
         return
-    for part, wanted in change.items():
+    for part, values in change.items():
         path = f"{resources}/{part}"
         if have[part] == nothing:
             yield _test(path, None)
-            yield {"op": "add", "path": path, "value": wanted}
+            yield {"op": "add", "path": path, "value": values}
         else:
-            yield from _change(path, have[part][0], wanted)
+            yield from _change(path, have[part][0], values)
 
 
 def _first(resources: str, change: object) -> Iterator[Operation]:
@@ -151,9 +151,9 @@ def _first(resources: str, change: object) -> Iterator[Operation]:
     yield {"op": "add", "path": resources, "value": change}
 
 
-def _change(path: str, before: Ask, wanted: dict[str, str | None]) -> Iterator[Operation]:
+def _change(path: str, before: Ask, values: dict[str, str | None]) -> Iterator[Operation]:
     had = {"cpu": before.cpu_millicores is not None, "memory": before.memory_bytes is not None}
-    for name, value in wanted.items():
+    for name, value in values.items():
         at = f"{path}/{name}"
         # a server lets a replacement of nothing pass, a removal it does not
         yield {"op": "remove", "path": at} if had[name] else _test(at, None)

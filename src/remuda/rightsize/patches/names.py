@@ -11,7 +11,7 @@ _NAMESPACE = re.compile(_LABEL)
 _PART = r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
 _NAME = re.compile(rf"(?=.{{1,253}}\Z){_PART}(?:\.{_PART})*")
 _KIND = re.compile(r"[A-Za-z][A-Za-z0-9]{0,62}")
-_LONGEST_TOLD = 80
+_LONGEST_SHOWN = 80
 
 
 def misnamed(item: Changed) -> str:
@@ -24,6 +24,8 @@ def misnamed(item: Changed) -> str:
         *(("init container", _CONTAINER, name) for name in item.init_containers),
     ):
         if not form.fullmatch(name):
-            told = one_line(name)[:_LONGEST_TOLD]
-            return f"the {what} {told!r} is no name that Kubernetes allows, so that there is nothing to patch"
+            shown = one_line(name)[:_LONGEST_SHOWN]
+            return (
+                f"the {what} {shown!r} is no name that Kubernetes allows, so that there is nothing to patch"
+            )
     return ""

@@ -11,7 +11,7 @@ from remuda.model.times import SECOND, write_duration, write_instant
 from remuda.output.show import one_line
 from remuda.rightsize.patches.templates import KINDS
 from remuda.rightsize.review import ADVISED, Finding, Review
-from remuda.rightsize.workloads import WorkloadId
+from remuda.rightsize.snapshot import WorkloadId
 
 if TYPE_CHECKING:
     from remuda.rightsize.patches.changes import Changed
@@ -90,10 +90,10 @@ def header(review: Review, usage: str) -> Iterator[str]:
 def about(changed: "Changed") -> Iterator[str]:
     """What a workload's lines say: who it is, and what was found about it."""
     yield str(changed.id)
-    yield from map(told, changed.findings)
+    yield from map(describe_finding, changed.findings)
 
 
-def told(found: Finding) -> str:
+def describe_finding(found: Finding) -> str:
     """A finding on one line, without what it is about."""
     return (
         f"{found.severity} {found.rule}, {found.field}: {found.is_}; should be: {found.should}; {found.fix}"

@@ -8,9 +8,9 @@ from remuda.errors import BadInput, NotFound
 from remuda.model.times import Instant
 from remuda.objects.problems import nearest, quoted
 from remuda.output.steps import Step
-from remuda.rightsize.report.figures import RISKS, findings_of, is_partial, key_of, names, told_pair
+from remuda.rightsize.report.figures import RISKS, findings_of, is_partial, key_of, names, write_pair
 from remuda.rightsize.review import ContainerReview, Finding, Review, Risk, Verdict, WorkloadReview
-from remuda.rightsize.workloads import Size
+from remuda.rightsize.snapshot import Size
 
 _FORM = "NAMESPACE/NAME, NAMESPACE/KIND/NAME, or one of these with /CONTAINER"
 _MOST_LISTED = 10
@@ -145,4 +145,4 @@ def shown_steps(answer: ContainerAnswer) -> tuple[Step, ...]:
 
 
 def _sizes(size: Size) -> str:
-    return f"cpu {told_pair('cpu', size)}, memory {told_pair('memory', size)}"
+    return f"cpu {write_pair('cpu', size)}, memory {write_pair('memory', size)}"

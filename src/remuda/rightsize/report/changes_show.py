@@ -6,7 +6,7 @@ from remuda.model.times import write_instant
 from remuda.output.moments import age
 from remuda.output.show import Table
 from remuda.rightsize.report.compare import Changes, Field, Heard, Moved, Place
-from remuda.rightsize.report.figures import RISKS, Resource, figure, told_pair, told_waste
+from remuda.rightsize.report.figures import RISKS, Resource, figure, write_pair, write_waste
 
 _MOST = 200
 _OUTCOMES = {
@@ -22,7 +22,7 @@ def change_tables(changes: Changes, currency: str) -> Iterator[Table]:
     title = f"Since the last review at {write_instant(changes.before)}, {age(changes.after - changes.before)} before"
     yield Table(("WHAT", "HOW MUCH"), tuple(change_counts(changes, currency)), title)
     rows = [
-        (told_place(item.place), RISKS[item.before] or "none", RISKS[item.after] or "none")
+        (describe_place(item.place), RISKS[item.before] or "none", RISKS[item.after] or "none")
         for item in changes.risks
     ]
     yield from _some(("CONTAINER", "RISK BEFORE", "RISK NOW"), rows, "Risks that changed")
@@ -31,11 +31,12 @@ def change_tables(changes: Changes, currency: str) -> Iterator[Table]:
         ("CONTAINER", "OUTCOME", "OF", "THEN", "RECOMMENDED", "NOW"), heard, "Recommendations of then"
     )
     moved = [
-        (told_place(item.place), item.field, *moved_figures(item), told_move(item)) for item in changes.moved
+        (describe_place(item.place), item.field, *moved_figures(item), describe_move(item))
+        for item in changes.moved
     ]
     yield from _some(("CONTAINER", "FIELD", "BEFORE", "AFTER", "BY"), moved, "Recommendations that changed")
     for title, places in (("New", changes.new), ("Gone, or not asked for", changes.gone)):
-        yield from _some(("CONTAINER",), [(told_place(place),) for place in places], title)
+        yield from _some(("CONTAINER",), [(describe_place(place),) for place in places], title)
     for title, findings in (
         ("Findings that appeared", changes.appeared),
         ("Findings that are gone", changes.solved),
@@ -49,22 +50,22 @@ def change_tables(changes: Changes, currency: str) -> Iterator[Table]:
 def change_counts(changes: Changes, currency: str) -> Iterator[tuple[str, str]]:
     """What there is of each, with the notes."""
     outcomes = {
-        told: sum(item.outcome == outcome for item in changes.heard) for outcome, told in _OUTCOMES.items()
+        word: sum(item.outcome == outcome for item in changes.heard) for outcome, word in _OUTCOMES.items()
     }
-    heard = ", ".join(f"{count} {told}" for told, count in outcomes.items() if count)
+    heard = ", ".join(f"{count} {word}" for word, count in outcomes.items() if count)
     yield "recommendations of then", heard or "there were none to follow"
     changed = len({item.place for item in changes.moved})
     yield "recommendations now", f"{changed} changed, {len(changes.new)} new, {len(changes.gone)} gone"
     came = sum(bool(item.after) for item in changes.risks)
     yield "risks", f"{came} appeared or changed, {len(changes.risks) - came} gone"
     yield "findings", f"{len(changes.appeared)} appeared, {len(changes.solved)} gone"
-    yield "waste before", told_waste(changes.waste_before, currency)
-    yield "waste now", told_waste(changes.waste_after, currency)
+    yield "waste before", write_waste(changes.waste_before, currency)
+    yield "waste now", write_waste(changes.waste_after, currency)
     for note in changes.notes:
         yield "note", note
 
 
-def told_place(place: Place) -> str:
+def describe_place(place: Place) -> str:
     """`Deployment shop/checkout app`."""
     return f"{place.kind} {place.namespace}/{place.name} {place.container}"
 
@@ -80,7 +81,7 @@ def moved_figures(item: Moved) -> tuple[str, str]:
     return figure(resource, item.before), figure(resource, item.after)
 
 
-def told_move(item: Moved) -> str:
+def describe_move(item: Moved) -> str:
     """`+12 %`; nothing where there was none, or is none."""
     if not item.before or item.after is None:
         return ""
@@ -90,10 +91,10 @@ def told_move(item: Moved) -> str:
 def _heard_rows(item: Heard) -> Iterator[tuple[str, ...]]:
     for n, resource in enumerate(("memory", "cpu")):
         yield (
-            told_place(item.place) if n == 0 else "",
+            describe_place(item.place) if n == 0 else "",
             outcome_of(item) if n == 0 else "",
             resource,
-            *(told_pair(_resource(resource), size) for size in (item.then, item.recommended, item.now)),
+            *(write_pair(_resource(resource), size) for size in (item.then, item.recommended, item.now)),
         )
 
 

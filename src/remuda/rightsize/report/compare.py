@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from remuda.model.times import Instant
 from remuda.rightsize.review import ContainerReview, Finding, Review, Risk, Waste
-from remuda.rightsize.workloads import Size
+from remuda.rightsize.snapshot import Size
 
 Resource: TypeAlias = Literal["cpu", "memory"]
 Field: TypeAlias = Literal["requests.cpu", "requests.memory", "limits.cpu", "limits.memory"]
@@ -128,15 +128,15 @@ def _outcome(then: ContainerReview, now: Size) -> Outcome | None:
     """What became of a recommendation; None where there was nothing to do."""
     if then.is_provisional or then.verdict in {"keep", "leave"}:
         return None
-    wanted = [of for of in FIELDS.values() if of(then.recommended) != of(then.now)]
-    if not wanted:
+    changed = [of for of in FIELDS.values() if of(then.recommended) != of(then.now)]
+    if not changed:
         return None
-    done = sum(of(now) == of(then.recommended) for of in wanted)
-    if done == len(wanted):
+    done = sum(of(now) == of(then.recommended) for of in changed)
+    if done == len(changed):
         return "followed"
     if done:
         return "in part"
-    return "not" if all(of(now) == of(then.now) for of in wanted) else "otherwise"
+    return "not" if all(of(now) == of(then.now) for of in changed) else "otherwise"
 
 
 def _beyond(these: tuple[Finding, ...], those: tuple[Finding, ...]) -> tuple[Finding, ...]:

@@ -20,7 +20,7 @@ from remuda.objects.problems import quoted
 from remuda.objects.schema import schema_of_type
 from remuda.output.show import Report
 from remuda.rightsize.report.compare import Changes
-from remuda.rightsize.report.nonsense import problems_of
+from remuda.rightsize.report.validity import problems_of
 from remuda.rightsize.review import SCHEMA, ContainerReview, Review
 
 #: a review of 20,000 containers has about 150 MB
@@ -65,8 +65,8 @@ def data(review: Review, changes: Changes | None = None) -> dict[str, Any]:
     made: dict[str, Any] = msgspec.to_builtins(review)
     made["at"] = write_instant(review.at)
     if changes is not None:
-        told = msgspec.to_builtins(changes)
-        made["changes"] = told | {
+        plain = msgspec.to_builtins(changes)
+        made["changes"] = plain | {
             "before": write_instant(changes.before),
             "after": write_instant(changes.after),
         }

@@ -7,7 +7,7 @@ from remuda.model.times import SECOND, write_duration
 from remuda.rightsize.decide.traces import estimate_of
 from remuda.rightsize.estimate.estimator import MOST_AMOUNT, Amounts, Estimate
 from remuda.rightsize.review import ADVISED, ContainerReview, Review, Risk, Waste, WorkloadReview
-from remuda.rightsize.workloads import Ask, Size
+from remuda.rightsize.snapshot import Ask, Size
 
 Resource: TypeAlias = Literal["cpu", "memory"]
 RESOURCES: tuple[Resource, ...] = ("cpu", "memory")
@@ -67,9 +67,9 @@ def way(item: ContainerReview, resource: Resource) -> str:
     if resource == "cpu" and moves["requests"]:
         # That a CPU limit is removed says nothing about the need.
         return moves["requests"]
-    told = {move for move in moves.values() if move}
-    if len(told) < 2:
-        return "".join(told)
+    found = {move for move in moves.values() if move}
+    if len(found) < 2:
+        return "".join(found)
     return "up/down" if moves["requests"] == "raise" else "down/up"
 
 
@@ -93,7 +93,7 @@ def pair(resource: Resource, size: Size) -> Pair:
     return Pair(of(resource, size.requests), of(resource, size.limits))
 
 
-def told_pair(resource: Resource, size: Size | None) -> str:
+def write_pair(resource: Resource, size: Size | None) -> str:
     """`512Mi/1Gi`, a request and a limit; a dash where none is set."""
     if size is None or pair(resource, size) == (None, None):
         return NOTHING
@@ -115,7 +115,7 @@ def money(amount: float | None, currency: str = "") -> str:
     return "" if amount is None else f"{amount:,.2f} {currency}".rstrip()
 
 
-def told_waste(waste: Waste, currency: str) -> str:
+def write_waste(waste: Waste, currency: str) -> str:
     """`3.9 cores, 50.29 GiB, 214.60 EUR a month`."""
     parts = [f"{cores(waste.cpu_millicores)} cores", f"{gib(waste.memory_bytes)} GiB"]
     if waste.monthly is not None:
@@ -181,7 +181,7 @@ def chosen(item: ContainerReview, strategy: str) -> Estimate | None:
     return None if item.evidence is None else estimate_of(item.evidence, strategy)
 
 
-def told_usage(review: Review) -> str:
+def describe_usage(review: Review) -> str:
     """Where use is from, and how far back: an advisor's word has no beginning."""
     if review.usage == ADVISED:
         return review.usage

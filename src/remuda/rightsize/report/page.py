@@ -22,6 +22,7 @@ from remuda.rightsize.report.figures import (
     beyond_and_missing,
     chosen,
     cores,
+    describe_usage,
     figure,
     findings_of,
     gib,
@@ -31,16 +32,15 @@ from remuda.rightsize.report.figures import (
     money,
     names,
     of,
-    told_pair,
-    told_usage,
-    told_waste,
+    write_pair,
+    write_waste,
 )
 from remuda.rightsize.report.page_style import SCRIPT, STYLE
 from remuda.rightsize.report.plots import Window, axis, plot
 from remuda.rightsize.review import ContainerReview, Review, WorkloadReview
 
 #: with more containers than this, plots have fewer points
-_MANY = 500
+_LARGE = 500
 _FEW_COLUMNS = 60
 _LOOKS = {
     "error": "bad",
@@ -62,7 +62,7 @@ def _page(review: Review, changes: Changes | None) -> Iterator[str]:
     containers = sum(len(workload.containers) for workload in review.workloads)
     end = review.at // SECOND
     window = Window(end - review.history, end)
-    if containers > _MANY:
+    if containers > _LARGE:
         window = Window(window.begin, window.end, _FEW_COLUMNS)
     title = f"Sizes of {review.source}"
     policy = (
@@ -113,12 +113,12 @@ def _badge(text: str, look: str = "") -> str:
 def _summary(review: Review, containers: int) -> Iterator[str]:
     yield (
         f'<p class="soft">Reviewed at {write_instant(review.at)}, by the rule {_text(review.strategy)}; use is from '
-        f"{_text(told_usage(review))}. Times are UTC.</p>"
+        f"{_text(describe_usage(review))}. Times are UTC.</p>"
     )
     if review.is_partial:
         yield f"<p>{_badge('partial', 'warn')} A part could not be read: what is missing is among the findings.</p>"
     items = [item for workload in review.workloads for item in workload.containers]
-    risks = {told: sum(item.risk == risk for item in items) for risk, told in RISKS.items() if risk}
+    risks = {label: sum(item.risk == risk for item in items) for risk, label in RISKS.items() if risk}
     found = {
         verdict: sum(item.verdict == verdict for item in items)
         for verdict in ("raise", "lower", "keep", "leave")
@@ -126,15 +126,15 @@ def _summary(review: Review, containers: int) -> Iterator[str]:
     beyond, missing = beyond_and_missing(review)
     cards = [
         ("Workloads", f"{len(review.workloads):,}", f"{containers:,} container{'s' * (containers != 1)}"),
-        ("At risk", f"{sum(risks.values()):,}", ", ".join(f"{count:,} {told}" for told, count in risks.items() if count)),
+        ("At risk", f"{sum(risks.values()):,}", ", ".join(f"{count:,} {label}" for label, count in risks.items() if count)),
         ("To change", f"{found['raise'] + found['lower']:,}", f"{found['raise']:,} to raise, {found['lower']:,} to lower"),
         ("To keep or leave", f"{found['keep'] + found['leave']:,}", f"{found['keep']:,} to keep, {found['leave']:,} to leave"),
-        ("Requested beyond need", _first(beyond.monthly, review.currency) or f"{gib(beyond.memory_bytes)} GiB", told_waste(beyond, review.currency)),
-        ("Missing elsewhere", _first(missing.monthly, review.currency) or f"{gib(missing.memory_bytes)} GiB", told_waste(missing, review.currency)),
+        ("Requested beyond need", _first(beyond.monthly, review.currency) or f"{gib(beyond.memory_bytes)} GiB", write_waste(beyond, review.currency)),
+        ("Missing elsewhere", _first(missing.monthly, review.currency) or f"{gib(missing.memory_bytes)} GiB", write_waste(missing, review.currency)),
     ]  # fmt: skip
     yield '<dl class="cards">'
-    for name, number, told in cards:
-        yield f"<div><dt>{name}</dt><dd>{_text(number)}<small>{_text(told)}</small></dd></div>"
+    for name, number, label in cards:
+        yield f"<div><dt>{name}</dt><dd>{_text(number)}<small>{_text(label)}</small></dd></div>"
     yield "</dl>"
 
 
@@ -193,8 +193,8 @@ def _contents(review: Review) -> Iterator[str]:
 def _verdicts(workload: WorkloadReview) -> str:
     found = dict.fromkeys(item.verdict for item in workload.containers)
     marks = [
-        told
-        for told, holds in (
+        label
+        for label, holds in (
             ("provisional", any(item.is_provisional for item in workload.containers)),
             ("partial", any(map(is_partial, workload.containers))),
         )
@@ -211,7 +211,7 @@ def _heading(workload: WorkloadReview, n: int, called: str, currency: str) -> st
         facts.append(f"tier {workload.tier}")
     waste = workload.waste
     if waste.cpu_millicores or waste.memory_bytes:
-        facts.append(f"beyond the recommendation: {told_waste(waste, currency)}")
+        facts.append(f"beyond the recommendation: {write_waste(waste, currency)}")
     risk = _badge(RISKS[workload.risk], "bad") if workload.risk else ""
     return (
         f'<section id="w{n}"><header><h3>{_text(called)}</h3>{risk}<span class="soft">{_text("; ".join(facts))}</span>'
@@ -229,12 +229,12 @@ def _container(
     badges = [_badge(RISKS[item.risk], "bad")] if item.risk else []
     badges.append(_badge(item.verdict, _LOOKS[item.verdict]))
     badges += [
-        _badge(told, look)
-        for told, look, holds in (
+        _badge(label, look)
+        for label, look, holds in (
             ("too little data: provisional", "warn", item.is_provisional),
             ("partial", "warn", is_partial(item)),
             ("sidecar", "", item.is_sidecar),
-            (item.evenness, "", True),
+            (item.usage_class, "", True),
         )
         if holds
     ]
@@ -264,7 +264,7 @@ def _numbers(workload: WorkloadReview, item: ContainerReview, strategy: str) -> 
             )
         ]
         sizes = [
-            told_pair(resource, each) for each in (item.now, item.recommended, item.vpa_rule, item.krr_rule)
+            write_pair(resource, each) for each in (item.now, item.recommended, item.vpa_rule, item.krr_rule)
         ]
         beyond = (
             f"{cores(waste.cpu_millicores)} cores" if resource == "cpu" else f"{gib(waste.memory_bytes)} GiB"
@@ -293,7 +293,7 @@ def _seen(evidence: Evidence) -> str:
         parts.append(f"CPU p99 {evidence.cpu_p99}m, peak {evidence.cpu_peak}m")
     if evidence.memory_samples:
         parts.append(f"memory p99 {memory(evidence.memory_p99)}, peak {memory(evidence.memory_peak)}")
-    parts += evidence.oddities
+    parts += evidence.anomalies
     return "; ".join(parts) or f"From {evidence.origin}"
 
 

@@ -62,8 +62,8 @@ def axis(window: Window) -> str:
     ticks = range(-(-window.begin // unit) * unit, window.end + 1, every)
     lines = "".join(f"M{window.x(at)} {TOP}V{BASE}" for at in ticks)
     texts = "".join(
-        f'<text x="{window.x(at)}" y="{BASE + 28}">{told}</text>'
-        for at, told in zip(ticks, _moments(ticks, is_short=is_short), strict=True)
+        f'<text x="{window.x(at)}" y="{BASE + 28}">{label}</text>'
+        for at, label in zip(ticks, _moments(ticks, is_short=is_short), strict=True)
         if window.x(at) <= WIDTH - RIGHT - 20
     )
     return f'<g id="{AXIS}"><path class="g" d="{lines}"/><g class="m">{texts}</g></g>'
@@ -98,7 +98,7 @@ def plot(resource: Resource, item: ContainerReview, window: Window) -> str:
     inside = [kill.at for kill in kills if window.begin <= kill.at <= window.end]
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img"><title>'
-        f"{escape(_told(resource, item, lines, peak, len(inside)))}</title>"
+        f"{escape(_title(resource, item, lines, peak, len(inside)))}</title>"
         f'<text class="h" y="20">{_NAMES[resource]}</text>'
         f'<use href="#{AXIS}"/>{_grid(resource, ticks, y)}{_area(runs, y)}{_bounds(near, y)}{_killed(inside, window)}'
         f"{_labels(resource, lines, runs, peak, near, y)}{'' if runs else _empty()}</svg>"
@@ -248,23 +248,23 @@ def _labels(
     y: Callable[[int], int],
 ) -> str:
     """Names at the right of what they name, pushed apart where they would be on top of each other."""
-    wanted = [(y(line.amount), f"{line.name} {figure(resource, line.amount)}", line.look) for line in near]
-    wanted += [
+    labels = [(y(line.amount), f"{line.name} {figure(resource, line.amount)}", line.look) for line in near]
+    labels += [
         (TOP, f"↑ {line.name} {figure(resource, line.amount)}", line.look)
         for line in lines
         if line not in near
     ]
     if runs:
-        wanted.append((y(runs[-1][-1][1]), f"use, to {figure(resource, peak)}", "u"))
-    wanted.sort()
-    places = _apart([place for place, _, _ in wanted])
+        labels.append((y(runs[-1][-1][1]), f"use, to {figure(resource, peak)}", "u"))
+    labels.sort()
+    places = _apart([place for place, _, _ in labels])
     end = WIDTH - RIGHT
     leads = "".join(
-        f"M{end} {y0}l14{_packed(y1 - y0)}" for (y0, _, _), y1 in zip(wanted, places, strict=True) if y0 != y1
+        f"M{end} {y0}l14{_packed(y1 - y0)}" for (y0, _, _), y1 in zip(labels, places, strict=True) if y0 != y1
     )
     texts = "".join(
         f'<text class="{look}" x="{end + 18}" y="{place + 7}">{name}</text>'
-        for (_, name, look), place in zip(wanted, places, strict=True)
+        for (_, name, look), place in zip(labels, places, strict=True)
     )
     return (f'<path class="g" d="{leads}"/>' if leads else "") + texts
 
@@ -286,7 +286,7 @@ def _empty() -> str:
     return f'<text class="c" x="{LEFT + _ACROSS // 2}" y="{(TOP + BASE) // 2}">no samples to plot</text>'
 
 
-def _told(resource: Resource, item: ContainerReview, lines: Sequence[Line], peak: int, kills: int) -> str:
+def _title(resource: Resource, item: ContainerReview, lines: Sequence[Line], peak: int, kills: int) -> str:
     bounds = [f"{line.name} {figure(resource, line.amount)}" for line in lines]
     used = f"used up to {figure(resource, peak)}" if peak else "no use to plot"
     killed = [f"killed for want of memory {kills} time{'s' * (kills != 1)}"] if kills else []

@@ -20,6 +20,7 @@ from remuda.rightsize.report.figures import (
     beyond_and_missing,
     chosen,
     cores,
+    describe_usage,
     figure,
     gib,
     is_partial,
@@ -28,10 +29,9 @@ from remuda.rightsize.report.figures import (
     names,
     of,
     pair,
-    told_pair,
-    told_usage,
-    told_waste,
     way,
+    write_pair,
+    write_waste,
 )
 from remuda.rightsize.review import ContainerReview, Finding, Review, WorkloadReview
 
@@ -62,10 +62,10 @@ def summary(review: Review) -> Iterator[str]:
     containers = [item for workload in review.workloads for item in workload.containers]
     yield (
         f"{_counted(len(review.workloads), 'workload')} with {_counted(len(containers), 'container')}; use is from "
-        f"{told_usage(review)}, by the rule {review.strategy}"
+        f"{describe_usage(review)}, by the rule {review.strategy}"
     )
     risks = [
-        f"{count} {told}" for risk, told in RISKS.items() if risk and (count := _count(containers, risk))
+        f"{count} {label}" for risk, label in RISKS.items() if risk and (count := _count(containers, risk))
     ]
     verdicts = {
         verdict: sum(item.verdict == verdict for item in containers)
@@ -74,8 +74,8 @@ def summary(review: Review) -> Iterator[str]:
     to_do = ", ".join(f"{count} to {verdict}" for verdict, count in verdicts.items() if count)
     yield f"At risk: {', '.join(risks) or 'none'}. {to_do[:1].upper() + to_do[1:] or 'Nothing to do'}."
     beyond, missing = beyond_and_missing(review)
-    yield f"Requested beyond need: {told_waste(beyond, review.currency)}."
-    yield f"Missing elsewhere: {told_waste(missing, review.currency)}."
+    yield f"Requested beyond need: {write_waste(beyond, review.currency)}."
+    yield f"Missing elsewhere: {write_waste(missing, review.currency)}."
     if review.is_partial:
         yield "This review is partial: what could not be read is among the findings."
     if any(item.is_provisional or is_partial(item) for item in containers):
@@ -143,8 +143,8 @@ def _rows(workload: WorkloadReview, called: str, strategy: str) -> Iterator[tupl
                 item.name if is_first else "",
                 resource,
                 *_bounds(item, resource, strategy),
-                told_pair(resource, item.now),
-                told_pair(resource, item.recommended),
+                write_pair(resource, item.now),
+                write_pair(resource, item.recommended),
                 _krr(item, resource),
                 _waste(workload, item, resource),
                 money(workload.waste.monthly or None) if is_first and n == 0 else "",
@@ -239,7 +239,7 @@ def _flat_row(
         "millicores" if resource == "cpu" else "bytes",
         "" if workload.tier is None else str(workload.tier),
         str(workload.replicas),
-        item.evenness,
+        item.usage_class,
         item.risk,
         item.verdict,
         _yes(item.is_provisional),

@@ -1,1 +1,0 @@
-"""Workloads and what bounds them, read from a cluster or from files."""

@@ -1,0 +1,96 @@
+"""How even the use of memory is: what its multiplier follows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from remuda.model.quantities import Quantity
+from remuda.rightsize.decide.days import whole_days
+from remuda.rightsize.decide.tiers import matching
+from remuda.rightsize.evidence import Evidence
+from remuda.rightsize.objects import RightsizePolicySpec
+from remuda.rightsize.review import Finding, UsageClass
+from remuda.rightsize.snapshot import Container, Workload
+
+_CLASSES: dict[str, UsageClass] = {"stable": "stable", "volatile": "volatile", "gpu": "gpu"}
+#: GPUs, TPUs, Gaudi and Neuron: what is on them is not in the memory that is measured
+_ACCELERATORS = (
+    "nvidia.com/gpu", "nvidia.com/mig-", "amd.com/gpu", "gpu.intel.com/", "google.com/tpu", "habana.ai/gaudi",
+    "aws.amazon.com/neuron",
+)  # fmt: skip
+#: daily peaks that vary by more than a fourth of their mean are volatile
+_MOST_VARIATION = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """An evenness, and why."""
+
+    usage_class: UsageClass
+    why: str
+    findings: tuple[Finding, ...] = ()
+
+
+def usage_class_of(
+    workload: Workload, container: Container, evidence: Evidence | None, policy: RightsizePolicySpec
+) -> Judged:
+    """By the policy, by the workload's label, by a GPU, by how much the daily peaks vary; stable where none says so."""
+    for spec in matching(workload, policy):
+        if spec.class_ is not None:
+            return Judged(spec.class_, f"the policy says so of {spec.kind} {spec.namespace}/{spec.name}")
+    label = str(policy.class_label)
+    value = workload.labels.get(label)
+    if value in _CLASSES:
+        return Judged(_CLASSES[value], f"its label {label} says so")
+    unread = () if value is None else (_unread(workload, label, value),)
+    gpu = next((name for name, amount in sorted(container.others.items()) if _is_gpu(name, amount)), None)
+    if gpu is not None:
+        return Judged("gpu", f"it has {container.others[gpu]} of {gpu}", unread)
+    if container.claims:
+        return Judged("gpu", f"it claims the device {container.claims[0]}", unread)
+    usage_class, why = _by_peaks(evidence)
+    return Judged(usage_class, why, unread)
+
+
+def _by_peaks(evidence: Evidence | None) -> tuple[UsageClass, str]:
+    days = () if evidence is None else whole_days(evidence)
+    peaks = [day.peak for day in days]
+    if len(peaks) < 2:
+        return (
+            "stable",
+            f"{'one whole day is' if peaks else 'no whole day is'} known: daily peaks cannot be compared",
+        )
+    words = f"{len(peaks)} daily peaks vary by {variation(peaks):.3f} of their mean"
+    if is_volatile(peaks):
+        return "volatile", f"{words}, more than 0.25"
+    return "stable", f"{words}, not more than 0.25"
+
+
+def is_volatile(peaks: Sequence[int]) -> bool:
+    """Whether the coefficient of variation (standard deviation of them all ÷ mean) exceeds 1/4, exactly."""
+    total, squares = sum(peaks), sum(peak * peak for peak in peaks)
+    return _MOST_VARIATION**2 * (len(peaks) * squares - total * total) > total * total
+
+
+def variation(peaks: Sequence[int]) -> float:
+    """The coefficient of variation, to be told."""
+    total, squares = sum(peaks), sum(peak * peak for peak in peaks)
+    return float((len(peaks) * squares - total * total) ** 0.5 / total) if total else 0.0
+
+
+def _is_gpu(name: str, amount: str) -> bool:
+    try:
+        return name.startswith(_ACCELERATORS) and Quantity.parse(amount) > 0
+    except ValueError:
+        return False
+
+
+def _unread(workload: Workload, label: str, value: str) -> Finding:
+    return Finding(
+        "class-not-read",
+        "warning",
+        str(workload.id),
+        f"metadata.labels[{label}]",
+        value or '""',
+        "one of stable, volatile and gpu",
+        "change the label, or name another one as classLabel of the policy",
+    )

@@ -1,0 +1,390 @@
+"""
+What is read of each kind of object: projections that declare only the fields that right-sizing uses.
+
+Amounts are as they are written; `remuda.rightsize.observe.gather` makes workloads and bounds of these.
+"""
+
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct, field
+
+Name = Annotated[str, Meta(min_length=1, description="The name of the object.")]
+Count = Annotated[int, Meta(ge=0)]
+#: quantities by resource
+Written = dict[str, Any]
+#: whole, or a percentage; the description tells it from a quantity
+Share = Annotated[Any, Meta(description="A number of pods, or a percentage of them.")]
+
+
+class Owner(Struct, frozen=True, gc=False):
+    """Who an object belongs to."""
+
+    kind: str = ""
+    name: str = ""
+    controller: bool = False
+
+
+class ObjectMeta(Struct, frozen=True, gc=False, rename="camel"):
+    """Who an object is."""
+
+    name: Name
+    namespace: str = ""
+    labels: dict[str, str] = {}
+    owner_references: tuple[Owner, ...] = ()
+    creation_timestamp: str | None = None
+
+    @property
+    def owner(self) -> Owner | None:
+        """Who keeps it, if anybody does."""
+        return next((each for each in self.owner_references if each.controller), None)
+
+
+class Manifest(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
+    """Any object; those of a typed list carry neither version nor kind."""
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: ObjectMeta
+
+
+class Namespace(Manifest, frozen=True, kw_only=True):
+    """A namespace, of which labels matter alone."""
+
+
+class Claim(Struct, frozen=True, gc=False):
+    """A device that a container claims, by its name in the pod."""
+
+    name: str = ""
+
+
+class Resources(Struct, frozen=True, gc=False):
+    """Requests and limits, and devices that are claimed."""
+
+    requests: Written = {}
+    limits: Written = {}
+    claims: tuple[Claim, ...] = ()
+
+
+class Container(Struct, frozen=True, gc=False, rename="camel"):
+    """A container; a first container that is always restarted runs beside the others."""
+
+    name: Annotated[str, Meta(min_length=1, description="The name of the container.")]
+    resources: Resources = Resources()
+    restart_policy: str = ""
+
+
+class PodSpec(Struct, frozen=True, gc=False, rename="camel"):
+    """What runs in a pod."""
+
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+
+
+class TemplateMeta(Struct, frozen=True, gc=False):
+    """What pods of a template carry."""
+
+    labels: dict[str, str] = {}
+
+
+class Template(Struct, frozen=True):
+    """What pods are made from."""
+
+    metadata: TemplateMeta = TemplateMeta()
+    spec: PodSpec = PodSpec()
+
+
+class Rolling(Struct, frozen=True, rename="camel"):
+    """How pods are replaced by those of a new template."""
+
+    max_surge: Share = None
+
+
+class Strategy(Struct, frozen=True, rename="camel"):
+    """Whether pods are replaced one after another."""
+
+    type: str = ""
+    rolling_update: Rolling = Rolling()
+
+
+class DeploymentSpec(Struct, frozen=True):
+    """Of a Deployment."""
+
+    replicas: Count | None = None
+    strategy: Strategy = Strategy()
+    template: Template = Template()
+
+
+class Deployment(Manifest, frozen=True, kw_only=True):
+    """A Deployment."""
+
+    spec: DeploymentSpec = DeploymentSpec()
+
+
+class ReplicatedSpec(Struct, frozen=True):
+    """Of a StatefulSet or a ReplicaSet."""
+
+    replicas: Count | None = None
+    template: Template = Template()
+
+
+class Replicated(Manifest, frozen=True, kw_only=True):
+    """A StatefulSet or a ReplicaSet: its pods are replaced without more of them, or not at all."""
+
+    spec: ReplicatedSpec = ReplicatedSpec()
+
+
+class DaemonSetSpec(Struct, frozen=True, rename="camel"):
+    """Of a DaemonSet."""
+
+    update_strategy: Strategy = Strategy()
+    template: Template = Template()
+
+
+class DaemonSetStatus(Struct, frozen=True, rename="camel"):
+    """On how many nodes it should run."""
+
+    desired_number_scheduled: Count | None = None
+
+
+class DaemonSet(Manifest, frozen=True, kw_only=True):
+    """A DaemonSet."""
+
+    spec: DaemonSetSpec = DaemonSetSpec()
+    status: DaemonSetStatus = DaemonSetStatus()
+
+
+class JobSpec(Struct, frozen=True):
+    """Of a Job."""
+
+    parallelism: Count | None = None
+    suspend: bool = False
+    template: Template = Template()
+
+
+class Condition(Struct, frozen=True, gc=False):
+    """What holds of an object, and why."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+
+
+class JobStatus(Struct, frozen=True):
+    """How far a Job is."""
+
+    conditions: tuple[Condition, ...] = ()
+
+
+class Job(Manifest, frozen=True, kw_only=True):
+    """A Job."""
+
+    spec: JobSpec = JobSpec()
+    status: JobStatus = JobStatus()
+
+
+class JobTemplate(Struct, frozen=True):
+    """What Jobs are made from."""
+
+    spec: JobSpec = JobSpec()
+
+
+class CronJobSpec(Struct, frozen=True, rename="camel"):
+    """Of a CronJob."""
+
+    suspend: bool = False
+    job_template: JobTemplate = JobTemplate()
+
+
+class Reference(Struct, frozen=True, gc=False):
+    """Another object."""
+
+    kind: str = ""
+    name: str = ""
+
+
+class CronJobStatus(Struct, frozen=True):
+    """Which Jobs run now."""
+
+    active: tuple[Reference, ...] = ()
+
+
+class CronJob(Manifest, frozen=True, kw_only=True):
+    """A CronJob."""
+
+    spec: CronJobSpec = CronJobSpec()
+    status: CronJobStatus = CronJobStatus()
+
+
+class Limits(Struct, frozen=True, rename="camel"):
+    """Bounds of containers, pods or claims, and what containers get that do not say."""
+
+    type: str = ""
+    min: Written = {}
+    max: Written = {}
+    max_limit_request_ratio: Written = {}
+    default: Written = {}
+    default_request: Written = {}
+
+
+class LimitRangeSpec(Struct, frozen=True):
+    """Of a LimitRange."""
+
+    limits: tuple[Limits, ...] = ()
+
+
+class LimitRange(Manifest, frozen=True, kw_only=True):
+    """A LimitRange."""
+
+    spec: LimitRangeSpec = LimitRangeSpec()
+
+
+class ScopeTerm(Struct, frozen=True, rename="camel"):
+    """Which pods a quota counts."""
+
+    scope_name: str = ""
+    operator: str = ""
+    values: tuple[str, ...] = ()
+
+
+class ScopeSelector(Struct, frozen=True, rename="camel"):
+    """Which pods a quota counts, by several terms."""
+
+    match_expressions: tuple[ScopeTerm, ...] = ()
+
+
+class QuotaSpec(Struct, frozen=True, rename="camel"):
+    """What a quota allows."""
+
+    hard: Written = {}
+    scopes: tuple[str, ...] = ()
+    scope_selector: ScopeSelector = ScopeSelector()
+
+
+class QuotaStatus(Struct, frozen=True):
+    """What a quota allows by now, and what of it is taken; nothing until the controllers have counted."""
+
+    hard: Written = {}
+    used: Written = {}
+
+
+class Quota(Manifest, frozen=True, kw_only=True):
+    """A ResourceQuota."""
+
+    spec: QuotaSpec = QuotaSpec()
+    status: QuotaStatus = QuotaStatus()
+
+
+class MetricSource(Struct, frozen=True):
+    """A resource that a metric is about, of one container or of all."""
+
+    name: str = ""
+    container: str = ""
+
+
+class Metric(Struct, frozen=True, rename="camel"):
+    """What a HorizontalPodAutoscaler goes by."""
+
+    type: str = ""
+    resource: MetricSource = MetricSource()
+    container_resource: MetricSource = MetricSource()
+
+
+class AutoscalerSpec(Struct, frozen=True, rename="camel"):
+    """Of a HorizontalPodAutoscaler; v1 has a target of the CPU in place of metrics."""
+
+    scale_target_ref: Reference = Reference()
+    max_replicas: Count = 0
+    metrics: tuple[Metric, ...] = ()
+    target_cpu: int | None = field(name="targetCPUUtilizationPercentage", default=None)
+
+
+class AnnotatedMeta(ObjectMeta, frozen=True, gc=False):
+    """Who an object is, and what does not fit elsewhere."""
+
+    annotations: dict[str, str] = {}
+
+
+class Autoscaler(Manifest, frozen=True, kw_only=True):
+    """A HorizontalPodAutoscaler."""
+
+    metadata: AnnotatedMeta
+    spec: AutoscalerSpec = AutoscalerSpec()
+
+
+class UpdatePolicy(Struct, frozen=True, rename="camel"):
+    """When pods are changed."""
+
+    update_mode: str = ""
+
+
+class AdvisorSpec(Struct, frozen=True, rename="camel"):
+    """Of a VerticalPodAutoscaler."""
+
+    target_ref: Reference = Reference()
+    update_policy: UpdatePolicy = UpdatePolicy()
+
+
+class Recommended(Struct, frozen=True, rename="camel"):
+    """What a container should request."""
+
+    container_name: str = ""
+    target: Written = {}
+    lower_bound: Written = {}
+    upper_bound: Written = {}
+
+
+class Recommendation(Struct, frozen=True, rename="camel"):
+    """Of all containers."""
+
+    container_recommendations: tuple[Recommended, ...] = ()
+
+
+class AdvisorStatus(Struct, frozen=True):
+    """What the recommender says."""
+
+    recommendation: Recommendation = Recommendation()
+    conditions: tuple[Condition, ...] = ()
+
+
+class Advisor(Manifest, frozen=True, kw_only=True):
+    """A VerticalPodAutoscaler."""
+
+    spec: AdvisorSpec = AdvisorSpec()
+    status: AdvisorStatus = AdvisorStatus()
+
+
+class Terminated(Struct, frozen=True, gc=False, rename="camel"):
+    """How a container ended."""
+
+    reason: str = ""
+    finished_at: str = ""
+
+
+class State(Struct, frozen=True, gc=False):
+    """What a container does, or did."""
+
+    terminated: Terminated | None = None
+
+
+class ContainerStatus(Struct, frozen=True, gc=False, rename="camel"):
+    """How a container fares, and how the one before it ended."""
+
+    name: str = ""
+    state: State = State()
+    last_state: State = State()
+
+
+class PodStatus(Struct, frozen=True, gc=False, rename="camel"):
+    """How a pod fares."""
+
+    phase: str = ""
+    container_statuses: tuple[ContainerStatus, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
+
+
+class Pod(Manifest, frozen=True, kw_only=True, gc=False):
+    """A pod."""
+
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()

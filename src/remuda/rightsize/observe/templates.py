@@ -1,0 +1,124 @@
+"""What a pod template asks for, how many pods more a change of it makes, and which containers were killed."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec import Struct
+
+from remuda.model.amounts import amount
+from remuda.model.times import SECOND, read_instant
+from remuda.rightsize import manifests
+from remuda.rightsize.estimate.histogram import Second
+from remuda.rightsize.snapshot import Ask, Container, Size
+
+#: of a Deployment that does not say
+DEFAULT_SURGE: Final = "25%"
+_PERCENTAGE = re.compile(r"([0-9]{1,9})%")
+_KILLED: Final = "OOMKilled"
+_SIZED: Final = ("cpu", "memory")
+
+
+class Killed(Struct, frozen=True, gc=False):
+    """A container that ran out of memory, when, what it had requested, and its limit; None is not told."""
+
+    container: str
+    at: Second | None
+    requested: int | None
+    limit: int | None
+
+
+def ask(amounts: manifests.Written) -> Ask:
+    """The amounts of both resources; `ValueError` for what is none."""
+    cpu, memory = (amount(name, amounts[name]) if name in amounts else None for name in _SIZED)
+    return Ask(cpu, memory)
+
+
+def containers_of(spec: manifests.PodSpec) -> Iterator[Container]:
+    """Those that run as long as the pod does; what only comes before them is not sized by what it uses."""
+    for index, each in enumerate(spec.containers):
+        yield _container(each, index, is_sidecar=False)
+    for index, each in enumerate(spec.init_containers):
+        if each.restart_policy == "Always":
+            yield _container(each, index, is_sidecar=True)
+
+
+def _container(item: manifests.Container, index: int, *, is_sidecar: bool) -> Container:
+    asked = item.resources
+    return Container(
+        item.name,
+        Size(ask(asked.requests), ask(asked.limits)),
+        _others(asked.limits),
+        is_sidecar,
+        _others(asked.requests),
+        index,
+        {
+            part: {name: str(value) for name, value in amounts.items()}
+            for part, amounts in (("requests", asked.requests), ("limits", asked.limits))
+            if amounts
+        },
+        claims=tuple(each.name for each in asked.claims),
+    )
+
+
+def _others(amounts: manifests.Written) -> dict[str, str]:
+    return {name: str(value) for name, value in amounts.items() if name not in _SIZED}
+
+
+def surge_of(strategy: manifests.Strategy, replicas: int, default: int | str) -> int:
+    """Pods beyond `replicas` while they are replaced; `ValueError` for what is neither a count nor a percentage."""
+    if strategy.type not in {"", "RollingUpdate"}:
+        return 0
+    share = strategy.rolling_update.max_surge
+    return _pods(default if share is None else share, replicas)
+
+
+def _pods(share: object, replicas: int) -> int:
+    if type(share) is int and share >= 0:
+        return share
+    percentage = _PERCENTAGE.fullmatch(share) if isinstance(share, str) else None
+    if percentage is None:
+        raise ValueError(f"{share!r:.60} is no number of pods: write a whole one, or a percentage like 25%")
+    return -(-int(percentage[1]) * replicas // 100)
+
+
+def kills_of(pod: manifests.Pod) -> Iterator[Killed]:
+    """
+    Each container of a pod that ran out of memory: as it is now, and the one before.
+
+    Of a container that says its limit alone, that is its request, too.
+    """
+    status = pod.status
+    for each in (*status.container_statuses, *status.init_container_statuses):
+        for state in (each.last_state, each.state):
+            if state.terminated is not None and state.terminated.reason == _KILLED:
+                asked = _asked(pod.spec, each.name)
+                limit = asked.limits.memory_bytes
+                requested = asked.requests.memory_bytes
+                yield Killed(
+                    each.name,
+                    second_of(state.terminated.finished_at),
+                    limit if requested is None else requested,
+                    limit,
+                )
+
+
+def limited_of(spec: manifests.PodSpec) -> dict[str, bool]:
+    """Each container of a pod, and whether it has a CPU limit."""
+    return {each.name: "cpu" in each.resources.limits for each in (*spec.containers, *spec.init_containers)}
+
+
+def _asked(spec: manifests.PodSpec, container: str) -> Size:
+    for each in (*spec.containers, *spec.init_containers):
+        if each.name == container:
+            return Size(ask(each.resources.requests), ask(each.resources.limits))
+    return Size()
+
+
+def second_of(text: str | None) -> Second | None:
+    """A time; what is no time, or none after 1970, as Go writes it where there is none, is not told."""
+    try:
+        at = read_instant(text or "") // SECOND
+    except (ValueError, OverflowError):
+        return None
+    return at if at > 0 else None
