@@ -7,12 +7,17 @@ import signal
 import pytest
 from hypothesis import HealthCheck, settings
 
+from remuda.jobs import JOBS
+
 # Thousands of tests are made and none is dropped while they are collected: looking for garbage then costs 3 s per process.
 gc.disable()
 
 # A shell starts what runs in the background deaf to Ctrl-C, and processes that tests start and interrupt would be deaf, too.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Words of findings come with their jobs.
+JOBS.teach()
 
 pytest_plugins = ["tests.servers.fixtures", "tests.kubevirt.fixtures"]
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from remuda.output.registry import add_codes
+
 if TYPE_CHECKING:
     from remuda.kube.rbac import Rule
     from remuda.objects.kinds import Kind
@@ -146,8 +148,6 @@ class Jobs:
 
     def teach(self) -> None:
         """Let sentences be made of every job's reasons; what they say is imported with the first of them."""
-        from remuda.output.words import add_codes  # noqa: PLC0415 - not for --help
-
         for job in self.jobs:
             if job.reasons:
                 add_codes(job.prefixes, functools.partial(load, job.reasons))

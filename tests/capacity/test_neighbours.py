@@ -23,6 +23,7 @@ from remuda.capacity.decide.audit import Audit, audit
 from remuda.capacity.observe.gather import Gathering
 from remuda.capacity.observe.pods import pods_of
 from remuda.model.findings import Place
+from remuda.output.findings import describe
 
 HOST, ZONE = "kubernetes.io/hostname", "zone"
 KINDS: dict[str, tuple[type[msgspec.Struct], Any]] = {
@@ -123,7 +124,7 @@ def test_three_runners_on_one_node(
 def test_what_cannot_be_told_is_named_and_a_pool_of_vms_shows_itself_what_it_takes() -> None:
     found = audited(runner(schedulerName="volcano"), host("one"))
     (told,) = [item for item in found.findings if item.rule == "placement-uncertain"]
-    assert (told.severity, told.is_) == ("warning", "scheduler volcano places its runners")
+    assert (told.severity, describe(told).found) == ("warning", "scheduler volcano places its runners")
 
 
 def test_a_node_under_disk_pressure_takes_nothing() -> None:

@@ -29,6 +29,7 @@ from remuda.capacity.show.plan import data, report
 from remuda.capacity.snapshot import Node, ScaleSet, Snapshot, Unknown, Usage
 from remuda.errors import BadInput
 from remuda.model.pods import Taint, Toleration
+from remuda.output.findings import describe
 from remuda.output.show import show
 
 SMALL = {"name": "small", "requests": sized("2", "8Gi"), "limits": sized("8", "16Gi")}
@@ -230,7 +231,7 @@ def test_a_finding_that_was_there_is_not_taken_for_a_new_one_about_the_same_fiel
         HONEY,
     )
     found = planned(there, {"kvm": spec}, add=["name=a,like=vm,max=1"])
-    told = [item.is_ for item in found.appeared if item.field.endswith(".rollbacks")]
+    told = [describe(item).found for item in found.appeared if item.field.endswith(".rollbacks")]
     assert told == ["gate rollback of sting does not hold: none is named that returns arc/a to primary nodes"]
     assert not any(each.after.field.endswith(".rollbacks") for each in found.altered)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from remuda.capacity.decide.findings import RULES
+from remuda.capacity.codes import RULES
 from remuda.output.words import CODES
 from remuda.rightsize.decide.findings import RULES as SIZE_RULES
 

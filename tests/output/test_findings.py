@@ -4,14 +4,14 @@ import pytest
 
 from remuda.model.findings import SEVERITIES, Finding, Place, Severity, count_severities, is_any
 from remuda.output.findings import MOST_ROWS, describe, findings_page, findings_table
-from remuda.output.words import add_codes
+from remuda.output.registry import add_codes
 
 WORDS = {
     "toy.too-many": (
         "There are too many.",
         "{number:toy}[ of {owner}][, more than the {most} of {owner}]",
         "at most {most}, see toys[].max",
-        "give {number} away",
+        "give {number} away, [ask {owner}||and change {field}]",
     )
 }
 
@@ -29,7 +29,7 @@ def test_terms_stand_in_the_sentences() -> None:
     assert describe(found(number=3, most=2, owner="ada")) == (
         "3 toys of ada, more than the 2 of ada",
         "at most 2, see toys[].max",
-        "give 3 away",
+        "give 3 away, ask ada",
     )
 
 
@@ -53,7 +53,7 @@ def test_a_table_has_four_lines_for_each_and_says_where_it_was_read() -> None:
         ("error", "too-many", "Box red spec.toys (box.yaml:3)"),
         ("", "found", "1 toy"),
         ("", "expected", "at most 0, see toys[].max"),
-        ("", "fix", "give 1 away"),
+        ("", "fix", "give 1 away, and change spec.toys"),
     )
     assert len(findings_table([found()] * MOST_ROWS).rows) == 4 * MOST_ROWS
     many = findings_table([found()] * (MOST_ROWS + 2))

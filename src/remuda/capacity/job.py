@@ -20,5 +20,7 @@ JOB = Job(
             Section.PLAN,
         ),
     },
+    reasons="remuda.capacity.codes:CODES",
+    prefixes=("capacity",),
     permissions="remuda.capacity.permissions:PERMISSIONS",
 )

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import UNSET, UnsetType
 
-from remuda.capacity.decide.findings import RULES
+from remuda.capacity.codes import RULES
 from remuda.capacity.decide.words import told
 from remuda.capacity.objects import Amounts, CapacityPolicySpec, Decision, Waiver
 from remuda.model.times import DAY, Instant, read_instant

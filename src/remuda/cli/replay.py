@@ -34,7 +34,6 @@ def replay(session: Session, since: str, until: str | None, files: tuple[str, ..
 
     begin, end, now = session.instant(since, 0), session.instant(until, session.now()), session.now()
     changed = session.load(files) if files else None
-    session.jobs.teach()
 
     def damaged(row: str) -> None:
         click.echo(f"{row}; it is left out", err=True)

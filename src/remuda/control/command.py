@@ -32,6 +32,7 @@ class Session:
     def __init__(self, jobs: "Jobs") -> None:
         """`jobs` are those there are: their views, kinds and permissions."""
         self.jobs = jobs
+        jobs.teach()
         self.form = "table"
         self.quiet = False
         self.server: str | None = None
@@ -42,7 +43,6 @@ class Session:
         """The Remuda that is asked: a running one, else the store."""
         from remuda.control.client import Remuda  # noqa: PLC0415 - not for --help
 
-        self.jobs.teach()
         return Remuda(self.data_dir, self.server, self.jobs.views)
 
     def load(self, files: Iterable[str]) -> "Objects":

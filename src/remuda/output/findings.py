@@ -2,7 +2,8 @@
 The only place where a finding becomes sentences: what is, what should be, and how to fix it.
 
 A job brings the words of its codes with its reasons: code → (meaning, what is, what should be, fix). A part in square
-brackets, `[; the decision ended on {until}]`, is said only where all terms in it have something to say.
+brackets, `[; the decision ended on {until}]`, is said only where all terms in it have something to say, and what stands
+behind `||` in them otherwise. The finding's field is a term, too.
 """
 
 import re
@@ -10,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from remuda.model.findings import Finding
+from remuda.model.plans import Term
 from remuda.output.show import Table
 from remuda.output.words import Word, words_of
 
@@ -17,6 +19,8 @@ from remuda.output.words import Word, words_of
 MOST_ROWS = 200
 _PART = re.compile(r"\[([^\[\]]*\{[^\[\]]*)\]")
 _TERM = re.compile(r"\{(\w+)")
+#: what somebody accepted until a date says so
+_ACCEPTED = "[ (accepted by {accepted_by} until {accepted_until}: {accepted_why})]"
 
 
 class Description(NamedTuple):
@@ -33,16 +37,16 @@ def describe(finding: Finding) -> Description:
     if words is None:
         terms = ", ".join(f"{name} {value}" for name, value in sorted(finding.terms.items()))
         return Description(f"{finding.rule} ({terms})" if terms else finding.rule, "", "")
-    terms_said = {
-        name: Word(value) for name, value in finding.terms.items() if value is not None and value != ""
-    }
+    known: dict[str, Term] = {"field": finding.field, **finding.terms}
+    said = {name: Word(value) for name, value in known.items() if value is not None and value != ""}
     _, found, expected, fix = words
-    return Description(*(_say(text, terms_said) for text in (found, expected, fix)))
+    return Description(*(_say(text, said) for text in (found + _ACCEPTED, expected, fix)))
 
 
 def _say(text: str, terms: dict[str, Word]) -> str:
     def part(match: re.Match[str]) -> str:
-        return match[1] if all(name in terms for name in _TERM.findall(match[1])) else ""
+        text, _, otherwise = match[1].partition("||")
+        return text if all(name in terms for name in _TERM.findall(text)) else otherwise
 
     return _PART.sub(part, text).format_map(_Terms(terms))
 

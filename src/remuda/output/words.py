@@ -5,13 +5,14 @@ The only place where a reason becomes a sentence.
 that is not in the list (from a newer Remuda's ledger) is still told, with its terms.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 
 from remuda.model.plans import Reason, Term
 from remuda.model.times import write_duration
 from remuda.model.units import PINNED
 from remuda.output.fleet_codes import FLEET_ASIDES, FLEET_CODES
 from remuda.output.moments import age, clock_time
+from remuda.output.registry import added_words
 
 #: code → (what it means, the sentence with the reason's terms in it)
 CODES: Mapping[str, tuple[str, str]] = {
@@ -172,21 +173,9 @@ CODES: Mapping[str, tuple[str, str]] = {
 UNKNOWN = frozenset({"pool.provider-silent", "pool.source-silent"})
 
 
-#: how codes begin → what loads them, for jobs that bring their own; those of findings have four texts
-_more: dict[str, Callable[[], Mapping[str, tuple[str, ...]]]] = {}
-
-
-def add_codes(prefixes: Iterable[str], load: Callable[[], Mapping[str, tuple[str, ...]]]) -> None:
-    """Let codes that begin with one of these words be looked up in what `load` gives, when one is met."""
-    _more.update(dict.fromkeys(prefixes, load))
-
-
 def words_of(code: str) -> tuple[str, ...] | None:
     """What a code means and its texts; None for one that is not known."""
-    found: tuple[str, ...] | None = CODES.get(code)
-    if found is None and (load := _more.get(code.partition(".")[0])) is not None:
-        found = load().get(code)
-    return found
+    return CODES.get(code) or added_words(code)
 
 
 def sentence(reason: Reason) -> str:

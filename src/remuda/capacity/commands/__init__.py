@@ -6,10 +6,10 @@ from remuda.capacity.commands.gate import gate
 from remuda.capacity.commands.guard import render, rollback
 from remuda.capacity.commands.inputs import known_policies, look, overflow_nodes, sources
 from remuda.capacity.commands.plan import plan
-from remuda.capacity.decide.findings import SEVERITIES, Severity, gravest
 from remuda.capacity.decide.fits import folded
 from remuda.control.command import Group, Session, pass_session
 from remuda.errors import BadInput
+from remuda.model.findings import SEVERITIES, Severity, is_any
 from remuda.output.show import Report
 
 
@@ -37,7 +37,7 @@ def capacity() -> None:
     type=click.Choice(SEVERITIES),
     default="error",
     show_default=True,
-    help="Exit 1 for findings that are at least so grave.",
+    help="Exit 1 for findings that are at least so severe.",
 )
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of -o json and end.")
 @pass_session
@@ -85,7 +85,7 @@ def audit(
             session.show(report(made, form))
     if any(item.rule == "label-not-found" and item.severity == "error" for item in made.findings):
         raise click.exceptions.Exit(2)
-    if gravest(made.findings, fail_on):
+    if is_any(made.findings, fail_on):
         raise click.exceptions.Exit(1)
 
 

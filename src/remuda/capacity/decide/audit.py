@@ -11,13 +11,13 @@ from msgspec import Struct, UnsetType
 from msgspec.structs import replace
 
 from remuda.capacity.decide import findings_ceiling, findings_overflow, findings_placing, findings_sets
-from remuda.capacity.decide.findings import SEVERITIES, Finding, Severity
 from remuda.capacity.decide.fits import Ground, Rooms, folded
 from remuda.capacity.decide.label import LabelContext, total
 from remuda.capacity.decide.rollback import is_scale_set
 from remuda.capacity.objects import CapacityPolicySpec
 from remuda.capacity.policy import read_end
 from remuda.capacity.snapshot import SCALE_SETS, Amounts, ScaleSet, Snapshot
+from remuda.model.findings import SEVERITIES, Finding, Severity
 from remuda.model.times import Instant
 from remuda.rules.ceilings import Member, share
 from remuda.rules.packing import Packing
@@ -159,11 +159,11 @@ def audit(
 def _waived(case: LabelContext, item: Finding) -> Finding:
     """A finding as it is, or as an info that says who accepted it and until when."""
     for waiver in case.policy.waivers if case.policy else ():
-        name = item.object.partition(" ")[2]
+        name = item.subject.partition(" ")[2]
         is_meant = isinstance(waiver.set, UnsetType) or is_scale_set(waiver.set, name)
         if waiver.rule == item.rule and is_meant and (read_end(waiver.until) or 0) > case.now:
-            words = f"{item.is_} (accepted by {waiver.who} until {waiver.until}: {waiver.why})"
-            return replace(item, severity="info", is_=words)
+            accepted = {"accepted_by": waiver.who, "accepted_until": waiver.until, "accepted_why": waiver.why}
+            return replace(item, severity="info", terms=item.terms | accepted)
     return item
 
 
@@ -240,25 +240,20 @@ def _unread(snapshot: Snapshot, cases: tuple[LabelContext, ...]) -> Iterator[Fin
         # What kubelets say is for the gates of overflow nodes alone.
         if item.is_quiet or (item.part.startswith("summar") and not has_overflow):
             continue
-        fix = "make it readable, or add a file of it: until then nothing is concluded from it"
         # Who could not look at scale sets must not be told that all is well.
         severity: Severity = "error" if item.part == SCALE_SETS and not item.is_absent else "info"
-        yield Finding("not-read", severity, "", item.part, "", item.why, "read", fix)
+        yield Finding("capacity.not-read", severity, item.part, terms={"message": item.why})
 
 
 def _sorted(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The gravest first; what several labels say of one set alike is told once."""
-    once = {(item.rule, item.object, item.field, item.is_): item for item in reversed(list(findings))}
+    once = {
+        (item.code, item.subject, item.field, *map(str, item.terms.values())): item
+        for item in reversed(list(findings))
+    }
     return tuple(
-        sorted(
-            once.values(),
-            key=lambda item: (
-                SEVERITIES.index(item.severity),
-                item.label,
-                item.rule,
-                item.object,
-                item.field,
-                item.is_,
-            ),
+        item
+        for _, item in sorted(
+            once.items(), key=lambda each: (SEVERITIES.index(each[1].severity), each[1].scope, each[0])
         )
     )

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 
 from msgspec import UNSET
 
-from remuda.capacity.decide.findings import Finding, Severity
+from remuda.capacity.decide.findings import about_policy
 from remuda.capacity.decide.label import LabelContext, some
 from remuda.capacity.decide.words import count
 from remuda.capacity.snapshot import POOLS, SCALE_SETS, ScaleSet
+from remuda.model.findings import Finding
 from remuda.model.times import DAY, read_instant, write_duration
 
 
@@ -30,16 +31,14 @@ def find(case: LabelContext) -> Iterator[Finding]:
             key=lambda scale_set: (scale_set.max is not None, -(scale_set.max or 0), scale_set.id),
         )
         parts = some((f"{scale_set.name} {count(scale_set.max)}" for scale_set in largest), 5)
-        fix = f"lower maxima until they come to {policy.ceiling}, or raise the ceiling after an audit that shows it fits"
-        yield _about(
-            case, "ceiling-exceeded", "error", "spec.ceiling",
-            f"{count(together)} at maximum: {parts}", f"at most {policy.ceiling}", fix,
+        yield about_policy(
+            case, "ceiling-exceeded", "error", "spec.ceiling", together=count(together), parts=parts, ceiling=policy.ceiling
         )  # fmt: skip
     now = sum(case.running.values()) if case.running is not None else 0
     if now > policy.ceiling:
-        fix = "let runners end, and lower the maxima that allow so many"
-        wanted = f"at most {policy.ceiling}"
-        yield _about(case, "running-above-ceiling", "error", "spec.ceiling", f"{now} running", wanted, fix)
+        yield about_policy(
+            case, "running-above-ceiling", "error", "spec.ceiling", running=now, ceiling=policy.ceiling
+        )
     yield from _evidence(case)
 
 
@@ -48,23 +47,20 @@ def _evidence(case: LabelContext) -> Iterator[Finding]:
     if policy is None:
         return
     evidence = policy.evidence
-    audit_again = "audit again, and write down under spec.evidence when it was and how many runners fitted"
     if evidence is UNSET:
-        yield _about(
-            case, "ceiling-without-evidence", "warning", "spec.evidence", "none", "the audit that justified it", audit_again,
-        )  # fmt: skip
+        yield about_policy(case, "ceiling-without-evidence", "warning", "spec.evidence")
         return
     if policy.ceiling > evidence.fitted:
-        wanted = f"at most {evidence.fitted}, which fitted on {evidence.date}"
-        fix = f"lower the ceiling to {evidence.fitted}, or {audit_again}"
-        yield _about(
-            case, "ceiling-above-evidence", "error", "spec.ceiling", str(policy.ceiling), wanted, fix
-        )
+        yield about_policy(
+            case, "ceiling-above-evidence", "error", "spec.ceiling",
+            ceiling=policy.ceiling, fitted=evidence.fitted, date=evidence.date,
+        )  # fmt: skip
     age = case.now - read_instant(evidence.date)
     if age > evidence.max_age or age < -DAY:
-        is_ = f"of {evidence.date}, " + (f"{age // DAY} days ago" if age > 0 else "which is yet to come")
-        wanted = f"at most {write_duration(evidence.max_age)} old"
-        yield _about(case, "evidence-too-old", "error", "spec.evidence.date", is_, wanted, audit_again)
+        yield about_policy(
+            case, "evidence-too-old", "error", "spec.evidence.date",
+            date=evidence.date, days=age // DAY if age > 0 else None, max_age=write_duration(evidence.max_age),
+        )  # fmt: skip
 
 
 def absent(case: LabelContext, known: tuple[str, ...], *, asked: bool) -> Iterator[Finding]:
@@ -76,23 +72,11 @@ def absent(case: LabelContext, known: tuple[str, ...], *, asked: bool) -> Iterat
     near = [by_lower[name] for name in difflib.get_close_matches(label.lower(), by_lower, 3)]
     holding = [name for name in known if label.lower() in name.lower() or name.lower() in label.lower()]
     alike = list(dict.fromkeys([*near, *holding]))[:5]
-    hint = (
-        f"did you mean {', '.join(alike)}?" if alike else f"there is: {some(known, 10) or 'no label at all'}"
-    )
-    severity: Severity = "error" if asked else "warning"
     yield Finding(
-        "label-not-found",
-        severity,
-        label,
+        "capacity.label-not-found",
+        "error" if asked else "warning",
         f"label {label}",
         "runnerScaleSetName, runnerScaleSetLabels or class",
-        "no set carries it",
-        "a label that a set carries",
-        hint,
+        {"alike": ", ".join(alike), "known": some(known, 10) or "no label at all"},
+        label,
     )
-
-
-def _about(
-    case: LabelContext, rule: str, severity: Severity, where: str, is_: str, should: str, fix: str
-) -> Finding:
-    return Finding(rule, severity, case.label, case.policy_object, where, is_, should, fix)

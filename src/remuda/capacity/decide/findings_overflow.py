@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 
-from remuda.capacity.decide.findings import Finding, Severity
-from remuda.capacity.decide.findings_sets import about, field_of
+from remuda.capacity.decide.findings import about_policy, about_set, field_of
+from remuda.capacity.decide.gates import Gate
 from remuda.capacity.decide.label import LabelContext, Site, some, total
 from remuda.capacity.decide.words import quantity, told
 from remuda.capacity.policy import measured
 from remuda.capacity.snapshot import EPHEMERAL, NODES, PODS, ScaleSet
+from remuda.model.findings import Finding, Severity
+from remuda.model.plans import Term
 
 
 def find(case: LabelContext) -> Iterator[Finding]:
@@ -20,10 +22,9 @@ def find(case: LabelContext) -> Iterator[Finding]:
         if case.snapshot.is_unknown(NODES):
             continue
         if site.index is None:
-            yield _of_policy(
-                case, "overflow-node-not-found", "warning", f"{where}.node",
-                site.overflow.node, "a node that is there", "fix its name or take it out",
-            )  # fmt: skip
+            yield about_policy(
+                case, "overflow-node-not-found", "warning", f"{where}.node", node=site.overflow.node
+            )
             continue
         scale_sets = [scale_set for scale_set in case.scale_sets if case.reach(scale_set) >> site.index & 1]
         yield from _gates(case, site, where, scale_sets)
@@ -36,31 +37,33 @@ def find(case: LabelContext) -> Iterator[Finding]:
 
 def _gates(case: LabelContext, site: Site, where: str, scale_sets: list[ScaleSet]) -> Iterator[Finding]:
     """The node's own gates for each envelope, then those of each set that may be there."""
-    should = "every gate of an overflow node holds"
+    node = site.overflow.node
     for envelope, gates in site.gates.items():
         for gate in gates:
             if not gate.holds:
                 # Where no set can be, a gate that does not hold is in nobody's way.
                 severity: Severity = "error" if scale_sets and gate.state == "fail" else "warning"
-                node = site.overflow.node
-                is_ = f"gate {gate.gate} of {node} {_STATES[gate.state]} for envelope {envelope}: {gate.evidence}"
-                fix = gate.fix or _ALL_GATES.format(node=node, envelope=envelope)
+                terms = _gate_terms(gate, node) | {"envelope": envelope}
                 if gate.gate in _OF_NODE:
-                    name, field = f"Node {node}", _OF_NODE[gate.gate]
+                    subject, field = f"Node {node}", _OF_NODE[gate.gate]
                 else:
-                    name, field = case.policy_object, where + _OF_POLICY.get(gate.gate, "")
-                yield Finding("overflow-gate", severity, case.label, name, field, is_, should, fix)
+                    subject, field = case.policy_object, where + _OF_POLICY.get(gate.gate, "")
+                yield Finding("capacity.overflow-gate", severity, subject, field, terms, case.label)
     for scale_set in scale_sets:
         for gate in case.gates_of(site, scale_set):
             if not gate.holds:
                 severity = "error" if gate.state == "fail" else "warning"
-                is_ = f"gate {gate.gate} of {site.overflow.node} {_STATES[gate.state]}: {gate.evidence}"
+                terms = _gate_terms(gate, node)
                 if gate.gate == "toleration":
                     field = field_of(scale_set, "pod", ".tolerations")
-                    yield about(case, scale_set, "overflow-gate", severity, field, is_, should, gate.fix)
+                    yield about_set(case, scale_set, "overflow-gate", severity, field, **terms)
                 else:
-                    field = f"{where}.rollbacks"
-                    yield _of_policy(case, "overflow-gate", severity, field, is_, should, gate.fix)
+                    yield about_policy(case, "overflow-gate", severity, f"{where}.rollbacks", **terms)
+
+
+def _gate_terms(gate: Gate, node: str) -> dict[str, Term]:
+    state = _STATES[gate.state]
+    return {"gate": gate.gate, "node": node, "state": state, "evidence": gate.evidence, "fix": gate.fix}
 
 
 #: where what a gate is about stands: of the node, or of its entry in the policy
@@ -71,7 +74,6 @@ _OF_NODE = {
 }
 _OF_POLICY = {"admission": ".admitted", "budget": ".envelopes", "prewarm": ".prewarm"}
 _STATES = {"fail": "does not hold", "unknown": "is not known to hold"}
-_ALL_GATES = "remuda capacity gate {node} --envelope {envelope} tells all of them"
 
 
 def _guardrails(case: LabelContext, site: Site, where: str) -> Iterator[Finding]:
@@ -82,10 +84,9 @@ def _guardrails(case: LabelContext, site: Site, where: str) -> Iterator[Finding]
         missing = [name for name in ("memory", EPHEMERAL) if name not in given]
         if missing:
             names = " and ".join(missing)
-            yield _of_policy(
-                case, "overflow-without-guardrails", "error", f"{where}.{field}", f"no {names}",
-                f"{names} given, the most that runners may come to on {site.overflow.node}",
-                f"set {names} there, like {names.split()[0]}: {'24Gi' if field == 'requested' else '40Gi'}",
+            yield about_policy(
+                case, "overflow-without-guardrails", "error", f"{where}.{field}", names=names, node=site.overflow.node,
+                example=f"{missing[0]}: {'24Gi' if field == 'requested' else '40Gi'}",
             )  # fmt: skip
 
 
@@ -97,11 +98,11 @@ def _above(case: LabelContext, site: Site, scale_set: ScaleSet) -> Iterator[Find
     ):
         for name, bound in bounds.items():
             if given.get(name, 0) > bound:
-                fix = f"make it smaller, or keep the set off {site.overflow.node}: take its toleration off"
-                wanted = f"at most {quantity(name, bound)}, the guardrail ({field}) of {site.overflow.node}"
                 where = field_of(scale_set, "resources", f".{kind}.{name}")
-                is_ = told(name, given[name])
-                yield about(case, scale_set, "overflow-above-guardrails", "error", where, is_, wanted, fix)
+                yield about_set(
+                    case, scale_set, "overflow-above-guardrails", "error", where,
+                    amount=told(name, given[name]), bound=quantity(name, bound), guardrail=field, node=site.overflow.node,
+                )  # fmt: skip
 
 
 def _now(case: LabelContext, site: Site) -> Iterator[Finding]:
@@ -121,11 +122,8 @@ def _now(case: LabelContext, site: Site) -> Iterator[Finding]:
     who = some(f"{number} of {scale_set}" for scale_set, number in sorted(here.items()))
     node = f"Node {overflow.node}"
     if number > overflow.most_runners:
-        yield Finding(
-            "too-much-overflow", "error", case.label, node, "pods", f"{number} runners: {who}",
-            f"at most {overflow.most_runners} at a time",
-            "let the surplus end, and send scale sets back to primary nodes: remuda capacity rollback SET",
-        )  # fmt: skip
+        terms: dict[str, Term] = {"running": number, "who": who, "most": overflow.most_runners}
+        yield Finding("capacity.too-much-overflow", "error", node, "pods", terms, case.label)
     for verb, taken, bounds in (
         ("request", used.runner_requests, measured(overflow.requested)),
         ("are limited to", used.runner_limits, measured(overflow.limited)),
@@ -133,11 +131,9 @@ def _now(case: LabelContext, site: Site) -> Iterator[Finding]:
         together = total((taken.get(scale_set, {}), 1) for scale_set in here)
         for name, bound in bounds.items():
             if together.get(name, 0) > bound:
-                yield Finding(
-                    "overflow-above-guardrails", "error", case.label, node, "pods",
-                    f"runners {verb} {told(name, together[name])} together: {who}", f"at most {quantity(name, bound)}",
-                    "let runners end, and send scale sets back to primary nodes: remuda capacity rollback SET",
-                )  # fmt: skip
+                terms = {"verb": verb, "together": told(name, together[name]), "who": who}
+                terms["bound"] = quantity(name, bound)
+                yield Finding("capacity.overflow-above-guardrails", "error", node, "pods", terms, case.label)
 
 
 def _unbounded(case: LabelContext, site: Site, scale_sets: list[ScaleSet]) -> Iterator[Finding]:
@@ -159,12 +155,10 @@ def _unbounded(case: LabelContext, site: Site, scale_sets: list[ScaleSet]) -> It
             room = {name: value - size.get(name, 0) for name, value in room.items()}
             possible, left = possible + 1, left - 1
     if possible > site.overflow.most_runners:
-        yield Finding(
-            "overflow-not-bounded", "warning", case.label, f"Node {site.overflow.node}", "pods",
-            f"{possible} runners or more can be there at a time: {some(scale_set.name for scale_set in scale_sets)}",
-            f"at most {site.overflow.most_runners} at a time",
-            "let a device plugin on the node offer as many as are allowed, or lower the maxima of these sets",
-        )  # fmt: skip
+        who = some(scale_set.name for scale_set in scale_sets)
+        terms: dict[str, Term] = {"possible": possible, "who": who, "most": site.overflow.most_runners}
+        node = f"Node {site.overflow.node}"
+        yield Finding("capacity.overflow-not-bounded", "warning", node, "pods", terms, case.label)
 
 
 def _preferring(case: LabelContext, index: int, scale_set: ScaleSet) -> Iterator[Finding]:
@@ -174,17 +168,6 @@ def _preferring(case: LabelContext, index: int, scale_set: ScaleSet) -> Iterator
         nodes = case.ground.meeting([term])
         if nodes & case.primary and not nodes >> index & 1:
             return
-    fix = (
-        "prefer a label that primary nodes have and this node has not, or NotIn its hostname: "
-        "affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution"
-    )
-    yield about(
-        case, scale_set, "overflow-not-preferring-primary", "error", field_of(scale_set, "pod", ".affinity.nodeAffinity"),
-        f"may be on {case.ground.nodes[index].name}, and prefers no primary node to it", "prefers primary nodes", fix,
-    )  # fmt: skip
-
-
-def _of_policy(
-    case: LabelContext, rule: str, severity: Severity, where: str, is_: str, should: str, fix: str
-) -> Finding:
-    return Finding(rule, severity, case.label, case.policy_object, where, is_, should, fix)
+    where = field_of(scale_set, "pod", ".affinity.nodeAffinity")
+    node = case.ground.nodes[index].name
+    yield about_set(case, scale_set, "overflow-not-preferring-primary", "error", where, node=node)

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from remuda.capacity.decide.findings import Finding, Severity
-from remuda.capacity.decide.findings_sets import about, field_of
+from remuda.capacity.decide.findings import about_policy, about_set, field_of
 from remuda.capacity.decide.fits import Nodes, bits, obstacles, short
 from remuda.capacity.decide.label import Alike, LabelContext, some
 from remuda.capacity.decide.neighbours import HOSTNAME, WHOLE, is_claim
 from remuda.capacity.decide.words import told, told_all
 from remuda.capacity.policy import measured
 from remuda.capacity.snapshot import EPHEMERAL, NODES, RESOURCES, Amounts, ScaleSet
+from remuda.model.findings import Finding, Severity
 from remuda.model.pods import Term
 from remuda.rules.packing import Bin, Bound, Group, Packing, pack
 from remuda.rules.placing import untolerated
@@ -44,17 +44,9 @@ def _nowhere(
     for scale_set in scale_sets:
         if scale_set.max != 0:
             where = field_of(scale_set, "resources", ".requests")
-            is_ = f"{told_all(scale_set.requests, scale_set.requests)}: {why}"
-            fix = "make requests smaller, make room on a node, or let the set onto a larger admitted node"
-            yield about(
-                case,
-                scale_set,
-                "envelope-fits-nowhere",
-                "error",
-                where,
-                is_,
-                "fits at least one admitted node",
-                fix,
+            amounts = told_all(scale_set.requests, scale_set.requests)
+            yield about_set(
+                case, scale_set, "envelope-fits-nowhere", "error", where, amounts=amounts, why=why
             )
 
 
@@ -90,10 +82,10 @@ def _limits(
         names = some(case.ground.nodes[index].name for index in places)
         for scale_set in scale_sets:
             where = field_of(scale_set, "resources", f".limits.{name}")
-            is_ = f"{told(name, limits[name])}, more than {names} {'has' if len(places) == 1 else 'have'}"
-            fix = "lower the limit, or keep the set off these nodes: a runner that uses it all is killed, or others are"
-            wanted = f"at most {told(name, least)}"
-            yield about(case, scale_set, "limit-exceeds-node", "warning", where, is_, wanted, fix)
+            yield about_set(
+                case, scale_set, "limit-exceeds-node", "warning", where,
+                amount=told(name, limits[name]), nodes=names, most=told(name, least),
+            )  # fmt: skip
 
 
 def _envelopes(case: LabelContext) -> Iterator[Finding]:
@@ -112,13 +104,9 @@ def _envelopes(case: LabelContext) -> Iterator[Finding]:
             places.append(site.index)
         free = ((index, case.rooms.free(index, case.own)) for index in places)
         if not any(not any(short(size, case.ground.nodes[index], room)) for index, room in free):
-            fix = "make the envelope smaller, or admit a node that takes it"
-            is_ = f"{item.name}, {told_all(size)}: " + (
-                "no node takes it" if places else "there is no admitted node"
-            )
-            yield Finding(
-                "envelope-fits-nowhere", "error", case.label, case.policy_object, f"spec.envelopes[{number}].requests",
-                is_, "fits at least one admitted node", fix,
+            yield about_policy(
+                case, "envelope-fits-nowhere", "error", f"spec.envelopes[{number}].requests", envelope=str(item.name),
+                amounts=told_all(size), why="no node takes it" if places else "there is no admitted node",
             )  # fmt: skip
 
 
@@ -141,16 +129,15 @@ def _others(
         known[other] = _told_others(case, other)
     tainted, taints, untainted = known[other]
     if tainted:
-        fix = f"take the toleration of {taints} off, or admit the node for this envelope in {case.policy_object}"
-        yield about(
+        yield about_set(
             case, scale_set, "toleration-admits-other-node", "error", field_of(scale_set, "pod", ".tolerations"),
-            f"tolerates {taints}, so that runners may be on {tainted}", "only nodes that the policy admits", fix,
+            taints=taints, nodes=tainted, policy=case.policy_object,
         )  # fmt: skip
     if untainted:
-        wanted = ", ".join(f"{key}={value}" for key, value in case.policy.nodes.primary.items())
-        yield about(
+        labels = ", ".join(f"{key}={value}" for key, value in case.policy.nodes.primary.items())
+        yield about_set(
             case, scale_set, "selector-admits-other-node", "error", field_of(scale_set, "pod", ".nodeSelector"),
-            f"runners may be on {untainted}", "only nodes that the policy admits", f"select {wanted}",
+            nodes=untainted, labels=labels,
         )  # fmt: skip
 
 
@@ -185,22 +172,13 @@ def _hostnames(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
     )
     where = field_of(scale_set, "pod", ".nodeSelector" if by_label is not None else ".affinity.nodeAffinity")
     severity: Severity = "info" if beside and is_primary else "error"
-    should = "the capability alone" if beside else "the capability, which is not selected at all"
+    expected = "the capability alone" if beside else "the capability, which is not selected at all"
     if not is_primary:
-        should = "no name, or that of a primary node"
-    fix = "select the capability: a set that is tied to a node stops with it" + (
-        f" ({', '.join(f'{key}={value}' for key, value in sorted(wanted))})" if wanted else ""
-    )
-    yield about(
-        case,
-        scale_set,
-        "hostname-in-selector",
-        severity,
-        where,
-        f"tied to {some(sorted(names))}",
-        should,
-        fix,
-    )
+        expected = "no name, or that of a primary node"
+    yield about_set(
+        case, scale_set, "hostname-in-selector", severity, where, nodes=some(sorted(names)), expected=expected,
+        labels=", ".join(f"{key}={value}" for key, value in sorted(wanted)),
+    )  # fmt: skip
 
 
 def _named(terms: tuple[Term, ...]) -> Iterator[str]:
@@ -292,22 +270,17 @@ def _aggregate(case: LabelContext, packing: Packing | None) -> Iterator[Finding]
     if packing is None or packing.outcome == "fits":
         return
     together = sum(scale_set.max or 0 for scale_set in case.scale_sets)
-    name = case.policy_object if case.policy else f"label {case.label}"
+    subject = case.policy_object if case.policy else f"label {case.label}"
     where = "spec.ceiling" if case.policy else "aggregate.max"
-    left = sum(packing.left.values())
     if packing.bound is not None:
-        is_ = f"{together} at maximum do not fit: {told_bound(packing.bound)}"
-        fix = "lower maxima, make requests smaller, or admit another node; remuda capacity plan tries such changes"
         yield Finding(
-            "aggregate-does-not-fit", "error", case.label, name, where,
-            is_, "all sets at their maximum fit the admitted nodes", fix,
+            "capacity.aggregate-does-not-fit", "error", subject, where,
+            {"together": together, "bound": told_bound(packing.bound)}, case.label,
         )  # fmt: skip
     else:
-        is_ = f"no placement found for {left} of {together} at maximum"
-        fix = "lower maxima or make requests smaller until a placement is found"
         yield Finding(
-            "aggregate-placement-not-found", "warning", case.label, name, where,
-            is_, "all sets at their maximum fit the admitted nodes", fix,
+            "capacity.aggregate-placement-not-found", "warning", subject, where,
+            {"together": together, "left": sum(packing.left.values())}, case.label,
         )  # fmt: skip
 
 

@@ -5,62 +5,13 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
-from remuda.capacity.decide.findings import Finding, Severity
+from remuda.capacity.decide.findings import about_policy, about_set, field_of
 from remuda.capacity.decide.label import LabelContext, some
 from remuda.capacity.decide.rollback import is_scale_set
-from remuda.capacity.decide.words import UNBOUNDED, count, quantity, told
+from remuda.capacity.decide.words import count, quantity, told
 from remuda.capacity.policy import implausible, measured, read_end
 from remuda.capacity.snapshot import EPHEMERAL, POOLS, SCALE_SETS, ScaleSet, Snapshot
-
-_FIELDS = {
-    "AutoscalingRunnerSet": {
-        "max": "spec.maxRunners",
-        "min": "spec.minRunners",
-        "labels": "spec.runnerScaleSetLabels",
-        "name": "spec.runnerScaleSetName",
-        "resources": "spec.template.spec.containers[].resources",
-        "pod": "spec.template.spec",
-        "phase": "status.phase",
-    },
-    "RunnerPool": {
-        "max": "spec.max",
-        "min": "spec.min",
-        "labels": "spec.class",
-        "name": "spec.class",
-        "resources": "spec.provider.kubevirt.spec.domain.resources",
-        "pod": "spec.provider.kubevirt.spec",
-        "phase": "status",
-    },
-}
-
-
-def field_of(scale_set: ScaleSet, what: str, more: str = "") -> str:
-    """Where something stands in the object of a scale set."""
-    return _FIELDS[scale_set.kind][what] + more
-
-
-def about(
-    case: LabelContext,
-    scale_set: ScaleSet,
-    rule: str,
-    severity: Severity,
-    where: str,
-    is_: str,
-    should: str,
-    fix: str,
-) -> Finding:
-    """A finding about a scale set."""
-    return Finding(
-        rule,
-        severity,
-        case.label,
-        f"{scale_set.kind} {scale_set.id}",
-        where,
-        is_,
-        should,
-        fix,
-        scale_set.place,
-    )
+from remuda.model.findings import Finding, Severity
 
 
 def find(case: LabelContext) -> Iterator[Finding]:
@@ -74,9 +25,8 @@ def find(case: LabelContext) -> Iterator[Finding]:
         yield from _admission(case, scale_set)
         yield from _counted(case, scale_set)
         if scale_set.phase.lower() == "outdated":
-            fix = "look at the controller's log: a set that was edited may have to be deleted and made again"
             where = field_of(scale_set, "phase")
-            yield about(case, scale_set, "set-outdated", "warning", where, scale_set.phase, "Running", fix)
+            yield about_set(case, scale_set, "set-outdated", "warning", where, phase=scale_set.phase)
     yield from _absent(case)
 
 
@@ -85,28 +35,12 @@ def _bounds(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
     share = budget.max if budget else policy.newcomer_max if policy else None
     where = field_of(scale_set, "max")
     if scale_set.max is None:
-        wanted = f"at most {share}" if share is not None else "a number"
-        fix = f"set {where} to {1 if share is None else share}"
-        yield about(case, scale_set, "unbounded-set", "error", where, UNBOUNDED, wanted, fix)
+        yield about_set(case, scale_set, "unbounded-set", "error", where, share=share)
     elif share is not None and scale_set.max > share:
-        if budget:
-            fix = f"set {where} to {share}, or raise its share in {case.policy_object} under spec.sets"
-            yield about(
-                case,
-                scale_set,
-                "set-above-its-share",
-                "error",
-                where,
-                str(scale_set.max),
-                f"at most {share}",
-                fix,
-            )
-        else:
-            fix = f"set {where} to {share}, or list the set in {case.policy_object} under spec.sets with its share"
-            wanted = f"at most {share}, since the policy does not list the set"
-            yield about(
-                case, scale_set, "newcomer-above-default", "error", where, str(scale_set.max), wanted, fix
-            )
+        rule = "set-above-its-share" if budget else "newcomer-above-default"
+        yield about_set(
+            case, scale_set, rule, "error", where, max=scale_set.max, share=share, policy=case.policy_object
+        )
     if scale_set.min > 0:
         yield from _minimum(case, scale_set)
 
@@ -114,14 +48,13 @@ def _bounds(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
 def _minimum(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
     budget, where = case.budget(scale_set), field_of(scale_set, "min")
     decision = budget.warm_pool if budget else UNSET
-    ended = ""
-    if decision is not UNSET:
-        if (read_end(decision.until) or 0) > case.now:
-            return
-        ended = f"; the decision of {decision.who} for a warm pool ended on {decision.until}"
-    fix = f"set {where} to 0, or write down who decided on a warm pool, why and until when: spec.sets[].warmPool"
+    if decision is not UNSET and (read_end(decision.until) or 0) > case.now:
+        return
+    who, until = (None, None) if decision is UNSET else (decision.who, decision.until)
     severity: Severity = "error" if case.policy else "warning"
-    yield about(case, scale_set, "minimum-not-zero", severity, where, f"{scale_set.min}{ended}", "0", fix)
+    yield about_set(
+        case, scale_set, "minimum-not-zero", severity, where, min=scale_set.min, who=who, until=until
+    )
 
 
 def _labels(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
@@ -129,9 +62,9 @@ def _labels(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
     for label in scale_set.given or scale_set.labels:
         pattern = case.forbidden(label)
         if pattern is not None:
-            wanted = f"a label that names a capability: not like {pattern}"
-            fix = "give the set a label that says what its nodes can do, and let workflows target that"
-            yield about(case, scale_set, "repo-shaped-label", "error", where, label, wanted, fix)
+            yield about_set(
+                case, scale_set, "repo-shaped-label", "error", where, label=label, pattern=pattern
+            )
 
 
 def _resources(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
@@ -145,21 +78,23 @@ def _resources(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
     if policy is not None and (policy.require.ephemeral_storage or reaches):
         kinds: tuple[Literal["requests", "limits"], ...] = ("requests", "limits")
         lacking = [(kind, scale_set.lacks(kind, EPHEMERAL)) for kind in kinds]
-        missing = [f"{kind}{_of(names)}" for kind, names in lacking if names is not None]
+        missing = [
+            f"{kind} of {who}" if (who := _listed(names)) else kind
+            for kind, names in lacking
+            if names is not None
+        ]
         if missing:
-            why = "since the set may be on an overflow node" if reaches else "since the policy requires it"
-            is_ = f"no {' and no '.join(missing)} for {EPHEMERAL}"
-            fix = f"give runners {EPHEMERAL} in {' and '.join(missing)}"
-            wanted = f"both given, {why}"
-            where = field_of(scale_set, "resources")
-            yield about(case, scale_set, "missing-ephemeral-storage", "error", where, is_, wanted, fix)
+            yield about_set(
+                case, scale_set, "missing-ephemeral-storage", "error", field_of(scale_set, "resources"),
+                missing=" and ".join(missing), reached="an overflow node" if reaches else None,
+            )  # fmt: skip
 
 
-def _of(containers: tuple[str, ...]) -> str:
+def _listed(containers: tuple[str, ...]) -> str:
     """Which containers, where that is known."""
     if not any(containers):
         return ""
-    return f" of container {containers[0]}" if len(containers) == 1 else f" of containers {some(containers)}"
+    return f"container {containers[0]}" if len(containers) == 1 else f"containers {some(containers)}"
 
 
 def _missing(
@@ -174,11 +109,12 @@ def _missing(
     given = {} if envelope is None else measured(getattr(envelope, kind))
     where = f"{field_of(scale_set, 'resources')}.{kind}"
     for containers, missing in by_containers.items():
-        together = " and ".join(missing)
+        who = _listed(containers)
         example = ", ".join(f"{name}: {quantity(name, given[name])}" for name in missing if name in given)
-        who = _of(containers)
-        fix = f"set {where}{who}: {example}" if example and not who else f"set {together}{who} there"
-        yield about(case, scale_set, rule, severity, where, f"no {together}{who}", f"{together} given", fix)
+        yield about_set(
+            case, scale_set, rule, severity, where,
+            names=" and ".join(missing), containers=who, example="" if who else example,
+        )  # fmt: skip
 
 
 def _carried(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
@@ -197,82 +133,57 @@ def _carried(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
                 continue
             severity: Severity = "error" if given[name] > value else "warning"
             where = field_of(scale_set, "resources", f".{kind}.{name}")
-            fix = f"set it to {quantity(name, value)}, or name another envelope for the set in {case.policy_object}"
-            wants = f"{told(name, value)}, as envelope {envelope.name} says"
-            yield about(
-                case, scale_set, "envelope-not-carried", severity, where, told(name, given[name]), wants, fix
-            )
+            yield about_set(
+                case, scale_set, "envelope-not-carried", severity, where, amount=told(name, given[name]),
+                expected=told(name, value), quantity=quantity(name, value), envelope=str(envelope.name),
+                policy=case.policy_object,
+            )  # fmt: skip
 
 
 def _admission(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
     """What becomes of runners before and beside what the scheduler counts."""
-    for words in scale_set.refused:
-        fix = "change the set, or what refuses it: a runner whose pod is refused is lost, but for a quota"
-        should = "pods that the API server takes"
-        yield about(
-            case, scale_set, "runners-refused", "error", field_of(scale_set, "pod"), words, should, fix
-        )
+    where = field_of(scale_set, "pod")
+    for message in scale_set.refused:
+        yield about_set(case, scale_set, "runners-refused", "error", where, message=message)
     if scale_set.node_name:
-        where = field_of(scale_set, "pod", ".nodeName")
-        fix = "select nodes by labels: without the scheduler, the kubelet rejects what is too much, and the runner is lost"
-        yield about(case, scale_set, "node-name-set", "error", where, scale_set.node_name, "not given", fix)
-    if scale_set.unsure and scale_set.max != 0:
-        fix = "try it: only the cluster can tell; resources alone are counted here"
-        should = "placed by what an audit can count"
-        yield about(
-            case,
-            scale_set,
-            "placement-uncertain",
-            "warning",
-            field_of(scale_set, "pod"),
-            "; ".join(scale_set.unsure),
-            should,
-            fix,
+        yield about_set(
+            case, scale_set, "node-name-set", "error", f"{where}.nodeName", node=scale_set.node_name
         )
+    if scale_set.unsure and scale_set.max != 0:
+        unsure = "; ".join(scale_set.unsure)
+        yield about_set(case, scale_set, "placement-uncertain", "warning", where, unsure=unsure)
 
 
 def _implausible(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
     for kind, amounts in (("requests", scale_set.requests), ("limits", scale_set.limits)):
-        for name, words in implausible(amounts):
+        for name, message in implausible(amounts):
             where = field_of(scale_set, "resources", f".{kind}.{name}")
-            yield about(
-                case,
-                scale_set,
-                "implausible-amount",
-                "error",
-                where,
-                words,
-                "an amount that can be meant",
-                "correct it",
-            )
+            yield about_set(case, scale_set, "implausible-amount", "error", where, message=message)
 
 
 def _counted(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
     """Whether quotas that are meant for the label's runners count those of a set."""
     if case.policy is None or scale_set.kind != "AutoscalingRunnerSet":
         return
-    wanted: dict[str, str] = {}
+    #: class → the quota that counts it; the policy's own has none
+    expected: dict[str, str] = {}
     if not isinstance(case.policy.priority_class, UnsetType):
-        wanted[str(case.policy.priority_class)] = f"{case.policy_object} names for its runners"
+        expected[str(case.policy.priority_class)] = ""
     for quota in case.snapshot.quotas:
         if quota.policy == case.policy_name and quota.namespace == scale_set.namespace:
-            wanted |= dict.fromkeys(quota.classes, f"ResourceQuota {quota.namespace}/{quota.name} counts")
-    for name, who in wanted.items():
+            expected |= dict.fromkeys(quota.classes, f"{quota.namespace}/{quota.name}")
+    for name, counter in expected.items():
         if scale_set.priority_class != name:
-            where = field_of(scale_set, "pod", ".priorityClassName")
-            fix = f"set {where} to {name}: without it no quota counts these runners"
-            should = f"{name}, which {who}"
-            is_ = scale_set.priority_class or "none"
-            yield about(case, scale_set, "quota-counts-nothing", "warning", where, is_, should, fix)
+            yield about_set(
+                case, scale_set, "quota-counts-nothing", "warning", field_of(scale_set, "pod", ".priorityClassName"),
+                carried=scale_set.priority_class, expected=name, quota=counter, policy=case.policy_object,
+            )  # fmt: skip
 
 
 def leaving(snapshot: Snapshot) -> Iterator[Finding]:
     """Sets that are being deleted."""
     for name in snapshot.leaving:
-        fix = "wait until it is gone; one that stays has a finalizer that nobody takes off"
-        yield Finding(
-            "set-being-deleted", "info", "", name, "metadata.deletionTimestamp", "being deleted", "gone", fix
-        )
+        yield Finding("capacity.set-being-deleted", "info", name, "metadata.deletionTimestamp")
 
 
 def _absent(case: LabelContext) -> Iterator[Finding]:
@@ -283,14 +194,7 @@ def _absent(case: LabelContext) -> Iterator[Finding]:
         if item.name not in there and not any(
             is_scale_set(item.name, name) for name in case.snapshot.leaving
         ):
-            fix = "take it out, or fix its name; what it was given is free for others"
-            yield Finding(
-                "set-not-found",
-                "info",
-                case.label,
-                case.policy_object,
-                f"spec.sets[{index}]",
-                f"{item.name}, with {count(item.max)}",
-                f"a set that carries {case.label}",
-                fix,
-            )
+            yield about_policy(
+                case, "set-not-found", "info", f"spec.sets[{index}]",
+                name=item.name, max=count(item.max), label=case.label,
+            )  # fmt: skip

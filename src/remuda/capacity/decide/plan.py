@@ -11,12 +11,12 @@ from msgspec import Struct
 
 from remuda.capacity.decide.apply_changes import Policies, apply_changes
 from remuda.capacity.decide.audit import Audit, LabelAudit, audit
-from remuda.capacity.decide.findings import Finding
 from remuda.capacity.decide.findings_placing import demands
 from remuda.capacity.decide.label import LabelContext
 from remuda.capacity.decide.what_if import Change, NodeAdded, NodeDrained
 from remuda.capacity.snapshot import NODES, PODS, SCALE_SETS, Snapshot
 from remuda.errors import BadInput
+from remuda.model.findings import Finding
 from remuda.model.times import Instant
 from remuda.rules.mixes import Safe, Share, Worst, weigh
 from remuda.rules.packing import Bin
@@ -71,7 +71,7 @@ class Altered(Struct, frozen=True):
 
 
 class Plan(Struct, frozen=True):
-    """What changes would do. `breaks` says in words what of the policy they would break, or make worse."""
+    """What changes would do. `breaks` are new errors, and in words what they would make worse."""
 
     changes: tuple[Change, ...]
     before: Audit
@@ -80,7 +80,7 @@ class Plan(Struct, frozen=True):
     appeared: tuple[Finding, ...]
     gone: tuple[Finding, ...]
     altered: tuple[Altered, ...]
-    breaks: tuple[str, ...]
+    breaks: tuple[Finding | str, ...]
     notes: tuple[str, ...]
 
 
@@ -195,22 +195,22 @@ def _compared(
 ) -> tuple[tuple[Finding, ...], tuple[Finding, ...], tuple[Altered, ...]]:
     """Findings that appear, those that go, and those that say something else, each in the order they have."""
     old, new = list(before), list(after)
-    same = {_said(item) for item in old} & {_said(item) for item in new}
-    twins = {_said(item): item for item in old}
+    same = {_key(item) for item in old} & {_key(item) for item in new}
+    twins = {_key(item): item for item in old}
     altered = {
-        id(item): Altered(twins[_said(item)], item)
+        id(item): Altered(twins[_key(item)], item)
         for item in new
-        if _said(item) in same and twins[_said(item)] != item
+        if _key(item) in same and twins[_key(item)] != item
     }
     # What is left on both sides about one field says something else there.
     waiting: dict[tuple[str, ...], list[Finding]] = {}
     for item in old:
-        if _said(item) not in same:
-            waiting.setdefault(_said(item)[:-1], []).append(item)
+        if _key(item) not in same:
+            waiting.setdefault(_key(item)[:-1], []).append(item)
     appeared = []
     for item in new:
-        if _said(item) not in same:
-            place = waiting.get(_said(item)[:-1])
+        if _key(item) not in same:
+            place = waiting.get(_key(item)[:-1])
             if place:
                 altered[id(item)] = Altered(place.pop(0), item)
             else:
@@ -223,16 +223,14 @@ def _compared(
     )
 
 
-def _said(item: Finding) -> tuple[str, ...]:
-    """What tells findings apart; the last of it is what they say of a field."""
-    return item.rule, item.label, item.object, item.field, item.is_
+def _key(item: Finding) -> tuple[str, ...]:
+    """What keeps findings apart; the last of it is what they say of a field."""
+    return item.code, item.scope, item.subject, item.field, repr(item.terms)
 
 
-def _new_errors(appeared: Iterable[Finding], altered: Iterable[Altered]) -> Iterator[str]:
+def _new_errors(appeared: Iterable[Finding], altered: Iterable[Altered]) -> Iterator[Finding]:
     graver = (each.after for each in altered if each.before.severity != "error")
-    for item in (*appeared, *graver):
-        if item.severity == "error":
-            yield f"{item.rule}: {item.object}: {item.is_}; expected {item.should}"
+    yield from (item for item in (*appeared, *graver) if item.severity == "error")
 
 
 def _worse(item: LabelPlan) -> Iterator[str]:

@@ -3,17 +3,16 @@
 from collections.abc import Iterable, Iterator
 
 from remuda.capacity.decide.audit import Audit, LabelAudit
-from remuda.capacity.decide.findings import SEVERITIES, Finding
 from remuda.capacity.decide.label import LabelContext, Role, some
 from remuda.capacity.decide.words import UNBOUNDED, count, figure
 from remuda.capacity.show.document import set_names
 from remuda.capacity.snapshot import EPHEMERAL, NODES, PODS, SCALE_SETS, Amounts, Node, ScaleSet, Usage
+from remuda.model.findings import count_severities
 from remuda.model.pods import Toleration
 from remuda.model.times import write_instant
+from remuda.output.findings import MOST_ROWS, findings_page, findings_table
 from remuda.output.show import Report, Table
 
-#: rows of a table; -o json has all
-MOST_ROWS = 200
 #: so many nodes of one reason are told one by one
 _MOST_ALIKE = 10
 #: so many envelopes are told of a node
@@ -36,7 +35,7 @@ def report(audit: Audit, form: str) -> Report:
         if case.policy and case.policy.owners
     ]
     tables += [_nodes(audit, case) for case in audit.cases if case.ground.nodes]
-    tables.append(_page_findings(audit) if form == "markdown" else _findings(audit))
+    tables.append(findings_page(audit.findings) if form == "markdown" else findings_table(audit.findings))
     return Report(None, tuple(tables), tuple(_lines(audit, form)))
 
 
@@ -51,7 +50,7 @@ def _lines(audit: Audit, form: str) -> Iterator[str]:
     )
     if form == "markdown":
         yield ""
-    found = {severity: sum(item.severity == severity for item in audit.findings) for severity in SEVERITIES}
+    found = count_severities(audit.findings)
     yield ", ".join(f"{number} {severity}" + ("s" if number != 1 and severity != "info" else "") for severity, number in found.items())  # fmt: skip
     unread = {item.part for item in audit.snapshot.unknown if not item.is_absent}
     for part, so_that in _UNREAD.items():
@@ -206,34 +205,6 @@ def _fits(case: LabelContext, index: int, names: dict[tuple[str, str], str]) -> 
         told.append(f"{who} {alike.fits[index]}{marks}")
     rest = len(here) - len(told)
     return ", ".join(told) + (f" and {rest} more" if rest else "") or "-"
-
-
-def _findings(audit: Audit) -> Table:
-    rows: list[tuple[str, ...]] = []
-    for item in audit.findings[:MOST_ROWS]:
-        rows += [
-            (item.severity, item.rule, _where(item)),
-            ("", "found", item.is_),
-            ("", "expected", item.should),
-            ("", "fix", item.fix),
-        ]
-    if len(audit.findings) > MOST_ROWS:
-        rows.append(("…", "", f"and {len(audit.findings) - MOST_ROWS:,} more: -o json has all"))
-    return Table(("SEVERITY", "RULE", "WHERE"), tuple(rows), "Findings", "no findings")
-
-
-def _where(item: Finding) -> str:
-    place = f" ({item.place.file}:{item.place.line})" if item.place.line else ""
-    return " ".join(part for part in (item.object, item.field) if part) + place
-
-
-def _page_findings(audit: Audit) -> Table:
-    headings = ("Severity", "Rule", "Object", "Field", "Is", "Should be", "Fix")
-    rows = [
-        (item.severity, f"`{item.rule}`", item.object, item.field, item.is_, item.should, item.fix)
-        for item in audit.findings
-    ]
-    return _table(headings, rows, "Findings", "No findings.")
 
 
 def _table(headings: tuple[str, ...], rows: Iterable[tuple[str, ...]], title: str, note: str) -> Table:

@@ -13,7 +13,6 @@ import msgspec
 from msgspec import Raw
 
 from remuda.capacity.decide.audit import Audit, LabelAudit
-from remuda.capacity.decide.findings import Finding
 from remuda.capacity.decide.label import Alike, LabelContext, Role
 from remuda.capacity.decide.neighbours import is_claim
 from remuda.capacity.decide.words import quantity
@@ -32,7 +31,9 @@ from remuda.capacity.show.schema import (
     Unread,
 )
 from remuda.capacity.snapshot import PODS, RESOURCES, Amounts, ScaleSet, Usage
+from remuda.model.findings import Finding
 from remuda.model.times import write_instant
+from remuda.output.findings import describe
 
 _NONE: Mapping[str, object] = {}
 
@@ -47,7 +48,7 @@ def text(audit: Audit) -> Iterator[str]:
     yield from _listed("scaleSets", _sets(audit))
     yield from _listed("labels", map(_label, audit.labels))
     yield from _listed("nodes", _nodes(audit, is_large=is_large), is_compact=is_large)
-    yield from _listed("findings", map(_finding, audit.findings))
+    yield from _listed("findings", map(finding_row, audit.findings))
     unread = [Unread(item.part, item.why) for item in audit.snapshot.unknown]
     yield from _listed("unknown", unread, end="\n}\n")
 
@@ -148,10 +149,11 @@ def _summed(amounts: Amounts | None) -> Quantities:
     return quantities(None if amounts is None else dict.fromkeys(RESOURCES, 0) | amounts)
 
 
-def _finding(item: Finding) -> FindingRow:
+def finding_row(item: Finding) -> FindingRow:
+    """A finding with its sentences."""
     return FindingRow(
-        item.rule, item.severity, item.label, item.object, item.field,
-        item.is_, item.should, item.fix, item.place.file, item.place.line,
+        item.rule, item.severity, item.scope, item.subject, item.field,
+        *describe(item), item.place.file, item.place.line,
     )  # fmt: skip
 
 

@@ -1,24 +1,22 @@
 """A plan for people and for programs: what would change, where runners would be, and what it would break."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from msgspec import to_builtins
 
-from remuda.capacity.decide.findings import Finding
 from remuda.capacity.decide.findings_placing import told_bound
 from remuda.capacity.decide.label import some
 from remuda.capacity.decide.plan import LabelPlan, Placed, Plan, Side
 from remuda.capacity.decide.words import count, figure
-from remuda.capacity.show.document import quantities
-from remuda.capacity.show.schema import FindingRow
+from remuda.capacity.show.document import finding_row, quantities
 from remuda.capacity.snapshot import RESOURCES
+from remuda.model.findings import Finding, count_severities
 from remuda.model.times import write_instant
+from remuda.output.findings import MOST_ROWS, describe
 from remuda.output.show import Report, Table
 
 SCHEMA = "remuda.dev/capacity-plan/v1"
-#: rows of a table; -o json has all
-MOST_ROWS = 200
 _WORDS = {"cpu": "CPU", "memory": "memory GiB", "ephemeral-storage": "ephemeral GiB"}
 
 
@@ -42,12 +40,19 @@ def _lines(plan: Plan, form: str) -> Iterator[str]:
         yield f"- `{change.written}`" if form == "markdown" else change.written
     yield from between
     yield _verdict(plan)
-    for told in plan.breaks:
+    for item in plan.breaks:
         yield from between
-        yield f"breaks: {told}"
+        yield f"breaks: {_broken(item)}"
     for note in plan.notes:
         yield from between
         yield f"note: {note}"
+
+
+def _broken(item: Finding | str) -> str:
+    if isinstance(item, str):
+        return item
+    found, expected, _ = describe(item)
+    return f"{item.rule}: {item.subject}: {found}; expected {expected}"
 
 
 def _verdict(plan: Plan) -> str:
@@ -134,9 +139,9 @@ def _findings(plan: Plan) -> Table:
     rows: list[tuple[str, ...]] = []
     for what, items in (("appears", plan.appeared), ("goes", plan.gone)):
         for item in items:
-            rows += _finding(what, item, item.is_)
+            rows += _finding(what, item)
     for each in plan.altered:
-        rows += _finding("changes", each.after, f"{each.before.is_} → {each.after.is_}")
+        rows += _finding("changes", each.after, f"{describe(each.before).found} → ")
     return _cut(
         Table(
             ("CHANGE", "SEVERITY", "RULE", "WHERE"), tuple(rows), "Findings that change", "no finding changes"
@@ -144,12 +149,13 @@ def _findings(plan: Plan) -> Table:
     )
 
 
-def _finding(what: str, item: Finding, is_: str) -> Iterator[tuple[str, ...]]:
-    yield what, item.severity, item.rule, " ".join(part for part in (item.object, item.field) if part)
-    yield "", "", "found", is_
+def _finding(what: str, item: Finding, before: str = "") -> Iterator[tuple[str, ...]]:
+    found, expected, fix = describe(item)
+    yield what, item.severity, item.rule, " ".join(part for part in (item.subject, item.field) if part)
+    yield "", "", "found", before + found
     if what != "goes":
-        yield "", "", "expected", item.should
-        yield "", "", "fix", item.fix
+        yield "", "", "expected", expected
+        yield "", "", "fix", fix
 
 
 def _placed(item: LabelPlan) -> Table:
@@ -189,18 +195,21 @@ def data(plan: Plan) -> dict[str, Any]:
         "at": write_instant(plan.after.now),
         "source": plan.after.snapshot.source,
         "changes": [change.written for change in plan.changes],
-        "breaks": list(plan.breaks),
+        "breaks": [_broken(item) for item in plan.breaks],
         "notes": list(plan.notes),
         "labels": [
             {"name": item.name, "before": _side(item.before), "after": _side(item.after)}
             for item in plan.labels
         ],
         "findings": {
-            "appeared": _rows(plan.appeared),
-            "gone": _rows(plan.gone),
-            "changed": [{"before": _row(each.before), "after": _row(each.after)} for each in plan.altered],
-            "before": _counted(plan.before.findings),
-            "after": _counted(plan.after.findings),
+            "appeared": [finding_row(item) for item in plan.appeared],
+            "gone": [finding_row(item) for item in plan.gone],
+            "changed": [
+                {"before": finding_row(each.before), "after": finding_row(each.after)}
+                for each in plan.altered
+            ],
+            "before": count_severities(plan.before.findings),
+            "after": count_severities(plan.after.findings),
         },
     }
 
@@ -246,21 +255,3 @@ def _whole(amounts: Mapping[str, int] | None) -> dict[str, int] | None:
 def _place(place: Placed) -> dict[str, Any]:
     left = {name: value for name, value in place.left.items() if not name.startswith("limits of ")}
     return {"node": place.node, "runners": place.runners, "left": quantities(left)}
-
-
-def _row(item: Finding) -> FindingRow:
-    return FindingRow(
-        item.rule, item.severity, item.label, item.object, item.field,
-        item.is_, item.should, item.fix, item.place.file, item.place.line,
-    )  # fmt: skip
-
-
-def _rows(items: Iterable[Finding]) -> list[FindingRow]:
-    return [_row(item) for item in items]
-
-
-def _counted(items: Iterable[Finding]) -> dict[str, int]:
-    counts = {"error": 0, "warning": 0, "info": 0}
-    for item in items:
-        counts[item.severity] += 1
-    return counts
