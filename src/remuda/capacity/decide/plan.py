@@ -107,7 +107,10 @@ def plan(
     ]
     appeared, gone, altered = _compared(before.findings, after.findings)
     notes = [*after_changes.notes, *_more_notes(snapshot, chosen, after_changes.labels)]
-    breaks = [*_new_errors(appeared, altered), *(words for item in made for words in _worse(item))]
+    breaks: list[Finding | str] = [
+        *_new_errors(appeared, altered),
+        *(words for item in made for words in _worse(item)),
+    ]
     return Plan(
         tuple(changes), before, after, tuple(made), appeared, gone, altered, tuple(breaks), tuple(notes)
     )
