@@ -53,7 +53,7 @@ class Rig:
     async def remove(self, name: str) -> bool:
         machine = await self.named(name)
         assert machine is not None
-        return await self.provider.delete(name, machine.created_at)
+        return await self.provider.delete(name, machine.identity)
 
 
 def order(name: str) -> Order:
@@ -121,7 +121,7 @@ async def process(_: Path) -> AsyncIterator[Rig]:
         yield Rig(provider, kill)
     finally:
         for machine in await provider.list():
-            await provider.delete(machine.name, machine.created_at)
+            await provider.delete(machine.name, machine.identity)
         machines.close()
         shutil.rmtree(home, ignore_errors=True)
 
@@ -174,15 +174,15 @@ async def test_a_deleted_machine_is_gone_and_its_neighbours_are_not(rig: Rig) ->
 async def test_deleting_again_or_what_never_was_is_done_already(rig: Rig) -> None:
     await rig.make("a-1")
     (machine,) = await rig.provider.list()
-    assert await rig.provider.delete("a-1", machine.created_at)
-    assert await rig.provider.delete("a-1", machine.created_at)
-    assert await rig.provider.delete("a-99", 0)
+    assert await rig.provider.delete("a-1", machine.identity)
+    assert await rig.provider.delete("a-1", machine.identity)
+    assert await rig.provider.delete("a-99", "0")
 
 
 async def test_a_namesake_is_not_touched(rig: Rig) -> None:
     await rig.make("a-1")
     (machine,) = await rig.provider.list()
-    assert not await rig.provider.delete("a-1", machine.created_at - 1)
+    assert not await rig.provider.delete("a-1", str(machine.created_at - 1))
     assert await rig.named("a-1") is not None
 
 

@@ -168,6 +168,24 @@ def test_a_failure_of_a_machine_that_has_the_name_of_one_before_is_counted() -> 
     assert (found.failures, found.failed) == (1, (of(anew),))
 
 
+def test_a_failure_of_a_namesake_of_the_same_second_is_counted_where_machines_have_an_identity() -> None:
+    first, second = replace(CRASHED, uid="one"), replace(CRASHED, uid="two")
+    remembered = census(first).failed
+    assert remembered == ("a-1@one",)
+    assert census(first, failed=remembered).failures == 0
+    assert census(second, failed=remembered).failures == 1
+
+
+def test_what_a_memory_of_an_earlier_version_knows_by_its_moment_of_creation_still_holds() -> None:
+    crashed = replace(CRASHED, uid="one")
+    found = census(crashed, failed=(of(crashed),))
+    assert (found.failures, found.failed) == (0, ("a-1@one",))
+    unheard = replace(BOOTING, ready_at=NOW - 900_000, uid="one")
+    memory = PoolMemory(unheard_since={of(unheard): NOW - 500_000})
+    seen = take_census(pool("a", unheard), settings(), memory, [], NOW)
+    assert seen.unheard_since == {"a-1@one": NOW - 500_000}
+
+
 def test_old_are_those_of_another_template_that_are_not_over() -> None:
     old = machine("a-1", template="before"), machine("a-2", template="before", job="7")
     over = machine("a-3", State.DRAINING, template="before", ended="finished")

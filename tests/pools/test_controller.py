@@ -357,6 +357,52 @@ def test_a_call_that_fails_is_an_error_and_can_be_repeated() -> None:
     live(story, {"provider.created": Fault(fail=1.0)})
 
 
+class Renamed:
+    """A provider that uses names again: machines have an identity of their own, and all the same second."""
+
+    def __init__(self, room: Room) -> None:
+        self.inner: Provider = room.provider
+        self.uid = "first"
+        self.deleted: list[tuple[str, str]] = []
+
+    async def list(self) -> tuple[Supplied, ...]:
+        return tuple(
+            msgspec.structs.replace(item, created_at=5_000, uid=self.uid) for item in await self.inner.list()
+        )
+
+    async def create(self, order: Order) -> None:
+        await self.inner.create(order)
+
+    async def delete(self, name: str, identity: str, *, at_once: bool = False) -> bool:
+        del at_once
+        self.deleted.append((name, identity))
+        return True
+
+    async def console(self, name: str) -> bytes:
+        return await self.inner.console(name)
+
+
+def test_a_namesake_of_the_same_second_is_not_deleted_and_an_order_of_an_earlier_version_is_carried_out() -> (
+    None
+):
+    async def story(room: Room) -> None:
+        provider = Renamed(room)
+        job = PoolsController(
+            {"queue": room.source}, {"sim": provider}, dict, room.clock, PoolMeters(CollectorRegistry())
+        )
+        job.setups = {"a": SETUP.pools["a"]}
+        await room.make()
+        (seen,) = (await job.observe(())).pools
+        assert seen.machines[0].identity == "first"
+        provider.uid = "second"
+        for expects, status in (("first", "refused"), ("4000", "refused"), ("5000", "done")):
+            action = Delete(target="a-1", expects=expects, reason=REASON, pool="a")
+            assert (await job.act(Operation(1, action))).status == status, expects
+        assert provider.deleted == [("a-1", "second")]
+
+    live(story)
+
+
 class Silent:
     """A provider that can be made to say nothing."""
 
@@ -377,8 +423,8 @@ class Silent:
     async def create(self, order: Order) -> None:
         await self.inner.create(order)
 
-    async def delete(self, name: str, created_at: int, *, at_once: bool = False) -> bool:
-        return await self.inner.delete(name, created_at, at_once=at_once)
+    async def delete(self, name: str, identity: str, *, at_once: bool = False) -> bool:
+        return await self.inner.delete(name, identity, at_once=at_once)
 
     async def console(self, name: str) -> bytes:
         return await self.inner.console(name)

@@ -95,6 +95,13 @@ class Machine(Struct, frozen=True, gc=False):
     drains: bool = False
     #: whoever ends it may end a job with it: its source cannot keep it from taking one, and it would not end it first
     abrupt: bool = False
+    #: its provider's own identity of it, where there is one: names may be used again
+    uid: str = ""
+
+    @property
+    def identity(self) -> str:
+        """What tells it from any other machine of its name."""
+        return self.uid or str(self.created_at)
 
     @property
     def is_busy(self) -> bool:
@@ -123,6 +130,17 @@ class Supplied(Struct, frozen=True, gc=False):
     drains: bool = False
     #: tells this boot from every other one of its name; the machine knows it and calls itself by `worker_name`
     boot: str = ""
+    #: the provider's own identity of it, where there is one: names may be used again
+    uid: str = ""
+
+    @property
+    def identity(self) -> str:
+        """What tells it from any other machine of its name."""
+        return self.uid or str(self.created_at)
+
+    def is_expected(self, expected: str) -> bool:
+        """Whether an expectation is about this machine; earlier versions wrote down when it was created."""
+        return expected in (self.identity, str(self.created_at))
 
 
 class Order(Struct, frozen=True):

@@ -250,7 +250,7 @@ class PoolsController:
         found = await self._find(action.target)
         if found is not None:
             provider, machine = found
-            if str(machine.created_at) != action.expects:
+            if not machine.is_expected(action.expects):
                 return self._refused("a machine of that name was made anew")
             if action.gently and not machine.drains:
                 return self._refused("it would not end a job that it may have")
@@ -264,7 +264,7 @@ class PoolsController:
                 if not is_free and not action.even_busy:
                     return self._refused("it has a job")
             if not await self._providers[provider].delete(
-                machine.name, machine.created_at, at_once=action.even_busy
+                machine.name, machine.identity, at_once=action.even_busy
             ):
                 return self._refused("a machine of that name was made anew")
         for source in self._sources.values():
@@ -336,7 +336,7 @@ def _own(worker: Worker | None, supplied: Supplied, known_at: Instant) -> Worker
 
 def _is_same(one: Supplied, other: Supplied) -> bool:
     """Whether two readings are of one boot of one machine; before it boots nobody knows which."""
-    return one.created_at == other.created_at and (not one.boot or one.boot == other.boot)
+    return one.identity == other.identity and (not one.boot or one.boot == other.boot)
 
 
 def _machine(
@@ -376,6 +376,7 @@ def _machine(
         not is_exact and worker is None and state is State.IDLE,
         supplied.drains,
         _is_abrupt(supplied, is_exact=is_exact),
+        supplied.uid,
     )
 
 

@@ -57,12 +57,13 @@ class Provider(Protocol):
         """Make a machine, or find that it was made already."""
         ...
 
-    async def delete(self, name: str, created_at: int, *, at_once: bool = False) -> bool:
+    async def delete(self, name: str, identity: str, *, at_once: bool = False) -> bool:
         """
         Remove a machine and everything it started; True when it is gone, or ends what it does first and then goes.
 
         A machine that is listed as one that drains always ends what it does first.
-        `at_once` does not wait for a job that it may have. False, and nothing touched, when the machine of that name is another one than the caller knew.
+        `at_once` does not wait for a job that it may have. False, and nothing touched, when the machine of that name
+        has another identity than the caller knew.
         """
         ...
 

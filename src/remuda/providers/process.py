@@ -55,10 +55,10 @@ class ProcessProvider:
             )
         )
 
-    async def delete(self, name: str, created_at: int, *, at_once: bool = False) -> bool:
+    async def delete(self, name: str, identity: str, *, at_once: bool = False) -> bool:
         """End a machine and everything it started, at once in any case."""
         del at_once
-        return await self._machines.delete(name, created_at)
+        return await self._machines.delete(name, int(identity))
 
     async def console(self, name: str) -> bytes:
         """The last of what its shim said."""

@@ -97,9 +97,9 @@ class Reached:
         """As the provider does."""
         await self._life.live_through(self._inner.create(order))
 
-    async def delete(self, name: str, created_at: int, *, at_once: bool = False) -> bool:
+    async def delete(self, name: str, identity: str, *, at_once: bool = False) -> bool:
         """As the provider does."""
-        return await self._life.live_through(self._inner.delete(name, created_at, at_once=at_once))
+        return await self._life.live_through(self._inner.delete(name, identity, at_once=at_once))
 
     async def console(self, name: str) -> bytes:
         """As the provider does."""

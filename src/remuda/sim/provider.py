@@ -144,14 +144,14 @@ class SimProvider:
             machine.task = self._start(self._live(machine))
         await self._faults.fault_point("provider.created")
 
-    async def delete(self, name: str, created_at: int, *, at_once: bool = False) -> bool:
+    async def delete(self, name: str, identity: str, *, at_once: bool = False) -> bool:
         """End a machine, then forget it; in between it is listed as ended."""
         del at_once
         await self._faults.fault_point("provider.delete")
         machine = self.machines.get(name)
         if machine is None:
             return True
-        if machine.order.created_at != created_at:
+        if str(machine.order.created_at) != identity:
             return False
         if machine.ended is None:
             self._witness.removed(machine)

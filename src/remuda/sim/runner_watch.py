@@ -158,7 +158,7 @@ class RunnerWatch(Watch):
         """Who is known to have a task is not even asked to go, but where that was long ago and nobody can be asked."""
         self.note("dismissed", vm.name)
         self.dismissals.append(self._clock.monotonic())
-        if (vm.name, str(vm.order.created_at)) in self._in_doubt:
+        if (vm.name, vm.uid) in self._in_doubt:
             self.powered_off += 1
             self.powered_off_busy += vm.job is not None
             return

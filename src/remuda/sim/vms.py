@@ -169,10 +169,10 @@ class SimVms:
         self._change(order.pool, Asked(order.name, order.created_at, order.template))
         await self._faults.fault_point("provider.created")
 
-    async def delete(self, name: str, created_at: int, *, at_once: bool = False) -> bool:
+    async def delete(self, name: str, identity: str, *, at_once: bool = False) -> bool:
         """Lower the pool, take the VM out of it, and remove it or power it off; what is repeated is done once."""
         vm = self.vms.get(name)
-        if vm is not None and vm.order.created_at == created_at and vm.ended is None:
+        if vm is not None and vm.uid == identity and vm.ended is None:
             self._spite(vm)
             self._witness.dismissed(vm)
         await self._faults.fault_point("provider.delete")
@@ -183,7 +183,7 @@ class SimVms:
         vm = self.vms.get(name)
         if vm is None:
             return True
-        if vm.order.created_at != created_at:
+        if vm.uid != identity:
             return False
         if vm.is_owned:
             self._change(vm.pool, Lower(vm.uid))
@@ -373,4 +373,5 @@ def _supplied(vm: Vm) -> Supplied:
         job_class=vm.job_class,
         drains=not vm.has_short_grace,
         boot=vm.uid,
+        uid=vm.uid,
     )

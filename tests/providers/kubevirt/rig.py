@@ -81,7 +81,7 @@ class Rig:
 
     async def delete(self, name: str, *, at_once: bool = False) -> bool:
         machine = (await self.machines())[name]
-        return await self.provider.delete(name, machine.created_at, at_once=at_once)
+        return await self.provider.delete(name, machine.identity, at_once=at_once)
 
     async def until(self, look: Callable[[dict[str, Supplied]], object]) -> dict[str, Supplied]:
         """The machines once they are as wanted; a failure shows them as they last were."""

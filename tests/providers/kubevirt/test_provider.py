@@ -154,7 +154,7 @@ async def test_a_replica_that_does_not_lead_changes_nothing(
         with pytest.raises(Fenced):
             await other.create(1)
         with pytest.raises(Fenced):
-            await other.provider.delete("linux-0", seen["linux-0"].created_at)
+            await other.provider.delete("linux-0", seen["linux-0"].identity)
         await asyncio.sleep(0.5)
     assert set(rig.pools()) == {"linux"}
     assert len(rig.user_data()) == 1

@@ -74,7 +74,7 @@ async def test_a_removal_killed_at_any_step_converges_when_it_is_repeated(
         with killed():
             await rig.delete("linux-1")
     async with running(kubevirt.cluster, vm_namespace) as again:
-        await again.provider.delete("linux-1", seen["linux-1"].created_at)
+        await again.provider.delete("linux-1", seen["linux-1"].identity)
         await again.until_ready("linux-0", "linux-2")
         await quiet(again.machines)
         assert set(await again.machines()) == {"linux-0", "linux-2"}
@@ -94,7 +94,7 @@ async def test_a_graceful_removal_killed_at_any_step_converges_too(
         with killed():
             await rig.delete("linux-0")
     async with running(kubevirt.cluster, vm_namespace) as again:
-        assert await again.provider.delete("linux-0", seen["linux-0"].created_at)
+        assert await again.provider.delete("linux-0", seen["linux-0"].identity)
         await again.until(lambda seen: seen["linux-0"].leaving)
         assert again.replicas() == 1
         await asyncio.to_thread(guests.power_off, "linux-0")
@@ -235,11 +235,11 @@ async def test_what_is_ordered_and_not_made_yet_is_listed_once_and_can_be_cancel
     for name, order in names.items():
         assert (seen[name].created_at, seen[name].ready_at) == (order.created_at, None)
     first, second = sorted(names)
-    assert not await rig.provider.delete(first, 1)
+    assert not await rig.provider.delete(first, "1")
     assert await rig.delete(first)
     assert set(await rig.machines()) == {"linux-0", second}
     assert rig.replicas() == 2
-    assert await rig.provider.delete(first, seen[first].created_at)
+    assert await rig.provider.delete(first, seen[first].identity)
     assert rig.replicas() == 2
     await asyncio.to_thread(rig.patch, "virtualmachinepools/linux", {"spec": {"paused": False}})
     await rig.until_ready("linux-0", "linux-1")
@@ -259,13 +259,15 @@ async def test_what_is_not_ours_is_neither_listed_nor_touched(rig: Rig) -> None:
     assert answer.status == 201, answer.text
     await rig.until_vms(lambda vms: vms["linux-7"].get("status", {}).get("printableStatus") == "Running")
     assert set(await rig.machines()) == {"linux-0"}
-    assert await rig.provider.delete("linux-7", 0)
+    assert await rig.provider.delete("linux-7", "0")
     assert "deletionTimestamp" not in rig.vms()["linux-7"]["metadata"]
 
 
-async def test_a_namesake_is_not_touched(rig: Rig) -> None:
+async def test_a_namesake_is_not_touched_though_it_was_made_in_the_same_second(rig: Rig) -> None:
     await rig.create(1)
     seen = await rig.until_ready("linux-0")
-    assert not await rig.provider.delete("linux-0", seen["linux-0"].created_at - 1)
+    assert seen["linux-0"].identity == rig.vms()["linux-0"]["metadata"]["uid"]
+    for other in (str(seen["linux-0"].created_at), "4f1ed8a5-0000-4000-8000-000000000000", ""):
+        assert not await rig.provider.delete("linux-0", other)
     assert rig.replicas() == 1
-    assert await rig.provider.delete("linux-99", 0)
+    assert await rig.provider.delete("linux-99", "0")

@@ -135,7 +135,9 @@ def _add_others(
     may_end_unheard = _adds_up(seen, census)
     for machine in others:
         name, state = machine.name, machine.state
-        identity = f"{name}@{machine.created_at}"  # the next machine may have the name again
+        identity = identity_of(machine)
+        # A memory of an earlier version has the second in which it was created.
+        known = {identity, f"{name}@{machine.created_at}"}
         has_failed = False
         if machine.ended is not None or state is State.FAILED:
             dead.append(machine)
@@ -145,7 +147,7 @@ def _add_others(
         elif state is State.DRAINING:
             draining.append(machine)
         elif machine.ready_at is not None:
-            since = unheard_since[identity] = min(memory.unheard_since.get(identity, now), now)
+            since = unheard_since[identity] = min(now, *(memory.unheard_since.get(key, now) for key in known))
             has_failed = may_end_unheard and since <= late
             (unheard if has_failed else creating).append(machine)
             census.lingering += since <= late and not has_failed
@@ -154,7 +156,7 @@ def _add_others(
             has_failed = True
         else:
             creating.append(machine)
-        if identity in memory.failed:
+        if not known.isdisjoint(memory.failed):
             failed.append(identity)
         elif has_failed:
             failed.append(identity)
@@ -164,11 +166,16 @@ def _add_others(
                 census.failure = _told(machine)
     census.creating, census.draining, census.dead = creating, draining, dead
     census.overdue, census.moving, census.failed = overdue, moving, tuple(failed)
-    unheard.sort(key=lambda machine: (unheard_since[f"{machine.name}@{machine.created_at}"], machine.name))
+    unheard.sort(key=lambda machine: (unheard_since[identity_of(machine)], machine.name))
     census.unheard, census.unheard_since = unheard, unheard_since
     census.ready = len(census.idle) + len(census.busy)
     census.live = census.ready + len(creating) + census.pending
     census.taking_room = census.live + len(draining) + len(overdue) + len(unheard) + len(moving)
+
+
+def identity_of(machine: Machine) -> str:
+    """What a memory knows a machine by: the next one may have its name again."""
+    return f"{machine.name}@{machine.identity}"
 
 
 def _adds_up(seen: PoolSeen, census: Census) -> bool:

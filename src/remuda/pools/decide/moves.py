@@ -6,7 +6,7 @@ from remuda.model.machines import Machine, State
 from remuda.model.plans import Reason, Term
 from remuda.model.times import Instant
 from remuda.pools.decide.case import Case
-from remuda.pools.decide.census import Census
+from remuda.pools.decide.census import Census, identity_of
 from remuda.pools.decide.doubt import ends_at
 from remuda.pools.decide.world import Close, Create, Delete, PoolAction, PoolPolicy
 
@@ -129,7 +129,7 @@ def _power_off_unheard(moves: Moves, policy: PoolPolicy, census: Census) -> None
     """
     for machine in census.unheard:
         if machine.drains and machine.name not in census.occupied:
-            since = census.unheard_since[f"{machine.name}@{machine.created_at}"]
+            since = census.unheard_since[identity_of(machine)]
             _delete(moves, policy, machine, "machine.unheard", gently=True, unheard_since=since)
             return
 
@@ -251,7 +251,7 @@ def _delete(
     moves.actions.append(
         Delete(
             target=machine.name,
-            expects=str(machine.created_at),
+            expects=machine.identity,
             reason=reason,
             pool=policy.name,
             even_busy=even_busy,

@@ -71,7 +71,7 @@ class Close(Action, frozen=True, kw_only=True, tag="close"):
 
 class Delete(Action, frozen=True, kw_only=True, tag="delete"):
     """
-    Remove a machine that has no work. `expects` is when it was created, so that a namesake is safe.
+    Remove a machine that has no work. `expects` is its identity, so that a namesake is safe.
 
     Only with `even_busy`, which an operator alone can order, does it also end a job. With `gently` nobody is asked
     whether there is one: the machine is one that ends it first.
@@ -103,13 +103,13 @@ class PoolMemory(Struct, frozen=True, gc=False):
     failures: int = 0
     failed_at: Instant = 0
     retry_at: Instant = 0
-    #: machines that failed, were counted and are still to be seen; each name with its moment of creation
+    #: machines that failed, were counted and are still to be seen; each name with its identity
     failed: tuple[str, ...] = ()
     #: what is known of the last failure
     failure: str = ""
     #: since when machines that must go stay because nobody says whether they work
     unsure_since: Instant = 0
-    #: machines that are up and unknown to their source, each name with its moment of creation → the first such reading
+    #: machines that are up and unknown to their source, each name with its identity → the first such reading
     unheard_since: dict[str, Instant] = field(default_factory=dict)
 
 

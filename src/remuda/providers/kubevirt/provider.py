@@ -191,7 +191,7 @@ class KubevirtProvider:
 
     # Removing
 
-    async def delete(self, name: str, created_at: int, *, at_once: bool = False) -> bool:
+    async def delete(self, name: str, identity: str, *, at_once: bool = False) -> bool:
         """
         Take a VM out of its pool and let it go: at once when nothing can be at work in it, or `at_once` says so.
 
@@ -200,11 +200,11 @@ class KubevirtProvider:
         """
         world = self._known()
         if MARK in name:
-            return await self._cancel(world, name, created_at)
+            return await self._cancel(world, name, identity)
         vm = world.vm(name)
         if vm is None:
             return True
-        if made_at(vm) != created_at:
+        if vm.metadata.uid != identity:
             return False
         await self._lower(world, vm)
         await self._fault_point("lowered")
@@ -222,11 +222,11 @@ class KubevirtProvider:
             await self._fault_point("deleted")
         return True
 
-    async def _cancel(self, world: World, name: str, created_at: int) -> bool:
+    async def _cancel(self, world: World, name: str, identity: str) -> bool:
         listed = next((item for item in world.view.machines() if item.name == name), None)
         if listed is None or world.pools is None:
             return True
-        if listed.created_at != created_at:
+        if listed.identity != identity:
             return False
         pool, order = order_of(name)
         await world.pools.change(pool, Cancel(order))

@@ -58,6 +58,7 @@ def supplied(vm: Vm, vmi: Vmi | None) -> Supplied:
         vm.metadata.annotations.get(CLASS),
         DRAINS in vm.metadata.annotations,
         boot(vmi) if BOOTS in vm.metadata.annotations else "",
+        vm.metadata.uid,
     )
 
 
@@ -67,7 +68,7 @@ def boot(vmi: Vmi | None) -> str:
 
 
 def created_at(vm: Vm) -> Instant:
-    """When it was made, which tells namesakes apart."""
+    """When it was made, to the second."""
     return _instant(vm.metadata.creation_timestamp)
 
 
