@@ -12,7 +12,7 @@ from tests.servers.cluster import Cluster
 from tests.servers.fixtures import NewCluster
 
 from remuda.objects.load import load_text
-from remuda.pools.provisioner import GoDuration, import_values
+from remuda.pools.provisioner import GoDuration, import_values, whole_spec
 from remuda.providers.kubevirt.settings import read_provisioner
 
 pytestmark = pytest.mark.slow
@@ -373,3 +373,35 @@ def test_definitions_of_an_older_release_are_replaced_as_the_page_says(
     assert "idleTimeout" in now["properties"]["spec"]["properties"]
     release.do("upgrade", QUICK_START)
     assert release.pools().keys() == {"my-org-my-runner"}
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        pytest.param(
+            {
+                "domain": {"memory": {"guest": "8Gi"}},
+                "volumes": [{"name": "root", "containerDisk": {"image": "i"}}],
+            },
+            id="whole",
+        ),
+        pytest.param({"volumes": [{"name": "disk", "containerDisk": {"image": "i"}}]}, id="volumes alone"),
+        pytest.param({"domain": {"memory": {"guest": "8Gi"}}}, id="a domain alone"),
+        pytest.param({}, id="nothing"),
+    ],
+)
+def test_the_default_spec_is_not_mixed_into_a_whole_one(chart: Chart, own: dict[str, Any]) -> None:
+    for values in (
+        provisioner(resourceClass={"name": "a/b", "token": "t", "spec": own}),
+        provisioner(resourceClasses={"a/b": CLASS | {"spec": own}}),
+        provisioner(resourceClasses={"a/b": CLASS}, resourceClassDefaults={"spec": own}),
+    ):
+        config = yaml.safe_load(chart.one("Secret", values)["stringData"]["config.yaml"])
+        assert config["resourceClass"]["a/b"]["spec"] == whole_spec(own)
+
+
+def test_a_boot_timeout_of_the_values_is_the_pools(chart: Chart) -> None:
+    one = provisioner(resourceClass={"name": "a/b", "token": "t", "bootTimeout": "25m"})
+    assert chart.one("RunnerPool", one)["spec"]["bootTimeout"] == "25m"
+    shared = provisioner(resourceClasses={"a/b": CLASS}, resourceClassDefaults={"bootTimeout": "1h"})
+    assert chart.one("RunnerPool", shared)["spec"]["bootTimeout"] == "1h"

@@ -12,7 +12,15 @@ from tests.catalog import CHECKS, KINDS
 
 from remuda.objects.load import load_text
 from remuda.objects.tree import Refused
-from remuda.pools.provisioner import DEFAULTS, GoDuration, Imported, import_values, merged, pool_name
+from remuda.pools.provisioner import (
+    DEFAULT_SPEC,
+    DEFAULTS,
+    GoDuration,
+    Imported,
+    import_values,
+    merged,
+    pool_name,
+)
 
 DATA = Path(__file__).parents[1] / "data"
 EXAMPLES = sorted(DATA.glob("provisioner-values-*.yaml"))
@@ -67,7 +75,7 @@ def test_the_values_of_the_quick_start_become_one_pool() -> None:
         },
         "provider": {
             "kubevirt": {
-                "spec": DEFAULTS["spec"],
+                "spec": DEFAULT_SPEC,
                 "token": {"secret": "remuda-provisioner", "key": "my-org.my-runner"},
             }
         },
@@ -84,7 +92,7 @@ def test_what_is_left_out_is_as_the_chart_has_it_and_is_told() -> None:
     found = of(**TOKENS)
     (made,) = found.objects
     assert (made["spec"]["min"], made["spec"]["max"]) == (3, 10)
-    assert made["spec"]["provider"]["kubevirt"]["spec"] == DEFAULTS["spec"]
+    assert made["spec"]["provider"]["kubevirt"]["spec"] == DEFAULT_SPEC
     told = "my-org/a: by default it has minReplicas 3, maxReplicas 10, the spec of an Ubuntu 22.04 with 2Gi and 1 CPU"
     assert told in found.notes
 
@@ -112,6 +120,38 @@ def test_classes_say_otherwise_than_what_they_share_field_by_field() -> None:
     spec = big["spec"]["provider"]["kubevirt"]["spec"]
     assert spec["domain"]["resources"] == {"requests": {"memory": "4Gi", "cpu": "8"}}
     assert [volume["name"] for volume in spec["volumes"]] == ["root"]
+
+
+@pytest.mark.parametrize(
+    ("own", "made"),
+    [
+        pytest.param(
+            {"domain": {"memory": {"guest": "8Gi"}}, "volumes": [{"name": "root"}]},
+            {"domain": {"memory": {"guest": "8Gi"}}, "volumes": [{"name": "root"}]},
+            id="a whole one is taken as it is",
+        ),
+        pytest.param(
+            {"volumes": [{"name": "disk", "containerDisk": {"image": "mine"}}]},
+            {
+                "domain": DEFAULT_SPEC["domain"],
+                "volumes": [{"name": "disk", "containerDisk": {"image": "mine"}}],
+            },
+            id="one that only has volumes gets the rest",
+        ),
+        pytest.param({}, DEFAULT_SPEC, id="an empty one is the default"),
+    ],
+)
+def test_the_default_spec_is_not_mixed_into_a_whole_one(own: dict[str, Any], made: dict[str, Any]) -> None:
+    assert pool_of(resourceClass={"name": "a/b", "spec": own})["provider"]["kubevirt"]["spec"] == made
+    classes = {"a/b": {"spec": own}}
+    assert pool_of(resourceClasses=classes)["provider"]["kubevirt"]["spec"] == made
+
+
+def test_a_boot_timeout_of_the_values_is_the_pools() -> None:
+    assert pool_of(resourceClass={"name": "a/b", "bootTimeout": "25m"})["bootTimeout"] == "25m"
+    shared = {"bootTimeout": "1h"}
+    assert pool_of(resourceClassDefaults=shared, resourceClasses={"a/b": {}})["bootTimeout"] == "1h"
+    assert "bootTimeout" not in pool_of(resourceClass={"name": "a/b"})
 
 
 def test_with_a_secret_of_the_users_everything_secret_comes_from_there() -> None:
@@ -300,6 +340,41 @@ def test_what_is_left_out_is_told_with_what_to_do(text: str, note: str) -> None:
             id="two documents",
         ),
         pytest.param("a: [", ["2: : is not YAML"], id="no YAML"),
+        pytest.param(
+            "provisioner:\n  resourceClass:\n    name: a/b\n    minReplicas: 12\n    idleTimeout: soon\n"
+            "    spec:\n      hostname: x\n      domain: 3\n      volumes: [{name: q, sysprep: {}}]",
+            [
+                "4: provisioner.resourceClass.minReplicas: min 12 is more than max 10",
+                "5: provisioner.resourceClass.idleTimeout: 'soon' is not a duration",
+                "7: provisioner.resourceClass.spec.hostname: leave it out",
+                "8: provisioner.resourceClass.spec.domain: is missing",
+                "9: provisioner.resourceClass.spec.volumes[0].sysprep: Remuda adds its own user data",
+            ],
+            id="what can be read is judged beside what cannot",
+        ),
+        pytest.param(
+            "provisioner:\n  resourceClassDefaults: {idleTimeout: 3, maxReplicas: 2}\n  resourceClasses:\n"
+            "    a/b: {minReplicas: 5, bootTimeout: 2 m}",
+            [
+                "2: provisioner.resourceClassDefaults.idleTimeout: 3 is not a duration",
+                '4: provisioner.resourceClasses["a/b"].minReplicas: min 5 is more than max 2',
+                "4: provisioner.resourceClasses[\"a/b\"].bootTimeout: '2 m' is not a duration",
+            ],
+            id="and against what can be read of the defaults",
+        ),
+        pytest.param(
+            "provisioner: {resourceClass: {name: a/b, minReplicas: few, maxReplicas: 2}}",
+            ["1: provisioner.resourceClass.minReplicas: wants a whole number"],
+            id="nothing is compared with a bound that cannot be read",
+        ),
+        pytest.param(
+            "provisioner:\n  circleToken: [a]",
+            [
+                "1: provisioner.resourceClass.name: is required: no class is named",
+                "2: provisioner.circleToken: wants text, in quotes and once",
+            ],
+            id="no class beside another problem",
+        ),
     ],
 )
 def test_everything_that_is_wrong_is_told_at_once_with_its_place(text: str, told: list[str]) -> None:

@@ -15,7 +15,31 @@
 {{- range $named }}
 {{- $_ := set $classes . (omit $given.resourceClass "name") }}
 {{- end }}
+{{- range $class, $settings := $classes }}
+{{- $own := $settings.spec | default dict }}
+{{- if not (and $own.domain $own.volumes) }}
+{{- $_ := set $settings "spec" (mergeOverwrite (include "remuda.defaultSpec" . | fromYaml) (deepCopy $own)) }}
+{{- end }}
+{{- end }}
 {{- toYaml $classes }}
+{{- end }}
+
+{{/* What a spec without a domain or without volumes, which is no machine, changes key by key. Among the values it would get into every other spec. */}}
+{{- define "remuda.defaultSpec" -}}
+domain:
+  resources:
+    requests:
+      memory: 2Gi
+      cpu: "1"
+  devices:
+    disks:
+      - name: disk
+        disk:
+          bus: virtio
+volumes:
+  - name: disk
+    containerDisk:
+      image: quay.io/containerdisks/ubuntu:22.04
 {{- end }}
 
 {{/* The name of the RunnerPool of a class, and of its VMs, which leaves it 50 characters. */}}

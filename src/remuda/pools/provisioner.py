@@ -19,7 +19,7 @@ from remuda.objects.convert import BROKEN, convert, plain
 from remuda.objects.kinds import API_VERSION
 from remuda.objects.load import Loaded
 from remuda.objects.nodes import MapNode, Node, place_of
-from remuda.objects.problems import Problem, child_path, did_you_mean
+from remuda.objects.problems import Problem, child_path, did_you_mean, path_steps
 from remuda.objects.scalars import Count, CronText, ObjectName, Share, Url, ZoneName
 from remuda.objects.tree import Refused, parse
 from remuda.pools.runners import CLOUD
@@ -32,17 +32,23 @@ CONFIG_KEY: Final = "config.yaml"
 #: what the chart's values.yaml says of a class that says nothing
 DEFAULTS: Final[dict[str, Any]] = {
     "idleTimeout": "",
+    "bootTimeout": "",
     "minReplicas": DEFAULT_MIN,
     "maxReplicas": DEFAULT_MAX,
-    "spec": {
-        "domain": {
-            "resources": {"requests": {"memory": "2Gi", "cpu": "1"}},
-            "devices": {"disks": [{"name": "disk", "disk": {"bus": "virtio"}}]},
-        },
-        "volumes": [{"name": "disk", "containerDisk": {"image": "quay.io/containerdisks/ubuntu:22.04"}}],
-    },
+    "spec": {},
 }
+#: what the chart completes a spec with that lacks a domain or volumes, and so is no machine
+DEFAULT_SPEC: Final[dict[str, Any]] = {
+    "domain": {
+        "resources": {"requests": {"memory": "2Gi", "cpu": "1"}},
+        "devices": {"disks": [{"name": "disk", "disk": {"bus": "virtio"}}]},
+    },
+    "volumes": [{"name": "disk", "containerDisk": {"image": "quay.io/containerdisks/ubuntu:22.04"}}],
+}
+#: what stands for a bound that cannot be read, so that the rest can be judged without it
+_UNREAD: Final = {"minReplicas": 0, "maxReplicas": 100_000}
 _LONGEST_NAME: Final = 50
+_CLASSES: Final = "provisioner.resourceClass"
 #: for a name that is no class, so that the rest of what is said of it can be judged
 _STAND_IN: Final = "my-org/my-runner"
 _GO_UNITS: Final[dict[str, Fraction]] = {
@@ -108,6 +114,7 @@ class _Shared(Struct, frozen=True, rename="camel"):
     """What a class of either version may say."""
 
     idle_timeout: GoDuration = GoDuration(0)
+    boot_timeout: GoDuration = GoDuration(0)
     min_replicas: Count | UnsetType = UNSET
     max_replicas: Count | UnsetType = UNSET
     spec: dict[str, Any] | UnsetType = UNSET
@@ -184,6 +191,11 @@ def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
     return {key: value for key, value in made.items() if value is not None}
 
 
+def whole_spec(own: Mapping[str, Any]) -> dict[str, Any]:
+    """A spec with a domain and volumes is taken as it is; one that lacks either changes the default, key by key."""
+    return dict(own) if own.get("domain") and own.get("volumes") else merged(DEFAULT_SPEC, own)
+
+
 @dataclass(slots=True)
 class _Reading:
     """One file of values on its way to objects."""
@@ -241,57 +253,63 @@ class _Reading:
                 )
             else:
                 found[name] = job_class
-            made = _pool(name, job_class, DEFAULTS if settings is None else settings, values)
+            made = _pool(name, job_class, settings, values)
             below = path.removesuffix(".name")
             for problem in self.load(msgspec.json.encode(made).decode()).problems:
-                if settings is None and problem.path != "spec.class":
-                    continue  # all but the name is a default's
                 self._blame(root, f"{below}{_path_in_values(problem.path)}", problem.message)
             self.objects.append(made)
-        if not found and not self.problems:
+        if not found and not any(item.path.startswith(_CLASSES) for item in self.problems):
             unseen = f"; Secret {values.existing_secret} is not read here" if values.existing_secret else ""
             self._blame(root, "provisioner.resourceClass.name", f"is required: no class is named{unseen}")
         self.notes += _notes(self.objects, values)
 
-    def _settings(
-        self, node: MapNode, values: _Provisioner
-    ) -> Iterator[tuple[str, str, dict[str, Any] | None]]:
-        """Where each class stands, its name, and all its settings; None for one that is not whole."""
+    def _settings(self, node: MapNode, values: _Provisioner) -> Iterator[tuple[str, str, dict[str, Any]]]:
+        """Where each class stands, its name, and all its settings that can be read."""
         entries = node.entries
         if "resourceClass" in entries:
             path = "provisioner.resourceClass"
-            inner = self._without(path, entries["resourceClass"].node)
-            one: _OneClass = self._converted(inner, _OneClass, path)
-            own = plain(inner)
-            name = own.get("name") if isinstance(own, dict) else None
-            if one is BROKEN and isinstance(name, str) and name:
-                yield f"{path}.name", name, None
-            elif one is not BROKEN and one.name:
-                self._tell_defaults(one.name, own, values)
-                yield f"{path}.name", one.name, merged(DEFAULTS, own)
-        defaults: dict[str, Any] | None = DEFAULTS
+            own = self._readable(entries["resourceClass"].node, _OneClass, path)
+            if name := own.get("name"):
+                self._note_defaults(name, own, values)
+                yield f"{path}.name", name, merged(DEFAULTS, own)
+        defaults = DEFAULTS
         if "resourceClassDefaults" in entries:
             path = "provisioner.resourceClassDefaults"
-            inner = self._without(path, entries["resourceClassDefaults"].node)
-            whole = self._converted(inner, _Defaults, path) is not BROKEN
-            defaults = merged(DEFAULTS, plain(inner)) if whole else None
+            defaults = merged(
+                DEFAULTS, self._readable(entries["resourceClassDefaults"].node, _Defaults, path)
+            )
         classes = entries["resourceClasses"].node if "resourceClasses" in entries else None
         for name, entry in classes.entries.items() if isinstance(classes, MapNode) else ():
             path = child_path("provisioner.resourceClasses", name)
-            inner = self._without(path, entry.node)
-            if self._converted(inner, _Class, path) is BROKEN or defaults is None:
-                yield path, name, None
-                continue
-            own = plain(inner)
+            own = self._readable(entry.node, _Class, path)
             if defaults is DEFAULTS:
-                self._tell_defaults(name, own, values)
+                self._note_defaults(name, own, values)
             yield path, name, merged(defaults, own)
 
-    def _tell_defaults(self, job_class: str, own: Mapping[str, Any], values: _Provisioner) -> None:
+    def _readable(self, node: Node, type_: type, path: str) -> dict[str, Any]:
+        """
+        What a mapping says, as far as it can be read: what is wrong in it is reported and replaced.
+
+        So the rest of it is judged in the same round.
+        """
+        before = len(self.problems)
+        node = self._without(path, node)
+        is_whole = self._converted(node, type_, path) is not BROKEN
+        own = plain(node)
+        if not isinstance(own, dict):
+            return {}
+        if is_whole:
+            return own
+        depth = len(path_steps(path))
+        wrong = {path_steps(problem.path)[depth : depth + 1] for problem in self.problems[before:]}
+        kept = {key: value for key, value in own.items() if (key,) not in wrong}
+        return kept | {key: value for key, value in _UNREAD.items() if key in own and key not in kept}
+
+    def _note_defaults(self, job_class: str, own: Mapping[str, Any], values: _Provisioner) -> None:
         bounds = [f"{key} {DEFAULTS[key]}" for key in ("minReplicas", "maxReplicas") if key not in own]
         spec = (
             []
-            if "spec" in own or values.existing_secret
+            if own.get("spec") or values.existing_secret
             else ["the spec of an Ubuntu 22.04 with 2Gi and 1 CPU"]
         )
         if bounds or spec:
@@ -328,10 +346,14 @@ def _pool(name: str, job_class: str, settings: Mapping[str, Any], values: _Provi
     }
     idle = GoDuration.parse(settings["idleTimeout"])
     delay = GoDuration.parse(settings.get("scaleDownDelay", ""))
+    boot = GoDuration.parse(settings["bootTimeout"])
     if existing:
         kubevirt: dict[str, Any] = {"provisioner": {"secret": existing, "key": CONFIG_KEY}}
     else:
-        kubevirt = {"spec": settings["spec"], "token": {"secret": SECRET, "key": token_key(job_class)}}
+        kubevirt = {
+            "spec": whole_spec(settings.get("spec") or {}),
+            "token": {"secret": SECRET, "key": token_key(job_class)},
+        }
     spec = {
         "class": job_class,
         "source": {"circleci": circleci},
@@ -343,6 +365,7 @@ def _pool(name: str, job_class: str, settings: Mapping[str, Any], values: _Provi
         "scaleDownDelay": write_duration(delay) if delay else None,
         "schedules": [_window(item) for item in settings.get("schedules", ())],
         "idleTimeout": write_duration(idle) if idle and not existing else None,
+        "bootTimeout": write_duration(boot) if boot else None,
         "scaleIn": "natural",
     }
     kept = {key: value for key, value in spec.items() if value or key in ("min", "max")}

@@ -17,7 +17,7 @@ def check_spec(spec: dict[str, Any]) -> Iterator[tuple[str, str]]:
     domain = spec.get("domain")
     if not isinstance(domain, dict):
         yield ".domain", "is missing: a VirtualMachineInstanceSpec has one"
-        return
+        domain = {}
     if "hostname" in spec:
         yield (
             ".hostname",
