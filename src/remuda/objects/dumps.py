@@ -19,16 +19,16 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from remuda.model.findings import Place
 from remuda.model.times import Instant
 from remuda.objects.convert import found
+from remuda.objects.json_values import malformed, value_end
 from remuda.objects.load import MAX_PROBLEMS
 from remuda.objects.nodes import ListNode, MapNode, Node, ScalarNode, place_of
 from remuda.objects.problems import Problem, quoted
 from remuda.objects.slow_path import no_faults, node_from, read_slowly
-from remuda.objects.texts import Get, Text, after_space, as_utf8, malformed, sources
+from remuda.objects.texts import Get, Text, after_space, as_utf8, sources
 from remuda.objects.tree import Refused, decode, parse
 
 MAX_YAML: Final = 64 * 1024 * 1024
 MAX_YAML_NODES: Final = 4_000_000
-_TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 _BETWEEN = re.compile(rb"[\s,]*")
 #: what a quick way of reading may stumble over
 BAD: Final = (ValueError, RecursionError, msgspec.MsgspecError)
@@ -181,23 +181,28 @@ class Dumps(Generic[G]):
             return
         while begin < len(whole):
             head, end = self._decode_head(text, whole, begin)
-            self._read_value(text, head, whole[begin:end], begin)
+            if head is None:
+                self._read_item_slowly(text, whole[begin:end], begin, "", "")
+            else:
+                self._read_value(text, head, whole[begin:end], begin)
             begin = after_space(text.data, end)
 
-    def _decode_head(self, text: Text, whole: memoryview, begin: int) -> tuple[_Head | list[Raw], int]:
-        """The value that begins there, and where it ends."""
+    def _decode_head(self, text: Text, whole: memoryview, begin: int) -> tuple[_Head | list[Raw] | None, int]:
+        """The value that begins there, and where it ends; None for an object that is none of a cluster's."""
         try:
             return _HEAD.decode(whole[begin:]), len(whole)
-        except BAD as error:
-            more = _TRAILING.search(str(error))
-            if more is None:
-                raise malformed(text, begin, error) from None
-            # The byte that is told is the one after the first that is too many.
-            end = begin + int(more[1]) - 1
+        except BAD:
+            pass
+        # There is more than one value, or something is wrong.
+        end = value_end(text.data, begin)
+        if end is None:
+            raise malformed(text, begin)
         try:
             return _HEAD.decode(whole[begin:end]), end
-        except BAD as error:
-            raise malformed(text, begin, error) from None
+        except msgspec.ValidationError:
+            return None, end
+        except BAD:
+            raise malformed(text, begin) from None
 
     def _read_value(self, text: Text, head: _Head | list[Raw], value: memoryview, begin: int) -> None:
         if isinstance(head, list):
@@ -327,6 +332,11 @@ class Dumps(Generic[G]):
         if not isinstance(root, MapNode):
             words = f"an object is a mapping with apiVersion, kind and metadata, found {found(root)}"
             self.report(Problem(file, root.line, root.column, "", words))
+            return None
+        items = root.entries.get("items")
+        if (_word(root, "kind") or "").endswith("List") and items is not None:
+            words = f"wants a list, found {found(items.node)}"
+            self.report(Problem(file, *place_of(root, "items"), "items", words))
             return None
         for key, given in (("kind", kind), ("apiVersion", version)):
             if not (_word(root, key) or given):

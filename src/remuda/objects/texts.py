@@ -19,7 +19,6 @@ Content: TypeAlias = tuple[Data, Instant | None]
 Get: TypeAlias = Callable[[], Content]
 
 _SUFFIXES: Final = (".json", ".yaml", ".yml")
-_BYTE = re.compile(r" \(byte (\d+)\)")
 _SPACE = re.compile(rb"\s*")
 _PIECE: Final = 1024 * 1024
 
@@ -50,21 +49,6 @@ class Text:
     def place(self, at: int) -> tuple[int, int]:
         """Line and column, from 1."""
         return self.line(at), at - self._line_at + 1
-
-
-def malformed(text: Text, begin: int, error: Exception) -> Refused:
-    """Why a text is no JSON, and where."""
-    if isinstance(error, RecursionError):
-        return Refused("is nested too deep")
-    said = str(error).removeprefix("JSON is malformed: ")
-    where = _BYTE.search(said)
-    if where is None:
-        if "truncated" in said:
-            return Refused("is cut off: the JSON ends before it is complete", *text.place(len(text.data)))
-        words, _, path = said.rstrip("`").partition(" - at `$.")
-        return Refused(f"cannot be read: {words}", *text.place(begin), path)
-    at = min(begin + int(where[1]), len(text.data))
-    return Refused(f"is not JSON: {said.replace(where[0], '')}", *text.place(at))
 
 
 def after_space(data: Data, begin: int) -> int:
