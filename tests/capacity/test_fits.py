@@ -27,7 +27,7 @@ TAINT = Taint("overflow", "true", "NoSchedule")
         (scale_set(required=(Term((Match("zone", "In", ("a",)),)),)), node(), ("does not meet the required node affinity",)),
         (scale_set(required=(Term((Match("zone", "In", ("a",)),)), Term((Match("zone", "DoesNotExist"),)))), node(), ()),
         (scale_set(required=(Term(match_fields=(Match("metadata.name", "In", ("honey",)),)),)), node(), ()),
-        (scale_set(), node(memory="4Gi"), ("is too small: has 4.00Gi memory, and a runner asks for 8.00Gi memory",)),
+        (scale_set(), node(memory="4Gi"), ("is too small: has 4Gi memory, and a runner asks for 8Gi memory",)),
         (scale_set(requests={"example.com/kvm": 1}), node(),
          ("is too small: has no example.com/kvm, and a runner asks for 1 example.com/kvm",)),
         (scale_set(), node(cordoned=True, labels={}, cpu="1"),

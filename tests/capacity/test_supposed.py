@@ -122,7 +122,7 @@ def test_a_drained_node_takes_nothing_and_tells_what_was_there() -> None:
         "where 3 other pods of honey",
         "1 runner on honey would be lost by a drain: its job fails",
     ]
-    assert "3 CPU, 1.00Gi memory" in found.notes[0]
+    assert "3 CPU, 1Gi memory" in found.notes[0]
 
 
 @pytest.mark.parametrize(

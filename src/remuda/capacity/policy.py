@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import UNSET, UnsetType
 
 from remuda.capacity.codes import RULES
-from remuda.capacity.decide.words import told
 from remuda.capacity.objects import Amounts, CapacityPolicySpec, Decision, Waiver
+from remuda.model.amount_texts import amount_text
 from remuda.model.times import DAY, Instant, read_instant
 from remuda.objects.kinds import Column, Complaint, Kind, Object, Rule
 from remuda.objects.problems import did_you_mean, quoted
@@ -153,7 +153,7 @@ def implausible(amounts: Mapping[str, int]) -> Iterator[tuple[str, str]]:
                 f"{value} bytes is too little to be meant: write 512Mi or 4Gi; m is a thousandth, and M a million",
             )
         elif value > most:
-            yield name, f"{told(name, value)} is more than any machine has"
+            yield name, f"{amount_text(name, value)} is more than any machine has"
 
 
 def _check_labels(spec: CapacityPolicySpec) -> Iterator[Complaint]:

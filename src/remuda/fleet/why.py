@@ -12,7 +12,6 @@ from remuda.fleet.plan import Block, Op
 from remuda.fleet.policy import Policy
 from remuda.fleet.trial import Trial, missing_with
 from remuda.fleet.wording import (
-    amount_text,
     amounts_text,
     kind_text,
     need_name,
@@ -20,6 +19,7 @@ from remuda.fleet.wording import (
     rules_of,
     told_shortfall,
 )
+from remuda.model.amount_texts import quantity
 from remuda.model.plans import Reason
 from remuda.model.shapes import MILLION
 from remuda.model.times import Instant, write_duration
@@ -154,7 +154,7 @@ def _sum(trial: Trial, code: int, rows: Ints) -> str:
         return f"{_machines(len(rows))}, {_units(int(_fits(trial, code)[kind].sum()))}"
     offered = kinds.allocatable[kind].sum(axis=0)
     parts = [
-        f"{resource} {amount_text(resource, int(offered[kinds.resources.index(resource)]))}"
+        f"{resource} {quantity(resource, int(offered[kinds.resources.index(resource)]))}"
         for resource in need.total
     ]
     return f"{_machines(len(rows))}, {', '.join(parts)}"

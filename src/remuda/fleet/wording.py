@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from remuda.fleet.columns import Fleet
 from remuda.fleet.plan import Block, Op
+from remuda.model.amount_texts import quantity
 from remuda.model.plans import Reason, Term
-from remuda.model.quantities import NANO, Quantity
 from remuda.model.shapes import CapacityType, Shape
 from remuda.model.units import FleetNeed, Unsatisfiable
 from remuda.output.words import dollars
@@ -25,14 +25,7 @@ def kind_text(shape: Shape) -> str:
 
 def amounts_text(amounts: Mapping[str, int]) -> str:
     """Amounts as people write them: `cpu 4, memory 16Gi`."""
-    return ", ".join(f"{resource} {amount_text(resource, amount)}" for resource, amount in amounts.items())
-
-
-def amount_text(resource: str, amount: int) -> str:
-    """One amount as people write it."""
-    if resource == "cpu":
-        return str(Quantity(amount * (NANO // 1_000)))
-    return str(Quantity(amount * NANO, "binary"))
+    return ", ".join(f"{resource} {quantity(resource, amount)}" for resource, amount in amounts.items())
 
 
 def need_name(fleet: Fleet, code: int) -> str:
@@ -88,7 +81,7 @@ def told_shortfall(reason: Reason) -> Reason:
     if not isinstance(resource, str):
         return reason
     amounts = {
-        key: amount_text(resource, value)
+        key: quantity(resource, value)
         for key in ("unit", "largest")
         if isinstance(value := reason.terms.get(key), int)
     }

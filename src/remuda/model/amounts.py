@@ -10,7 +10,6 @@ from remuda.model.quantities import Quantity
 Amounts: TypeAlias = dict[str, int]
 
 KVM = "devices.kubevirt.io/kvm"
-_UNITS = ((2**40, "Ti"), (2**30, "Gi"), (2**20, "Mi"), (2**10, "Ki"))
 
 
 class Resources(Protocol):
@@ -120,18 +119,6 @@ def asks_of(spec: Containers) -> Amounts:
     """What a pod takes of a node: its requests, without those that are no quantities, and its place among the pods."""
     requests, _ = pod_sizes(spec, amounts)
     return {"pods": 1, **requests}
-
-
-def told_amount(name: str, value: int) -> str:
-    """An amount as a person writes it: `1500m CPU`, `3.5Gi memory`."""
-    if name == "cpu":
-        return f"{value // 1000} CPU" if value % 1000 == 0 else f"{value}m CPU"
-    if name == KVM:
-        return f"{value} {KVM}"
-    for size, unit in _UNITS:
-        if value >= size and name != "pods":
-            return f"{value / size:.1f}".removesuffix(".0") + f"{unit} {name}"
-    return f"{value} {name}"
 
 
 def _first_containers(

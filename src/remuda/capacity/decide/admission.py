@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from remuda.capacity import manifests
-from remuda.capacity.decide.words import told
+from remuda.model.amount_texts import amount_text
 from remuda.model.amounts import Amounts, amount, pod_sizes, strict_amounts
 from remuda.model.quantities import NANO, Quantity
 
@@ -121,24 +121,24 @@ def _broken(spec: manifests.PlacedSpec, item: manifests.LimitRangeItem) -> Itera
 def _outside(who: str, requests: Amounts, limits: Amounts, item: manifests.LimitRangeItem) -> Iterator[str]:
     for name, least in strict_amounts(item.min).items():
         if name not in requests:
-            yield f"wants at least {told(name, least)} of {who}, which requests none"
+            yield f"wants at least {amount_text(name, least)} of {who}, which requests none"
         for each in (requests, limits):
             if name in each and each[name] < least:
-                yield f"wants at least {told(name, least)} of {who}, which has {told(name, each[name])}"
+                yield f"wants at least {amount_text(name, least)} of {who}, which has {amount_text(name, each[name])}"
                 break
     for name, most in strict_amounts(item.max).items():
         if name not in limits:
-            yield f"allows {who} {told(name, most)}, and it has no limit"
+            yield f"allows {who} {amount_text(name, most)}, and it has no limit"
         for each in (limits, requests):
             if name in each and each[name] > most:
-                yield f"allows {who} {told(name, most)}, and it has {told(name, each[name])}"
+                yield f"allows {who} {amount_text(name, most)}, and it has {amount_text(name, each[name])}"
                 break
     for name, written_ratio in item.max_limit_request_ratio.items():
         ratio = Quantity.parse(written_ratio)
         if not requests.get(name) or name not in limits:
             yield f"wants a request and a limit of {name} of {who}"
         elif limits[name] * NANO > ratio * requests[name]:
-            yield f"allows {who} a limit of {ratio} times its request of {name}, and it has {told(name, limits[name])} for {told(name, requests[name])}"
+            yield f"allows {who} a limit of {ratio} times its request of {name}, and it has {amount_text(name, limits[name])} for {amount_text(name, requests[name])}"
 
 
 def _of_runtime(

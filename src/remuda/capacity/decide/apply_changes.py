@@ -17,10 +17,10 @@ from remuda.capacity.decide.what_if import (
     SetChanged,
     blame,
 )
-from remuda.capacity.decide.words import told_all
 from remuda.capacity.objects import CapacityPolicySpec, Envelope
 from remuda.capacity.policy import measured
-from remuda.capacity.snapshot import Node, ScaleSet, Snapshot, Usage
+from remuda.capacity.snapshot import RESOURCES, Node, ScaleSet, Snapshot, Usage
+from remuda.model.amount_texts import amounts_text
 from remuda.model.findings import Place
 from remuda.objects.problems import did_you_mean
 
@@ -259,9 +259,7 @@ class _Applying:
         pods = others.pop("pods", 0)
         if pods > 0:
             who = "1 other pod" if pods == 1 else f"{pods} other pods"
-            what = (
-                f"{who} of {change.name}, which {'requests' if pods == 1 else 'request'} {told_all(others)}"
-            )
+            what = f"{who} of {change.name}, which {'requests' if pods == 1 else 'request'} {amounts_text(others, RESOURCES)}"
             self._notes.append(
                 f"where {what}, would go is not counted: DaemonSets aside, they need room elsewhere"
             )

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from msgspec import UNSET
 
 from remuda.capacity.decide.findings import about_policy
-from remuda.capacity.decide.label import LabelContext, some
-from remuda.capacity.decide.words import count
+from remuda.capacity.decide.label import LabelContext, count, some
 from remuda.capacity.snapshot import POOLS, SCALE_SETS, ScaleSet
 from remuda.model.findings import Finding
 from remuda.model.times import DAY, read_instant, write_duration

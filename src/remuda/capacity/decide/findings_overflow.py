@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from remuda.capacity.decide.findings import about_policy, about_set, field_of
 from remuda.capacity.decide.gates import Gate
 from remuda.capacity.decide.label import LabelContext, Site, some, total
-from remuda.capacity.decide.words import quantity, told
 from remuda.capacity.policy import measured
 from remuda.capacity.snapshot import EPHEMERAL, NODES, PODS, ScaleSet
+from remuda.model.amount_texts import amount_text, quantity
 from remuda.model.findings import Finding, Severity
 from remuda.model.plans import Term
 
@@ -101,7 +101,7 @@ def _above(case: LabelContext, site: Site, scale_set: ScaleSet) -> Iterator[Find
                 where = field_of(scale_set, "resources", f".{kind}.{name}")
                 yield about_set(
                     case, scale_set, "overflow-above-guardrails", "error", where,
-                    amount=told(name, given[name]), bound=quantity(name, bound), guardrail=field, node=site.overflow.node,
+                    amount=amount_text(name, given[name]), bound=quantity(name, bound), guardrail=field, node=site.overflow.node,
                 )  # fmt: skip
 
 
@@ -131,7 +131,7 @@ def _now(case: LabelContext, site: Site) -> Iterator[Finding]:
         together = total((taken.get(scale_set, {}), 1) for scale_set in here)
         for name, bound in bounds.items():
             if together.get(name, 0) > bound:
-                terms = {"verb": verb, "together": told(name, together[name]), "who": who}
+                terms = {"verb": verb, "together": amount_text(name, together[name]), "who": who}
                 terms["bound"] = quantity(name, bound)
                 yield Finding("capacity.overflow-above-guardrails", "error", node, "pods", terms, case.label)
 

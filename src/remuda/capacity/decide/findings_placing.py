@@ -6,9 +6,9 @@ from remuda.capacity.decide.findings import about_policy, about_set, field_of
 from remuda.capacity.decide.fits import Nodes, bits, obstacles, short
 from remuda.capacity.decide.label import Alike, LabelContext, some
 from remuda.capacity.decide.neighbours import HOSTNAME, WHOLE, is_claim
-from remuda.capacity.decide.words import told, told_all
 from remuda.capacity.policy import measured
 from remuda.capacity.snapshot import EPHEMERAL, NODES, RESOURCES, Amounts, ScaleSet
+from remuda.model.amount_texts import amount_text, amounts_text
 from remuda.model.findings import Finding, Severity
 from remuda.model.pods import Term
 from remuda.rules.packing import Bin, Bound, Group, Packing, pack
@@ -44,7 +44,7 @@ def _nowhere(
     for scale_set in scale_sets:
         if scale_set.max != 0:
             where = field_of(scale_set, "resources", ".requests")
-            amounts = told_all(scale_set.requests, scale_set.requests)
+            amounts = amounts_text(scale_set.requests)
             yield about_set(
                 case, scale_set, "envelope-fits-nowhere", "error", where, amounts=amounts, why=why
             )
@@ -84,7 +84,7 @@ def _limits(
             where = field_of(scale_set, "resources", f".limits.{name}")
             yield about_set(
                 case, scale_set, "limit-exceeds-node", "warning", where,
-                amount=told(name, limits[name]), nodes=names, most=told(name, least),
+                amount=amount_text(name, limits[name]), nodes=names, most=amount_text(name, least),
             )  # fmt: skip
 
 
@@ -106,7 +106,7 @@ def _envelopes(case: LabelContext) -> Iterator[Finding]:
         if not any(not any(short(size, case.ground.nodes[index], room)) for index, room in free):
             yield about_policy(
                 case, "envelope-fits-nowhere", "error", f"spec.envelopes[{number}].requests", envelope=str(item.name),
-                amounts=told_all(size), why="no node takes it" if places else "there is no admitted node",
+                amounts=amounts_text(size, RESOURCES), why="no node takes it" if places else "there is no admitted node",
             )  # fmt: skip
 
 
@@ -292,7 +292,7 @@ def told_bound(bound: Bound) -> str:
     if bound.kind == "sum" and is_claim(name):
         return f"{who} need {bound.wanted // WHOLE} nodes with {name}, and {bound.room // WHOLE} have it"
     if bound.kind == "sum":
-        return f"{who} ask for {limited}{told(name, bound.wanted)}, and {told(name, bound.room)} can be used"
+        return f"{who} ask for {limited}{amount_text(name, bound.wanted)}, and {amount_text(name, bound.room)} can be used"
     if bound.kind == "count" and not name:
         return f"no node is admitted for {who}"
     if bound.kind == "count":

@@ -6,11 +6,11 @@ from typing import Literal
 from msgspec import UNSET, UnsetType
 
 from remuda.capacity.decide.findings import about_policy, about_set, field_of
-from remuda.capacity.decide.label import LabelContext, some
+from remuda.capacity.decide.label import LabelContext, count, some
 from remuda.capacity.decide.rollback import is_scale_set
-from remuda.capacity.decide.words import count, quantity, told
 from remuda.capacity.policy import implausible, measured, read_end
 from remuda.capacity.snapshot import EPHEMERAL, POOLS, SCALE_SETS, ScaleSet, Snapshot
+from remuda.model.amount_texts import amount_text, quantity
 from remuda.model.findings import Finding, Severity
 
 
@@ -134,8 +134,8 @@ def _carried(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
             severity: Severity = "error" if given[name] > value else "warning"
             where = field_of(scale_set, "resources", f".{kind}.{name}")
             yield about_set(
-                case, scale_set, "envelope-not-carried", severity, where, amount=told(name, given[name]),
-                expected=told(name, value), quantity=quantity(name, value), envelope=str(envelope.name),
+                case, scale_set, "envelope-not-carried", severity, where, amount=amount_text(name, given[name]),
+                expected=amount_text(name, value), quantity=quantity(name, value), envelope=str(envelope.name),
                 policy=case.policy_object,
             )  # fmt: skip
 

@@ -15,8 +15,8 @@ from typing import TypeAlias, TypeVar
 from msgspec import Struct
 
 from remuda.capacity.decide.neighbours import WHOLE, is_claim
-from remuda.capacity.decide.words import told
 from remuda.capacity.snapshot import RESOURCES, Amounts, Node, ScaleSet, Snapshot, Usage
+from remuda.model.amount_texts import amount_text
 from remuda.model.pods import Match, Taint, Term, Toleration
 from remuda.rules.placing import holds, pressing, untolerated
 
@@ -375,11 +375,11 @@ def short(size: Mapping[str, int], node: Node, free: Amounts | None = None) -> I
             if free is not None and value > free.get(name, WHOLE):
                 yield f"has no {name} left"
         elif value > whole.get(name, 0):
-            has = told(name, whole[name]) if whole.get(name) else f"no {name}"
-            yield f"is too small: has {has}, and a runner asks for {told(name, value)}"
+            has = amount_text(name, whole[name]) if whole.get(name) else f"no {name}"
+            yield f"is too small: has {has}, and a runner asks for {amount_text(name, value)}"
         elif free is not None and value > free.get(name, 0):
-            left = told(name, max(0, free.get(name, 0)))
-            yield f"is too full: {left} left of {told(name, whole[name])}, and a runner asks for {told(name, value)}"
+            left = amount_text(name, max(0, free.get(name, 0)))
+            yield f"is too full: {left} left of {amount_text(name, whole[name])}, and a runner asks for {amount_text(name, value)}"
 
 
 def bits(indices: Iterable[int]) -> Nodes:

@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from remuda.capacity.decide.fits import MOST_PODS, folded
 from remuda.capacity.decide.neighbours import HOSTNAME, WHOLE, is_claim
 from remuda.capacity.decide.rollback import is_scale_set, keeps_off, patch_for, pod_from, problems_of
-from remuda.capacity.decide.words import told as told_amount
 from remuda.capacity.objects import CapacityPolicySpec, Decision, Envelope, Overflow
 from remuda.capacity.policy import measured, read_day, read_end
 from remuda.capacity.snapshot import (
@@ -32,6 +31,7 @@ from remuda.capacity.snapshot import (
     Usage,
     summary_of,
 )
+from remuda.model.amount_texts import amount_text, bytes_text
 from remuda.model.times import DAY, Instant
 from remuda.rules.placing import holds, pressing, untolerated
 
@@ -227,12 +227,12 @@ def _budget(snapshot: Snapshot, overflow: Overflow, envelope: Envelope, node: No
         over.append(f"requests no {EPHEMERAL}")
     for name, value in requests.items():
         if value > node.allocatable.get(name, 0):
-            has = told_amount(name, node.allocatable.get(name, 0))
-            over.append(f"requests {told_amount(name, value)}, and {node.name} has {has} in all")
+            has = amount_text(name, node.allocatable.get(name, 0))
+            over.append(f"requests {amount_text(name, value)}, and {node.name} has {has} in all")
     if over:
         fix = "make the envelope smaller, or raise the guardrails of the node if it can bear that"
         return Gate("budget", "fail", f"{envelope.name} {'; '.join(over)}", fix, snapshot.read_at)
-    message = ", ".join(told_amount(name, value) for name, value in requests.items())
+    message = ", ".join(amount_text(name, value) for name, value in requests.items())
     return Gate(
         "budget", "pass", f"{envelope.name} requests {message}: within the guardrails", "", snapshot.read_at
     )
@@ -241,9 +241,9 @@ def _budget(snapshot: Snapshot, overflow: Overflow, envelope: Envelope, node: No
 def _above(verb: str, asked: Amounts, field: str, guardrail: Amounts) -> Iterator[str]:
     for name, most in guardrail.items():
         if name not in asked:
-            yield f"gives no {name}, of which {field} allows {told_amount(name, most)}"
+            yield f"gives no {name}, of which {field} allows {amount_text(name, most)}"
         elif asked[name] > most:
-            yield f"{verb} {told_amount(name, asked[name])}, and {field} allows {told_amount(name, most)}"
+            yield f"{verb} {amount_text(name, asked[name])}, and {field} allows {amount_text(name, most)}"
 
 
 def room_gate(
@@ -310,7 +310,7 @@ def _room(
         if value > left and is_claim(name):
             over.append(f"no {name} left")
         elif value > left:
-            over.append(f"{told_amount(name, max(0, left))} left of {told_amount(name, whole.get(name, 0))}")
+            over.append(f"{amount_text(name, max(0, left))} left of {amount_text(name, whole.get(name, 0))}")
     if node.cordoned or not node.ready:
         over.append("it is cordoned" if node.cordoned else "it is not ready")
     over += [f"it has the taint {taint}" for taint in pressing(node.taints)]
@@ -361,7 +361,7 @@ def _filesystem(
         fix = f"free space on {node.name}, or choose a smaller envelope"
         return Gate(gate, "fail", "; ".join(over), fix, summary.read_at, expires)
     left = (seen.available - wanted) * 100 // seen.capacity
-    message = f"{_bytes(seen.available)} free of {_bytes(seen.capacity)}: {left} % left beside the envelope, {least} % are the least"
+    message = f"{bytes_text(seen.available)} free of {bytes_text(seen.capacity)}: {left} % left beside the envelope, {least} % are the least"
     return Gate(gate, "pass", message, "", summary.read_at, expires)
 
 
@@ -383,19 +383,15 @@ def _lacks(seen: Filesystem, wanted: int, least: int) -> Iterator[str]:
     left = seen.available - wanted
     if left * 100 < seen.capacity * least:
         beside = (
-            f"{_bytes(left)} of {_bytes(seen.capacity)} would be left"
+            f"{bytes_text(left)} of {bytes_text(seen.capacity)} would be left"
             if left > 0
             else "nothing would be left"
         )
-        message = f"{_bytes(seen.available)} free, and the envelope may write {_bytes(wanted)}"
+        message = f"{bytes_text(seen.available)} free, and the envelope may write {bytes_text(wanted)}"
         yield f"{message}: {beside}, and below {least} % pods are evicted"
     # a filesystem that has no fixed number of inodes gives none
     if seen.inodes and seen.inodes_free * 100 < seen.inodes * INODES_LEAST:
         yield f"{seen.inodes_free:,} of {seen.inodes:,} inodes free, and below {INODES_LEAST} % pods are evicted"
-
-
-def _bytes(value: int) -> str:
-    return f"{value / 2**30:.2f}Gi"
 
 
 def _max_age(policy: CapacityPolicySpec) -> int:

@@ -14,6 +14,7 @@ from remuda.capacity.policy import measured
 from remuda.capacity.snapshot import PODS, Amounts, ScaleSet, Snapshot
 from remuda.model.times import Instant
 
+UNBOUNDED = "∞"
 RoleName: TypeAlias = Literal["primary", "overflow", "eligible", "not-eligible"]
 #: how many kinds of scale sets are asked why a node takes none of them
 _ASKED = 20
@@ -342,3 +343,8 @@ def total(amounts: Iterable[tuple[Amounts, int]]) -> Amounts:
         for name, value in each.items():
             made[name] = made.get(name, 0) + value * number
     return made
+
+
+def count(number: int | None) -> str:
+    """A number of runners, where none means that there is no bound."""
+    return UNBOUNDED if number is None else str(number)

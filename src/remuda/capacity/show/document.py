@@ -15,7 +15,6 @@ from msgspec import Raw
 from remuda.capacity.decide.audit import Audit, LabelAudit
 from remuda.capacity.decide.label import Alike, LabelContext, Role
 from remuda.capacity.decide.neighbours import is_claim
-from remuda.capacity.decide.words import quantity
 from remuda.capacity.show.schema import (
     MOST_FITS,
     SCHEMA,
@@ -31,6 +30,7 @@ from remuda.capacity.show.schema import (
     Unread,
 )
 from remuda.capacity.snapshot import PODS, RESOURCES, Amounts, ScaleSet, Usage
+from remuda.model.amount_texts import quantity
 from remuda.model.findings import Finding
 from remuda.model.times import write_instant
 from remuda.output.findings import describe

@@ -6,11 +6,11 @@ from typing import Any
 from msgspec import to_builtins
 
 from remuda.capacity.decide.findings_placing import told_bound
-from remuda.capacity.decide.label import some
+from remuda.capacity.decide.label import count, some
 from remuda.capacity.decide.plan import LabelPlan, Placed, Plan, Side
-from remuda.capacity.decide.words import count, figure
 from remuda.capacity.show.document import finding_row, quantities
 from remuda.capacity.snapshot import RESOURCES
+from remuda.model.amount_texts import figure
 from remuda.model.findings import Finding, count_severities
 from remuda.model.times import write_instant
 from remuda.output.findings import MOST_ROWS, describe

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 
 from remuda.diagnose.world import SCHEDULABLE, Node
-from remuda.model.amounts import Amounts, amounts, asks_of, told_amount
+from remuda.model.amount_texts import amount_text
+from remuda.model.amounts import Amounts, amounts, asks_of
 from remuda.model.pods import Pod, Taint, Term, Toleration
 from remuda.rules import placing
 
@@ -65,8 +66,8 @@ def _room(wish: Wish, node: Node, taken: Mapping[str, Amounts] | None) -> Iterat
     short = {name: value - free[name] for name, value in wish.asks.items() if value > free[name]}
     if short:
         message = ", ".join(
-            f"{told_amount(name, by)} too little ({told_amount(name, free[name])} free of "
-            f"{told_amount(name, whole[name])}, {told_amount(name, wish.asks[name])} asked for)"
+            f"{amount_text(name, by)} too little ({amount_text(name, free[name])} free of "
+            f"{amount_text(name, whole[name])}, {amount_text(name, wish.asks[name])} asked for)"
             if whole.get(name)
             else f"no {name}"
             for name, by in sorted(short.items())
