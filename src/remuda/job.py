@@ -152,6 +152,10 @@ class Jobs:
             if job.reasons:
                 add_codes(job.prefixes, functools.partial(load, job.reasons))
 
+    def codes(self) -> dict[str, tuple[str, ...]]:
+        """Every code there is and its words: two texts of a reason, four of a finding; the first is what it means."""
+        return {code: words for job in self.jobs if job.reasons for code, words in load(job.reasons).items()}
+
     def permissions(self) -> dict[str, tuple["Rule", ...]]:
         """By command, what it asks of the Kubernetes API; `up` also for its election and all backends."""
         from remuda.kube.rbac import REPLICA  # noqa: PLC0415 - not for --help

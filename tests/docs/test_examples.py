@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from remuda.capacity.codes import RULES
-from remuda.output.words import CODES
+from remuda.jobs import JOBS
 from remuda.rightsize.decide.findings import RULES as SIZE_RULES
 
 ROOT = Path(__file__).parents[2]
@@ -134,7 +134,7 @@ def wait_until_warm(directory: Path, environ: dict[str, str]) -> None:
 def test_every_reason_code_is_documented_and_nothing_else() -> None:
     text = (ROOT / "docs" / "why.md").read_text()
     documented = dict(re.findall(r"^\| `([a-z.-]+)` \| (.*) \|$", text, re.MULTILINE))
-    assert documented == {code: meaning for code, (meaning, _) in CODES.items()}
+    assert documented == {code: words[0] for code, words in JOBS.codes().items() if len(words) == 2}
 
 
 def test_every_rule_of_an_audit_is_documented_and_nothing_else() -> None:

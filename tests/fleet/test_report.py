@@ -11,6 +11,7 @@ import pytest
 from tests.fleet.builders import NOW, machines, need, shape
 from tests.fleet.generate import ALL, START, by_cluster, draw_machines, draw_needs, draw_policy
 
+from remuda.fleet.codes import CODES as FLEET_CODES
 from remuda.fleet.files import Inputs
 from remuda.fleet.plan import Op
 from remuda.fleet.policy import Policy, Rails
@@ -22,7 +23,6 @@ from remuda.model.machines import State
 from remuda.model.plans import Reason
 from remuda.model.shapes import CapacityType, FleetMachine, Shape
 from remuda.model.units import PINNED, FleetNeed, Separation, Spread, Unsatisfiable
-from remuda.output.fleet_codes import FLEET_CODES
 from remuda.output.words import dollars, sentence
 
 SOURCE = Path(__file__).parents[2] / "src" / "remuda" / "fleet"

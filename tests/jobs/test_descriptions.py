@@ -5,6 +5,7 @@ from tests.jobs.bells import WITH_BELLS
 
 from remuda.job import BackendReference, Job, KindReference, load
 from remuda.kube.rbac import Rule
+from remuda.output.registry import words_of
 from remuda.runtime import Runtime
 
 JOBS = [pytest.param(job, id=job.name) for job in WITH_BELLS]
@@ -48,3 +49,16 @@ def test_permissions_of_up_hold_those_of_its_jobs_and_backends() -> None:
     assert {"bells", "runnerpools", "virtualmachines", "leases"} <= {
         name for rule in needed for name in rule.resources
     }
+
+
+@pytest.mark.parametrize("code", WITH_BELLS.codes())
+def test_every_code_says_what_it_means_in_a_sentence_of_its_own(code: str) -> None:
+    meanings = {code: words[0] for code, words in WITH_BELLS.codes().items()}
+    assert meanings[code][0].isupper()
+    assert meanings[code].endswith(".")
+    assert sum(other == meanings[code] for other in meanings.values()) == 1
+
+
+def test_every_code_is_found_by_how_it_begins() -> None:
+    WITH_BELLS.teach()
+    assert all(words_of(code) is not None for code in WITH_BELLS.codes())

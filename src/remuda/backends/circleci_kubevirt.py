@@ -9,7 +9,8 @@ from remuda.errors import BadInput, RemudaError, Unavailable
 from remuda.kube.proxies import proxy_around
 from remuda.kube.secrets import NoSecret, Secrets
 from remuda.model.plans import Reason
-from remuda.output.words import UNKNOWN, number
+from remuda.output.words import number
+from remuda.pools.codes import UNKNOWN
 from remuda.pools.decide.world import Policy
 from remuda.pools.policy import PoolSetup
 from remuda.pools.ports import Backend

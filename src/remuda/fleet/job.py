@@ -28,6 +28,8 @@ JOB = Job(
             "remuda.sim.commands:fleet", "A fleet of machines for many clusters, with providers that fail."
         ),
     },
+    reasons="remuda.fleet.codes:CODES",
+    prefixes=("fleet", "need", "rail"),
     loops=("fleet",),
     replay="remuda.fleet.history:FleetReplay",
 )

@@ -1,24 +1,20 @@
 """
 The only place where a finding becomes sentences: what is, what should be, and how to fix it.
 
-A job brings the words of its codes with its reasons: code → (meaning, what is, what should be, fix). A part in square
-brackets, `[; the decision ended on {until}]`, is said only where all terms in it have something to say, and what stands
-behind `||` in them otherwise. The finding's field is a term, too.
+A job brings the words of its codes with its reasons, written as theirs: code → (meaning, what is, what should be, fix).
+The finding's field is a term, too.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from remuda.model.findings import Finding
-from remuda.model.plans import Term
+from remuda.output.registry import words_of
 from remuda.output.show import Table
-from remuda.output.words import Word, words_of
+from remuda.output.words import fill
 
 #: rows of a table; -o json has all
 MOST_ROWS = 200
-_PART = re.compile(r"\[([^\[\]]*\{[^\[\]]*)\]")
-_TERM = re.compile(r"\{(\w+)")
 #: what somebody accepted until a date says so
 _ACCEPTED = "[ (accepted by {accepted_by} until {accepted_until}: {accepted_why})]"
 
@@ -37,23 +33,13 @@ def describe(finding: Finding) -> Description:
     if words is None:
         terms = ", ".join(f"{name} {value}" for name, value in sorted(finding.terms.items()))
         return Description(f"{finding.rule} ({terms})" if terms else finding.rule, "", "")
-    known: dict[str, Term] = {"field": finding.field, **finding.terms}
-    said = {name: Word(value) for name, value in known.items() if value is not None and value != ""}
+    terms_said = {
+        name: str(value)
+        for name, value in {"field": finding.field, **finding.terms}.items()
+        if value is not None and value != ""
+    }
     _, found, expected, fix = words
-    return Description(*(_say(text, said) for text in (found + _ACCEPTED, expected, fix)))
-
-
-def _say(text: str, terms: dict[str, Word]) -> str:
-    def part(match: re.Match[str]) -> str:
-        text, _, otherwise = match[1].partition("||")
-        return text if all(name in terms for name in _TERM.findall(text)) else otherwise
-
-    return _PART.sub(part, text).format_map(_Terms(terms))
-
-
-class _Terms(dict[str, Word]):
-    def __missing__(self, name: str) -> Word:
-        return Word("-")
+    return Description(*(fill(text, terms_said, terms_said) for text in (found + _ACCEPTED, expected, fix)))
 
 
 def findings_table(findings: Sequence[Finding], title: str = "Findings") -> Table:

@@ -15,7 +15,7 @@ def add_codes(prefixes: Iterable[str], load: Callable[[], Mapping[str, tuple[str
     _loaders.update(dict.fromkeys(prefixes, load))
 
 
-def added_words(code: str) -> tuple[str, ...] | None:
-    """What a job says of a code; None when none knows it."""
+def words_of(code: str) -> tuple[str, ...] | None:
+    """What a job says of a code: what it means and its texts; None when none knows it."""
     load = _loaders.get(code.partition(".")[0])
     return None if load is None else load().get(code)

@@ -29,6 +29,8 @@ JOB = Job(
         ),
     },
     views="remuda.pools.routes:VIEWS",
+    reasons="remuda.pools.codes:CODES",
+    prefixes=("pool", "machine"),
     permissions="remuda.pools.permissions:PERMISSIONS",
     loops=("pools",),
     replay="remuda.pools.replay:PoolsReplay",

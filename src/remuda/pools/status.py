@@ -4,7 +4,8 @@ from typing import Any
 
 from remuda.model.plans import Reason
 from remuda.model.times import write_instant
-from remuda.output.words import UNKNOWN, number, sentence
+from remuda.output.words import number, sentence
+from remuda.pools.codes import UNKNOWN
 from remuda.runtime import Condition, Status
 
 

@@ -13,7 +13,8 @@ from remuda.ledger.history import Cycle, cycle_at, newest
 from remuda.model.machines import Machine
 from remuda.model.plans import Reason
 from remuda.model.times import Instant
-from remuda.output.words import demand, number, sentence
+from remuda.output.words import number, sentence
+from remuda.pools.arithmetic import demand
 from remuda.pools.controller import LOOP
 from remuda.pools.decide.world import Memory, Override, Policy, PoolAction, PoolPolicy, Snapshot
 from remuda.pools.kinds import POOL_KINDS

@@ -16,7 +16,8 @@ from remuda.model.plans import Reason, Term
 from remuda.model.times import Instant
 from remuda.output.moments import clock_time
 from remuda.output.steps import Step
-from remuda.output.words import demand, number, pool_lines, sentence
+from remuda.output.words import number, sentence
+from remuda.pools.arithmetic import demand, pool_lines
 from remuda.pools.controller import LOOP
 from remuda.pools.decide import decide
 from remuda.pools.decide.world import Override, PoolPolicy

@@ -7,7 +7,7 @@ from tests.diagnose.worlds import condition, healthy, pool, vm, vm_pool, vmi
 
 from remuda.diagnose.checks.scaling import _HELD, configuration, demand, rollout, scaling
 from remuda.diagnose.world import Asked, Pool, World
-from remuda.output.words import CODES
+from remuda.pools.codes import CODES
 
 
 def told(reason: str, message: str = "as it says", stale: str = "False", **status: Any) -> Pool:

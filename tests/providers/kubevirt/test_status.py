@@ -6,7 +6,7 @@ import pytest
 from tests.providers.kubevirt.builders import MADE_AT, RAN_AT, vm, vmi
 
 from remuda.model.machines import Ended, Supplied
-from remuda.output.words import CODES
+from remuda.pools.codes import CODES
 from remuda.providers.kubevirt.resources import (
     MANAGED_BY,
     MEMBER,

@@ -9,10 +9,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.output.worlds import ENDS, NOW, world
+from tests.pools.reason_worlds import ENDS, NOW, world
 
 from remuda.model.plans import Reason
-from remuda.output.words import CODES, demand, number, pool_lines, sentence
+from remuda.output.words import number, sentence
+from remuda.pools.arithmetic import demand, pool_lines
+from remuda.pools.codes import CODES
 from remuda.pools.decide import decide
 
 SOURCE = Path(__file__).parents[2] / "src" / "remuda"
@@ -70,14 +72,6 @@ def test_a_sentence_names_its_subject_and_has_a_number_wherever_one_belongs(code
             assert not _DASH.search(text), text
         assert "{" not in text
         assert "None" not in text
-
-
-@pytest.mark.parametrize("code", CODES)
-def test_every_code_says_what_it_means_in_a_sentence_of_its_own(code: str) -> None:
-    meaning, _ = CODES[code]
-    assert meaning[0].isupper()
-    assert meaning.endswith(".")
-    assert sum(other == meaning for other, _ in CODES.values()) == 1
 
 
 def test_the_arithmetic_of_every_pool_adds_up() -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-FLEET_CODES: Mapping[str, tuple[str, str]] = {
+CODES: Mapping[str, tuple[str, str]] = {
     "fleet.adopted": (
         "A machine of the cluster goes over to another of its needs; the machine itself is not touched.",
         "goes over to {need}: {fit:unit} at {cost}, without being moved",
@@ -29,7 +29,7 @@ FLEET_CODES: Mapping[str, tuple[str, str]] = {
     ),
     "need.nothing-matches": (
         "No machine there is could serve the need, whoever has it.",
-        "is served by no machine there is{ruled_out}{too_small}",
+        "is served by no machine there is[: {requirement} rules most out][, and {without:machine} would do without it][: it asks for {unit} of {resource}][, and the largest has {largest}]",
     ),
     "need.held-by-priority": (
         "All that could serve the need is held by needs of equal or higher priority.",
@@ -37,7 +37,7 @@ FLEET_CODES: Mapping[str, tuple[str, str]] = {
     ),
     "need.domain-too-small": (
         "No domain has room for the whole gang, or domains cannot be kept level or apart.",
-        "wants {wanted:unit} by {key}, and {domain} has room for {units}{as_they_must}",
+        "wants {wanted:unit} by {key}, and {domain} has room for {units}[, so that {usable} can lie as they must]",
     ),
     "need.fragmented": (
         "Enough is free, but not together where it would have to be.",
@@ -45,7 +45,7 @@ FLEET_CODES: Mapping[str, tuple[str, str]] = {
     ),
     "need.capped-by-quota": (
         "A quota keeps more machines from being made.",
-        "could use more, but the quota of {provider}{in_region}{of_type} is {most:machine}",
+        "could use more, but the quota of {provider}[ in {region}][ for {instance_type}] is {most:machine}",
     ),
     "need.capped-by-spending": (
         "A cap on spending keeps more machines from being made.",
@@ -100,12 +100,3 @@ FLEET_CODES: Mapping[str, tuple[str, str]] = {
         "is paused: {withheld:action is|actions are} withheld",
     ),
 }
-
-#: What is said only where a term has something to say: its name in a sentence, the term, the words.
-FLEET_ASIDES = (
-    ("ruled_out", "requirement", ": {requirement} rules most out, and {without:machine} would do without it"),
-    ("too_small", "resource", ": it asks for {unit} of {resource}, and the largest has {largest}"),
-    ("as_they_must", "usable", ", so that {usable} can lie as they must"),
-    ("in_region", "region", " in {region}"),
-    ("of_type", "instance_type", " for {instance_type}"),
-)
