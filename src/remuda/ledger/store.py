@@ -5,7 +5,6 @@ Writes that arrive together are committed together (group commit): the price of 
 one a write. Each write has a savepoint of its own, so one that fails does not harm its neighbours.
 """
 
-import asyncio
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -98,7 +97,9 @@ class SqliteStore:
             raise Unavailable(f"{self.path} is closed: remuda is stopping")
         task = _Task(change, durable=durable)
         self._tasks.put(task)
-        result: T = await asyncio.wrap_future(task.future)
+        from asyncio import wrap_future  # noqa: PLC0415 - who only reads or keeps a document has no event loop
+
+        result: T = await wrap_future(task.future)
         return result
 
     def read(self, question: Write[T]) -> T:

@@ -1,5 +1,7 @@
 """Columns say what the reference says, whichever way they are computed."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -99,3 +101,23 @@ def test_arrays_weigh_as_go_does(seconds: list[int]) -> None:
 
     found = arrays.decay(np.array(seconds, np.int64)).tolist()
     assert found == [exp2(decay_exponent(each, 0)) for each in seconds]
+
+
+@given(
+    st.integers(1, 3),
+    st.integers(200, 900),
+    st.integers(1_000_000, 2_000_000_000),
+    st.randoms(use_true_random=False),
+)
+def test_what_rises_all_the_time_is_counted_as_the_reference_does(
+    count_of_replicas: int, count: int, begin: int, random: Any
+) -> None:
+    def rising() -> Replica:
+        amount, memory = random.randrange(10**7, 10**9), []
+        for n in range(count):
+            amount += random.choice((0, 1, 1000, 10**5, -(10**6)))
+            memory.append(Sample(begin + n * 400, float(amount)))
+        return Replica((), memory)
+
+    pods: list[Pod] = [{"main": [rising() for _ in range(count_of_replicas)]}]
+    assert estimate_columns(columns_of(pods), "numpy") == reference(pods)

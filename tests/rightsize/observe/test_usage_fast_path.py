@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remuda.errors import BadInput
+from remuda.rightsize.estimate.span import cut
 from remuda.rightsize.observe import usage
 from remuda.rightsize.observe.usage_fast_path import read_quickly
 
@@ -34,7 +35,7 @@ RIGHT = {
 }
 
 
-def slowly(text: bytes) -> object:
+def slowly(text: bytes) -> Any:
     """As it is read where nothing is quick."""
     return usage.read_usage(b" " + text.replace(b'"shop"', b'"\\u0073hop"'), "usage.json")
 
@@ -82,3 +83,11 @@ def test_a_name_that_is_a_key_or_has_an_escape_is_read_all_the_same(name: str) -
     text = json.dumps(RIGHT).replace('"app"', json.dumps(name)).encode()
     [(_, pod)] = usage.read_usage(text, "usage.json")
     assert list(pod) == [name]
+
+
+def test_kills_need_no_order_and_are_cut_as_those_that_are_read_slowly() -> None:
+    kills = '"oom": [{"t": 9, "requested_bytes": 1}, {"t": 3, "requested_bytes": 2}, {"t": 5, "requested_bytes": 3}], "cpu"'
+    text = json.dumps(RIGHT).replace('"cpu"', kills, 1).encode()
+    [(_, quick)], [(_, slow)] = read_quickly(text) or [], slowly(text)
+    assert cut(quick, 4, 9) == cut(slow, 4, 9)
+    assert [kill.at for kill in cut(quick, 4, 9).pod["app"][0].oom] == [5, 9]

@@ -107,17 +107,24 @@ def memory_buckets(columns: Columns, begin: int, end: int, parts: tuple[float, .
         is_peak = is_first.copy()
         is_peak[1:] |= (highest[1:] > highest[:-1]) & (amounts[np.nonzero(is_first)[0]] > 0)[window[1:] - 1]
         at = np.nonzero(is_peak)[0]
-        last = 0
-        for whose, amount, window_end, is_new in zip(
+        buckets = np.searchsorted(MEMORY.firsts, amounts[at], side="right")
+        is_same = np.zeros(len(at), np.bool_)
+        is_same[1:] = (buckets[1:] == buckets[:-1]) & ~is_first[at][1:]
+        last, is_settled = 0, False
+        for whose, amount, window_end, is_new, same in zip(
             owner[at].tolist(),
             amounts[at].tolist(),
             (begun[at] + (day[at] + 1) * DAY_S).tolist(),
             is_first[at].tolist(),
+            is_same.tolist(),
             strict=True,
         ):
-            if not is_new:
-                histograms[whose].subtract(last, MEMORY_WEIGHT, window_end)
-            histograms[whose].add(amount, MEMORY_WEIGHT, window_end)
+            if is_new:
+                histograms[whose].add(amount, MEMORY_WEIGHT, window_end)
+            # What rises all the time has thousands of peaks in one bucket: once nothing changes, nothing will.
+            elif not (same and is_settled):
+                is_changed = histograms[whose].replace(last, amount, MEMORY_WEIGHT, window_end)
+                is_settled = same and not is_changed
             last = amount
     return np.array([[each.bucket(part) for part in parts] for each in histograms], np.int64)
 

@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from remuda.rightsize.estimate.usage import Pod, Replica, Sample
+from remuda.rightsize.estimate.usage import Pod, Replica, Sample, Samples
 
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
@@ -21,10 +21,10 @@ class Column:
     values: Floats
     starts: Ints
 
-    def of(self, replica: int) -> list[Sample]:
+    def of(self, replica: int) -> Samples:
         """The samples of one replica."""
         rows = slice(self.starts[replica], self.starts[replica + 1])
-        return list(map(Sample, self.times[rows].tolist(), self.values[rows].tolist()))
+        return Samples(self.times[rows].tolist(), self.values[rows].tolist())
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Columns:
     def replicas_of(self, container: int) -> list[Replica]:
         """The replicas of one container, as the reference wants them."""
         first, end = self.replicas[container : container + 2].tolist()
-        return [Replica(self.cpu.of(n), self.memory.of(n), self.oom.of(n)) for n in range(first, end)]
+        return [Replica(self.cpu.of(n), self.memory.of(n), list(self.oom.of(n))) for n in range(first, end)]
 
 
 def columns_of(pods: Sequence[Pod], siblings: Sequence[int] = ()) -> Columns:
@@ -70,12 +70,18 @@ def columns_of(pods: Sequence[Pod], siblings: Sequence[int] = ()) -> Columns:
 
 
 def _column(replicas: Sequence[Replica], of: Callable[[Replica], Sequence[Sample]]) -> Column:
-    series = [of(replica) for replica in replicas]
+    series = [_as_lists(of(replica)) for replica in replicas]
     return Column(
-        np.array([sample.at for samples in series for sample in samples], np.int64),
-        np.array([sample.value for samples in series for sample in samples], np.float64),
+        np.array([at for samples in series for at in samples.times], np.int64),
+        np.array([value for samples in series for value in samples.values], np.float64),
         _starts([len(samples) for samples in series]),
     )
+
+
+def _as_lists(samples: Sequence[Sample]) -> Samples:
+    if isinstance(samples, Samples):
+        return samples
+    return Samples([sample.at for sample in samples], [sample.value for sample in samples])
 
 
 def _starts(lengths: Sequence[int]) -> Ints:

@@ -6,7 +6,6 @@ samples. With Numba the loops are compiled; without it arrays do the work.
 """
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -92,8 +91,15 @@ def find_columns(
 
 def in_blocks(columns: Columns, work: Callable[[int, int], None], workers: int = 2) -> None:
     """Call `work` for runs of containers, from the first to before the second, in threads until all are done."""
+    blocks = _blocks(columns)
+    if len(blocks) < 2:
+        for block in blocks:
+            work(*block)
+        return
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - a small review needs none
+
     with ThreadPoolExecutor(workers) as pool:
-        for done in [pool.submit(work, *block) for block in _blocks(columns)]:
+        for done in [pool.submit(work, *block) for block in blocks]:
             done.result()
 
 

@@ -116,6 +116,14 @@ class Histogram:
         self.weights[bucket] = _less(self.weights[bucket], weight)
         self._narrow()
 
+    def replace(self, old: int, new: int, weight: float, at: Second) -> bool:
+        """Take back a sample and count another; False if that changes nothing, however often it is done again."""
+        bucket = self.buckets.find(old)
+        before = self.total, self.weights[bucket], self._low, self._high
+        self.subtract(old, weight, at)
+        self.add(new, weight, at)
+        return before != (self.total, self.weights[bucket], self._low, self._high)
+
     def merge(self, other: "Histogram") -> None:
         """Count all samples of another histogram, which stays as it is."""
         if other.reference is None:

@@ -6,14 +6,16 @@ made without arguments. It is looked for only when a name is asked for that is n
 """
 
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from remuda.errors import BadInput
 from remuda.objects.problems import did_you_mean
 from remuda.rightsize.estimate.estimator import MOST_AMOUNT, Estimate
 from remuda.rightsize.estimate.strategies import STRATEGIES, Answer, Strategy
 from remuda.rightsize.estimate.usage import Pod
+
+if TYPE_CHECKING:  # which takes as long to import as a small review
+    from importlib.metadata import EntryPoint
 
 GROUP = "remuda.strategies"
 
@@ -32,7 +34,9 @@ class Plugged:
         try:
             answer = self.inner.answer(pod)
         except Exception as error:
-            raise BadInput(f"the strategy {self.name} of {self.source} failed: {_told(error)}") from error
+            raise BadInput(
+                f"the strategy {self.name} of {self.source} failed: {_one_line_of(error)}"
+            ) from error
         if not isinstance(answer, Answer) or not _is_complete(answer, pod):
             raise BadInput(
                 f"the strategy {self.name} of {self.source} must answer with a "
@@ -65,8 +69,10 @@ def find_strategy(name: str) -> Strategy:
     return _load(of_name[0])
 
 
-def _offered() -> dict[str, list[EntryPoint]]:
+def _offered() -> "dict[str, list[EntryPoint]]":
     """The entry points by name. Those called as what is built in are never used, and so not told."""
+    from importlib.metadata import entry_points  # noqa: PLC0415 - only for what is not built in
+
     found: dict[str, list[EntryPoint]] = {}
     for each in sorted(entry_points(group=GROUP), key=lambda each: (each.name, each.value)):
         if each.name not in STRATEGIES and each not in found.setdefault(each.name, []):
@@ -74,19 +80,21 @@ def _offered() -> dict[str, list[EntryPoint]]:
     return found
 
 
-def _load(point: EntryPoint) -> Plugged:
+def _load(point: "EntryPoint") -> Plugged:
     source = _source(point)
     try:
         loaded = point.load()
         inner = loaded() if isinstance(loaded, type) else loaded
     except Exception as error:
-        raise BadInput(f"the strategy {point.name} of {source} cannot be loaded: {_told(error)}") from error
+        raise BadInput(
+            f"the strategy {point.name} of {source} cannot be loaded: {_one_line_of(error)}"
+        ) from error
     if not callable(getattr(inner, "answer", None)):
         raise BadInput(f"the strategy {point.name} of {source} cannot be used: it has no method `answer`")
     return Plugged(point.name, source, inner)
 
 
-def _source(point: EntryPoint) -> str:
+def _source(point: "EntryPoint") -> str:
     return f"{point.dist.name} ({point.value})" if point.dist is not None else point.value
 
 
@@ -111,7 +119,7 @@ def _makes_sense(estimate: Estimate) -> bool:
     )
 
 
-def _told(error: Exception) -> str:
+def _one_line_of(error: Exception) -> str:
     """The error on one line."""
     words = " ".join(str(error).split())[:300]
     return f"{type(error).__name__}: {words}" if words else type(error).__name__

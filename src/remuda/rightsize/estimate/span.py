@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from remuda.rightsize.estimate.histogram import Second
-from remuda.rightsize.estimate.usage import Pod, Replica, Sample
+from remuda.rightsize.estimate.usage import Pod, Replica, Sample, Samples
 
 _at = attrgetter("at")
 
@@ -51,6 +51,7 @@ def _within(samples: Sequence[Sample], since: Second, until: Second) -> tuple[Se
     """Those within, and how many are before and after."""
     if not samples:
         return samples, 0, 0
-    ordered = sorted(samples, key=_at)  # which they are, but for kills
+    # which samples are, and kills need not be
+    ordered = samples if isinstance(samples, Samples) else sorted(samples, key=_at)
     first, end = bisect_left(ordered, since, key=_at), bisect_right(ordered, until, key=_at)
     return ordered[first:end], first, len(ordered) - end

@@ -1,8 +1,8 @@
 """What containers of one pod template used: replicas, and their samples in the order they came in."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, overload
 
 from remuda.rightsize.estimate.histogram import Second
 
@@ -12,6 +12,35 @@ class Sample(NamedTuple):
 
     at: Second
     value: float
+
+
+class Samples(Sequence[Sample]):
+    """Samples in the order of time as two lists, since of a hundred thousand each would be an object of its own."""
+
+    __slots__ = ("times", "values")
+
+    def __init__(self, times: Sequence[Second], values: Sequence[float]) -> None:
+        self.times, self.values = times, values
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def __iter__(self) -> Iterator[Sample]:
+        return map(Sample, self.times, self.values)
+
+    @overload
+    def __getitem__(self, place: int) -> Sample: ...
+    @overload
+    def __getitem__(self, place: slice) -> "Samples": ...
+    def __getitem__(self, place: int | slice) -> "Sample | Samples":
+        if isinstance(place, slice):
+            return Samples(self.times[place], self.values[place])
+        return Sample(self.times[place], self.values[place])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,13 @@
 """What a review begins with: workloads from a cluster or files, and what they used from one of three sources."""
 
-import asyncio
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import msgspec
 
-from remuda.control.connect import connect_cluster
 from remuda.errors import BadInput
 from remuda.model.times import SECOND, Instant, write_instant
 from remuda.rightsize.estimate.columns import columns_of
@@ -49,18 +48,14 @@ def observe(
 
     `BadInput` with all that is wrong with files, or when nothing says what workloads use.
     """
-    return asyncio.run(_observe(selection, now, progress, strategy))
-
-
-async def _observe(
-    selection: Selection, now: Instant, progress: Progress, strategy: Strategy | None
-) -> Observed:
     pods = _samples(selection.usage)
-    snapshot, there, notes = await _snapshot(selection, now, progress)
+    snapshot, there, notes = (_from_files if selection.files else _from_cluster)(selection, now, progress)
     seen = Observed(chosen(snapshot, selection, there), notes=notes)
     second = now // SECOND
     if selection.prometheus:
-        await _ask(seen, snapshot, selection, second, progress, strategy)
+        import asyncio  # noqa: PLC0415 - not for files, where it takes as long to import as to read them
+
+        asyncio.run(_ask(seen, snapshot, selection, second, progress, strategy))
     elif selection.usage:
         _count(seen, selection, pods, second, strategy)
     else:
@@ -68,27 +63,37 @@ async def _observe(
     return seen
 
 
-async def _snapshot(
-    selection: Selection, now: Instant, progress: Progress
-) -> tuple[Snapshot, Collection[str], tuple[str, ...]]:
-    """The world, more namespaces that there are, and notes."""
-    if selection.files:
-        from remuda.rightsize.observe.files import read_files  # noqa: PLC0415 - not for a cluster
+#: a snapshot, more namespaces that there are, and notes
+_Read: TypeAlias = tuple[Snapshot, Collection[str], tuple[str, ...]]
 
-        progress("files")
-        read = read_files(selection.files, now)
-        if read.problems:
-            raise BadInput("\n".join(map(str, read.problems)))
-        return read.snapshot, (), read.notes
-    from remuda.rightsize.observe.cluster import collect, namespace_names  # noqa: PLC0415 - not for files
+
+def _from_files(selection: Selection, now: Instant, progress: Progress) -> _Read:
+    from remuda.rightsize.observe.files import read_files  # noqa: PLC0415 - not for a cluster
+
+    progress("files")
+    read = read_files(selection.files, now)
+    if read.problems:
+        raise BadInput("\n".join(map(str, read.problems)))
+    return read.snapshot, (), read.notes
+
+
+def _from_cluster(selection: Selection, now: Instant, progress: Progress) -> _Read:
+    import asyncio  # noqa: PLC0415 - not for files
+
+    from remuda.control.connect import connect_cluster  # noqa: PLC0415
+    from remuda.rightsize.observe.cluster import collect, namespace_names  # noqa: PLC0415
 
     progress("the cluster")
     namespaces = () if any(map(is_pattern, selection.namespaces)) else selection.namespaces
-    async with connect_cluster(selection.context) as client:
-        snapshot = await collect(client, now, namespaces=namespaces)
-        # Only for who asks for one that is not there, and may be told which is.
-        there = [] if set(namespaces) <= set(snapshot.namespaces) else await namespace_names(client)
-        return snapshot, there, ()
+
+    async def read() -> _Read:
+        async with connect_cluster(selection.context) as client:
+            snapshot = await collect(client, now, namespaces=namespaces)
+            # Only for who asks for one that is not there, and may be told which is.
+            there = [] if set(namespaces) <= set(snapshot.namespaces) else await namespace_names(client)
+            return snapshot, there, ()
+
+    return asyncio.run(read())
 
 
 def _samples(files: Iterable[str]) -> list[tuple[str, WorkloadId, Pod]]:
@@ -171,20 +176,21 @@ def _count(
     known = {item.id: item for item in seen.snapshot.workloads}
     older: Counter[str] = Counter()
     unknown = []
-    for file, who, pod in pods:
-        if who not in known:
-            continue
-        within = cut(pod, since, now)
-        older[file] += within.older
+    for file in dict.fromkeys(file for file, _, _ in pods):
+        cuts = {who: cut(pod, since, now) for of, who, pod in pods if of == file and who in known}
+        older[file] = sum(within.older for within in cuts.values())
+        containers = [(who, name) for who, within in cuts.items() for name in within.pod]
         made = summarize(
-            columns_of([within.pod], [len(known[who].containers)]),
+            columns_of(
+                [within.pod for within in cuts.values()], [len(known[who].containers) for who in cuts]
+            ),
             f"samples {file}",
             since=since,
             now=now,
-            anomalies=[within.future.get(name, ()) for name in pod],
+            anomalies=[cuts[who].future.get(name, ()) for who, name in containers],
             strategy=strategy,
         )
-        for name, each in zip(pod, made, strict=True):
+        for (who, name), each in zip(containers, made, strict=True):
             seen.evidence[who, name] = each
             if each.anomalies and not (each.cpu_samples or each.memory_samples):
                 unknown.append(Unknown(f"use of {name} of {who}", "; ".join(each.anomalies)))

@@ -5,9 +5,8 @@ Whatever is wrong or merely unusual, a key that comes twice among it, is None he
 reads the same text.
 """
 
-from collections.abc import Sequence
-from itertools import pairwise
-from operator import attrgetter
+from collections.abc import Callable, Sequence
+from operator import attrgetter, le, lt
 from typing import Annotated, Literal, TypeVar
 
 import msgspec
@@ -15,7 +14,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from remuda.rightsize.estimate.estimator import MOST_AMOUNT
 from remuda.rightsize.estimate.samples import LAST_TIME
-from remuda.rightsize.estimate.usage import Pod, Replica, Sample
+from remuda.rightsize.estimate.usage import Pod, Replica, Sample, Samples
 from remuda.rightsize.snapshot import WorkloadId
 
 _Time = Annotated[int, Meta(ge=0, le=LAST_TIME)]
@@ -61,6 +60,7 @@ class _File(Struct, forbid_unknown_fields=True):
     workloads: _Some[_Entry]
 
 
+_time, _value = attrgetter("t"), attrgetter("value")
 _DECODER = msgspec.json.Decoder(_File)
 
 
@@ -78,44 +78,46 @@ def read_quickly(text: bytes) -> list[tuple[WorkloadId, Pod]] | None:
         for entry in entries
     ]
     is_once = len({who for who, _ in made}) == len(made) and _has_each_key_once(text, entries)
-    return made if is_once and all(_is_in_order(one) for one in _instances(entries)) else None
+    is_right = is_once and all(
+        _is_in_order(one.cpu, lt) and _is_in_order(one.memory, le)
+        for _, pod in made
+        for replicas in pod.values()
+        for one in replicas
+    )
+    return made if is_right else None
 
 
 def _replica(one: _Instance) -> Replica:
-    return Replica(_samples(one.cpu or ()), _samples(one.memory or ()), _samples(one.oom or ()))
-
-
-def _samples(some: Sequence[_Cpu | _Memory | _Kill]) -> list[Sample]:
-    return list(map(Sample, map(attrgetter("t"), some), map(attrgetter("value"), some)))
-
-
-def _instances(entries: Sequence[_Entry]) -> list[_Instance]:
-    return [one for entry in entries for each in entry.containers.values() for one in each.instances]
-
-
-def _is_in_order(one: _Instance) -> bool:
-    return all(first.t < then.t for first, then in pairwise(one.cpu or ())) and all(
-        first.t <= then.t for first, then in pairwise(one.memory or ())
+    return Replica(
+        _samples(one.cpu or ()),
+        _samples(one.memory or ()),
+        [Sample(kill.t, kill.value) for kill in one.oom or ()],
     )
+
+
+def _samples(some: Sequence[_Cpu | _Memory]) -> Samples:
+    return Samples(list(map(_time, some)), list(map(_value, some)))
+
+
+def _is_in_order(samples: Sequence[Sample], before: Callable[[int, int], bool]) -> bool:
+    return not isinstance(samples, Samples) or all(map(before, samples.times, samples.times[1:]))
 
 
 def _has_each_key_once(text: bytes, entries: Sequence[_Entry]) -> bool:
     """
-    Whether the text names keys as often as there are such things: of a key that comes twice, the decoder keeps the last.
+    Whether the text has as many quotes as its keys and words need: of a key that comes twice, the decoder keeps the last.
 
-    A name that is a key itself, or an escape, makes no difference but that the text is read slowly.
+    An escape makes no difference but that the text is read slowly.
     """
-    some = _instances(entries)
-    cpu, memory, oom = (
-        [found for one in some if (found := getattr(one, part)) is not UNSET]
-        for part in ("cpu", "memory", "oom")
-    )
-    each = len(entries)
-    counts = {
-        "workloads": 1, "namespace": each, "kind": each, "name": each, "containers": each,
-        "instances": sum(len(entry.containers) for entry in entries),
-        "cpu": len(cpu), "memory": len(memory), "oom": len(oom), "t": sum(map(len, [*cpu, *memory, *oom])),
-        "cores": sum(map(len, cpu)), "bytes": sum(map(len, memory)), "requested_bytes": sum(map(len, oom)),
-    }  # fmt: skip
-    is_plain = b"\\" not in text
-    return is_plain and all(text.count(b'"%b"' % key.encode()) == count for key, count in counts.items())
+    series = [
+        found
+        for entry in entries
+        for each in entry.containers.values()
+        for one in each.instances
+        for found in (one.cpu, one.memory, one.oom)
+        if found is not UNSET
+    ]
+    containers = sum(len(entry.containers) for entry in entries)
+    # `workloads`; of each workload four keys and three words; of each container its name and `instances`
+    strings = 1 + 7 * len(entries) + 2 * containers + len(series) + 2 * sum(map(len, series))
+    return b"\\" not in text and text.count(b'"') == 2 * strings
