@@ -9,11 +9,12 @@ A line whose change nobody could notice says why beside it (`# pragma: no mutate
 
 import argparse
 import ast
+import multiprocessing
 import os
 import random
 import re
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
 import time
@@ -23,10 +24,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "remuda"
 CAUGHT_PERCENT = 95.0
 DEADLINE_S = 300.0  # a loop that no longer ends counts as caught
+#: Each run of tests is forked from a process that has imported what they need: importing would take longer than most of them.
+_FORKS = multiprocessing.get_context("forkserver")
+_IMPORTED = [
+    "pytest",
+    "pytest_asyncio.plugin",
+    "hypothesis.strategies",
+    "aiohttp",
+    "click",
+    "msgspec",
+    "numba",
+    "prometheus_client",
+    "rich.table",
+    "yaml",
+]
 
 _COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Lt: "<=",
@@ -246,39 +263,44 @@ def survives(mutant: Mutant, place: Path) -> bool:
     path = place / "remuda" / mutant.file
     text = path.read_text(encoding="utf-8")
     path.write_text(mutant.applied(text), encoding="utf-8")
-    # no compiled file is written: of two changes within a second the second would run the first's
-    environ = {
-        **os.environ,
-        "PYTHONPATH": str(place),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "HYPOTHESIS_PROFILE": "quick",
-    }
     try:
-        return all(_passes(tests, environ) for tests in close_tests(mutant.file))
+        return all(_passes(place, tests) for tests in close_tests(mutant.file))
     finally:
         path.write_text(text, encoding="utf-8")
 
 
-def _passes(tests: Sequence[str], environ: dict[str, str]) -> bool:
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-x",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:xdist",
-        *tests,
-    ]
-    try:
-        ran = subprocess.run(
-            command, cwd=ROOT, env=environ, capture_output=True, check=False, timeout=DEADLINE_S
-        )
-    except subprocess.TimeoutExpired:
+def _passes(place: Path, tests: Sequence[str]) -> bool:
+    run = _FORKS.Process(target=_run, args=(str(place), tests))
+    run.start()
+    run.join(DEADLINE_S)
+    if run.exitcode is None:
+        assert run.pid is not None
+        os.killpg(run.pid, signal.SIGKILL)
+        run.join()
         return False
-    return ran.returncode in {0, 5}  # 5: the room has slow tests alone
+    if run.exitcode not in {0, 1, 2, 5}:
+        raise RuntimeError(f"pytest {' '.join(tests)} did not run: exit code {run.exitcode}")
+    return run.exitcode in {0, 5}  # 5: the room has slow tests alone
+
+
+def _run(place: str, tests: Sequence[str]) -> None:
+    """Run tests on the source in `place`, in a process that has imported all but that source; its exit code says how it went."""
+    os.setsid()  # what the tests start ends with them
+    silence = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(silence, stream)
+    # no compiled file is written: of two changes within a second the second would run the first's
+    sys.dont_write_bytecode = True
+    os.environ.update(PYTHONPATH=place, PYTHONDONTWRITEBYTECODE="1", HYPOTHESIS_PROFILE="quick")
+    sys.path.insert(0, place)
+    os.chdir(ROOT)
+    # that asserts of what was imported before are not rewritten is no matter here
+    quiet = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    code = int(pytest.ExitCode.INTERNAL_ERROR)
+    try:
+        code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *quiet, *tests]))
+    finally:
+        os._exit(code)
 
 
 def main() -> int:
@@ -292,6 +314,7 @@ def main() -> int:
     chosen = [one for one in sample(options.count, options.seed) if options.only in one.file]
     always = set(chosen[: len(NAMED)])
     began = time.monotonic()
+    _FORKS.set_forkserver_preload(_IMPORTED)
     with tempfile.TemporaryDirectory() as scratch:
         places: SimpleQueue[Path] = SimpleQueue()
         for number in range(options.jobs):
@@ -306,6 +329,10 @@ def main() -> int:
             finally:
                 places.put(place)
 
+        # nothing is caught by a test that fails without a change, too
+        for file in sorted({one.file.split("/", maxsplit=1)[0]: one.file for one in chosen}.values()):
+            if not _passes(Path(scratch) / "0", close_tests(file)[-1]):
+                raise SystemExit(f"the quick tests of {file} fail without any change: make them pass first")
         lived = []
         with ThreadPoolExecutor(options.jobs) as pool:
             for number, (mutant, is_alive) in enumerate(
