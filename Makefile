@@ -7,8 +7,11 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 # what runs, and on top of it what is needed to develop
 RUNS := .venv/.runs
 READY := .venv/.ready
-# One more than two cores: tests that start real servers wait more than they compute.
-JOBS ?= 3
+CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+# Two more than there are cores: tests that start real servers wait more than they compute.
+JOBS ?= $(shell expr $(CORES) + 2)
+# Tests that share a server share a process, see tests/spread.py.
+SPREAD := --dist loadgroup --no-loadscope-reorder
 SEED ?= 1
 MACHINES ?= 100000
 CLUSTERS ?= 200
@@ -39,11 +42,11 @@ run: $(RUNS)  ## start Remuda with the laptop example
 	$(BIN)/remuda up examples/laptop.yaml
 
 test: $(READY) lint types  ## everything CI runs
-	$(BIN)/python -m pytest -n $(JOBS) --maxschedchunk=16 --durations=20 --durations-min=1
+	$(BIN)/python -m pytest -n $(JOBS) $(SPREAD) --durations=20 --durations-min=1
 	JOBS=$(JOBS) $(BIN)/python -m tests.coverage
 
 quick: $(READY)  ## unit tests and properties with few examples, under 25 s
-	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n $(JOBS) -m "not slow" -x
+	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n $(CORES) $(SPREAD) -m "not slow" -x
 
 lint: $(READY)
 	$(BIN)/ruff check .

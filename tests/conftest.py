@@ -6,6 +6,7 @@ import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.spread import spread
 
 from remuda.jobs import JOBS
 
@@ -41,7 +42,5 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the longest tests: last, they would keep one process busy while the others are idle."""
-    items.sort(
-        key=lambda item: not (item.path.name.startswith("test_runners") or item.path.parent.name == "sim")
-    )
+    """See `tests.spread`."""
+    spread(items)

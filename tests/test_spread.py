@@ -1,0 +1,45 @@
+"""Tests that share a server run in one process, and what takes long begins first."""
+
+import pytest
+from tests.spread import Shared, group_of, order_of
+
+PROGRAMS = Shared("programs", "session", runs=False)
+CLUSTER = Shared("cluster", "session", runs=True)
+KUBEVIRT = Shared("kubevirt", "session", runs=True)
+STAGED = Shared("staged", "module", runs=True)
+WHEEL = Shared("wheel", "session", runs=False)
+NAMESPACE = Shared("namespace", "function", runs=True)
+
+
+@pytest.mark.parametrize(
+    ("shared", "group"),
+    [
+        pytest.param([], None, id="a history runs anywhere"),
+        pytest.param([PROGRAMS, NAMESPACE], None, id="so does what has a server of its own"),
+        pytest.param([PROGRAMS, CLUSTER, NAMESPACE], "cluster", id="one server for tests of all files"),
+        pytest.param([CLUSTER, STAGED], "cluster", id="and for what is made in it for a file"),
+        pytest.param([CLUSTER, KUBEVIRT], "kubevirt", id="of two the one that takes longer to start"),
+        pytest.param([PROGRAMS, STAGED], "a/test_b.py", id="a server of one file"),
+        pytest.param([WHEEL], "a/test_b.py", id="what takes long to make, though nothing runs"),
+    ],
+)
+def test_slow_tests_that_share_what_takes_long_to_make_are_one_group(
+    shared: list[Shared], group: str | None
+) -> None:
+    assert group_of("a/test_b.py", shared, is_slow=True) == group
+
+
+def test_quick_tests_go_file_by_file_and_last() -> None:
+    assert group_of("a/test_b.py", [CLUSTER], is_slow=False) == "a/test_b.py"
+    orders = [
+        order_of("cluster", is_slow=True),
+        order_of(None, is_slow=True),
+        order_of("a/test_b.py", is_slow=False),
+    ]
+    assert orders == sorted(set(orders))
+
+
+def test_every_test_here_has_the_group_of_its_file(request: pytest.FixtureRequest) -> None:
+    mark = request.node.get_closest_marker("xdist_group")
+    assert mark is not None
+    assert mark.args == ("tests/test_spread.py",)
