@@ -43,7 +43,7 @@ run: $(RUNS)  ## start Remuda with the laptop example
 
 test: $(READY) lint types  ## everything CI runs
 	$(BIN)/python -m pytest -n $(JOBS) $(SPREAD) --durations=20 --durations-min=1
-	JOBS=$(JOBS) $(BIN)/python -m tests.coverage
+	JOBS=$(CORES) $(BIN)/python -m tests.coverage
 
 quick: $(READY)  ## unit tests and properties with few examples, under 25 s
 	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n $(CORES) $(SPREAD) -m "not slow" -x
@@ -64,7 +64,7 @@ sim: $(READY)  ## the seeded histories; one of them again with SEED=…
 	$(BIN)/remuda simulate fleet --seed $(SEED)
 
 mutants: $(READY)  ## break judgement in some hundred small ways and print what the close tests do not notice
-	$(BIN)/python -m tests.mutants --seed $(SEED) --jobs $(JOBS)
+	$(BIN)/python -m tests.mutants --seed $(SEED) --jobs $(CORES)
 
 soak: $(READY)  ## new seeds and a simulated day of MACHINES, for as long as you like
 	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n $(JOBS) tests/pools tests/rules tests/sim
