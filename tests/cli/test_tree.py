@@ -325,10 +325,10 @@ def test_the_form_may_be_said_before_or_after_the_command(lively: Place, run: Ru
 
 
 @pytest.mark.slow
-def test_quiet_leaves_out_headings(lively: Place, run: Run) -> None:
+def test_quiet_leaves_only_numbers_and_names(lively: Place, run: Run) -> None:
     told = run("jobs", "list", "--data-dir", lively.data, "--quiet").out
-    assert [line.split()[0] for line in told.splitlines()] == ["2", "1"]
-    assert run("pools", "list", "-q", "--data-dir", lively.data).out.startswith("shell ")
+    assert told == "2\n1\n"
+    assert run("pools", "list", "-q", "--data-dir", lively.data).out == "shell\n"
 
 
 @pytest.mark.slow

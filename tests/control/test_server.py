@@ -198,7 +198,7 @@ async def test_a_body_as_deep_as_a_well_is_refused(api: Api) -> None:
 async def test_a_body_that_is_too_large_is_refused(api: Api) -> None:
     body = io.BytesIO(json.dumps({"name": "x" * 1_100_000}).encode())
     status, answer = await api.ask("POST", "/v1/orders", body)
-    assert (status, answer) == (413, {"error": "the body is larger than 1024 KiB"})
+    assert (status, answer) == (413, {"error": "the request is too large: it may have 1024 KiB"})
 
 
 @pytest.mark.parametrize(

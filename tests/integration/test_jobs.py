@@ -355,3 +355,95 @@ def test_output_of_jobs_is_read_from_the_files_when_nothing_runs(running: Place)
     refused = running.cli("submit", "test/shell", "--", "true")
     assert refused.code == 1
     assert "start one with `remuda up FILE…`" in refused.err
+
+
+def test_jobs_are_cancelled_and_retried_by_class_pool_and_state(shared: Place) -> None:
+    shared.wait_idle(1, "one")
+    runs = shared.submit("sleep", "600", job_class="test/one")
+    shared.wait_running(runs)
+    waits = [shared.submit("true", job_class="test/one") for _ in range(3)]
+    asked = shared.cli("jobs", "cancel", "--class", "test/one", "--state", "waiting")
+    assert asked.code == 2
+    assert "Cancel 3 jobs (waiting, class test/one)? Say --yes" in asked.err
+    both = shared.cli("jobs", "cancel", str(runs), "--class", "test/one")
+    assert "say either the numbers of jobs, or which by --state, --class or --pool" in both.err
+    unfit = shared.cli("jobs", "cancel", "--class", "test/one", "--state", "failed", "--yes")
+    assert "--state failed: cancel is for jobs that are waiting, running" in unfit.err
+    done = shared.cli("jobs", "cancel", "--pool", "one", "--state", "waiting", "--yes")
+    assert (done.code, done.out) == (0, "3 jobs are cancelled\n")
+    assert shared.job(runs).state == "running"
+    again = shared.cli("jobs", "retry", "--pool", "one", "--state", "cancelled", "--yes", "-q")
+    assert [int(line) for line in again.out.split()][-3:] == waits
+    shared.cli("jobs", "cancel", "--pool", "one", "--yes")
+    assert shared.wait_end(runs).state == "cancelled"
+    assert shared.cli("jobs", "cancel", "--pool", "one", "--yes").out == "there is no such job\n"
+
+
+def test_whoever_waits_behind_a_queue_hears_how_long_it_is(shared: Place) -> None:
+    flag = shared.home / "queue-go"
+    shared.wait_idle(1, "one")
+    first = shared.submit("sh", "-c", f"until [ -e {flag} ]; do sleep 0.05; done", job_class="test/one")
+    shared.wait_running(first)
+    shared.submit("true", job_class="test/one")
+    command = [sys.executable, "-m", "remuda", "submit", "test/one", "--data-dir", str(shared.data), "--wait"]
+    with subprocess.Popen(
+        [*command, "--", "echo", "my turn"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as waiter:
+        assert waiter.stderr is not None
+        line = waiter.stderr.readline().decode()
+        flag.touch()
+        out, _ = waiter.communicate(timeout=DEADLINE_S)
+    assert " waits, 1 ahead of it; `remuda why job " in line
+    assert (out, waiter.returncode) == (b"my turn\n", 0)
+
+
+def test_data_on_stdin_is_refused_instead_of_dropped(shared: Place) -> None:
+    before = len(shared.jobs())
+    ran = shared.cli("submit", "test/shell", "--", "cat", stdin="precious")
+    assert ran.code == 2
+    assert "there is data on stdin, and a job reads nothing from there" in ran.err
+    assert len(shared.jobs()) == before
+
+
+def test_a_job_with_a_key_is_handed_in_once(shared: Place) -> None:
+    words = ("submit", "test/shell", "--key", "nightly", "--", "true")
+    first, second = shared.cli(*words), shared.cli(*words)
+    number = first.out.split()[1]
+    assert second.out.startswith(f"job {number} was handed in before with this key")
+
+
+def test_a_file_of_jobs_is_handed_in_with_one_request(shared: Place) -> None:
+    lines = '{"class": "test/shell", "command": ["echo", "a"], "timeout": "10m"}\n\n{"class": "test/one", "command": ["true"]}'
+    ran = shared.cli("submit", "--from", "-", "-q", stdin=lines)
+    numbers = [int(line) for line in ran.out.split()]
+    assert [shared.wait_end(number).job_class for number in numbers] == ["test/shell", "test/one"]
+    assert shared.job(numbers[0]).spec.timeout == 600_000
+    before = len(shared.jobs())
+    bad = '{"class": "test/shell", "comand": ["a"]}\nno\n{"class": "test/shell", "command": ["a"], "timeout": "soon"}'
+    ran = shared.cli("submit", "--from", "-", stdin=bad)
+    assert ran.code == 2
+    assert "-:1: Object contains unknown field `comand`" in ran.err
+    assert "-:2: it is not JSON" in ran.err
+    assert "-:3: timeout: 'soon' is not a duration" in ran.err
+    assert len(shared.jobs()) == before
+    alone = shared.cli("submit", "--from", "-", "--wait", stdin=lines)
+    assert "--from stands alone" in alone.err
+
+
+def test_a_job_that_is_too_large_is_refused_in_plain_words(shared: Place) -> None:
+    ran = shared.cli("submit", "test/shell", "--", "echo", *(["x" * 100_000] * 11))
+    assert ran.code == 2
+    assert "the job is too large: its command and variables have 1074 KiB, and may have 1024 KiB" in ran.err
+
+
+def test_a_list_that_stops_says_how_to_see_more(shared: Place) -> None:
+    for _ in range(3):
+        shared.submit("true")
+    ran = shared.cli("jobs", "list", "--most", "2")
+    last = ran.out.splitlines()[-1].split()[0]
+    assert f"are not shown; --before {last} shows the next" in ran.err
+    listed = shared.cli("jobs", "list", "--most", "1", "--before", last, "-q")
+    assert (listed.out, listed.err) == (f"{int(last) - 1}\n", "")

@@ -38,6 +38,13 @@ def test_a_table_is_aligned_and_an_empty_one_has_its_note() -> None:
     )
 
 
+def test_of_a_list_quiet_leaves_only_what_names_things() -> None:
+    rows = (("12", "waiting"), ("7", "running"))
+    report = Report(None, (Table(("JOB", "STATE"), rows, is_list=True),))
+    assert shown(report, "table", quiet=True) == "12\n7\n"
+    assert shown(report, "table") == "JOB   STATE\n12    waiting\n7     running\n"
+
+
 def test_quiet_leaves_out_headings_titles_and_notes() -> None:
     assert shown(REPORT, "table", quiet=True) == "two things\nä|b   1\nc\\d   22\n"
 

@@ -37,7 +37,11 @@ def list_loops(session: Session) -> None:
         for loop in health["loops"]
     )
     lines = say_first(session, refusals(health))
-    session.show(Report(health, (Table(("LOOP", "PHASE", "CYCLES", "LAST SUCCESS", "ERROR"), rows),), lines))
+    session.show(
+        Report(
+            health, (Table(("LOOP", "PHASE", "CYCLES", "LAST SUCCESS", "ERROR"), rows, is_list=True),), lines
+        )
+    )
 
 
 @loops.command()

@@ -117,7 +117,7 @@ def shared_options() -> list[click.Option]:
             is_flag=True,
             expose_value=False,
             callback=_set("quiet"),
-            help="Print only what was asked for.",
+            help="Print only what was asked for; of a list only names or numbers.",
         ),
         click.Option(
             ["--data-dir"],

@@ -11,6 +11,9 @@ from msgspec import Struct
 from remuda.errors import BadInput, NotFound
 from remuda.ledger.schema import Tables
 
+#: the most bytes of a request, unless its route takes more
+LARGEST_BODY = 1024 * 1024
+
 
 class Call(Struct, frozen=True):
     """One request: the names in its path, its query, and its body, already of the route's type."""
@@ -58,6 +61,8 @@ class Route(Struct, frozen=True):
     query: dict[str, str] = {}
     #: the answer is a stream of bytes
     streams: bool = False
+    #: the largest body; None is what all routes take
+    most_bytes: int | None = None
     #: beside the ledger's, the tables that `view` reads
     tables: tuple[Tables, ...] = ()
 

@@ -10,13 +10,12 @@ import msgspec
 from aiohttp import web
 
 from remuda.control.openapi import document
-from remuda.control.routes import Call, Route, check_query
+from remuda.control.routes import LARGEST_BODY, Call, Route, check_query
 from remuda.errors import BadInput, NotFound, Unavailable
 from remuda.ledger.store import Store
 from remuda.loop.logs import Log
 
 SOCKET = "control.sock"
-_LARGEST_BODY = 1024 * 1024
 _LONGEST_PATH = 100  # the kernel takes 107 bytes on Linux, 103 on macOS
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
@@ -35,7 +34,7 @@ class ControlServer:
         self.socket = socket
         self._log = log
         self._store = store
-        app = web.Application(client_max_size=_LARGEST_BODY)
+        app = web.Application(client_max_size=LARGEST_BODY)
         described = _encode(document(routes))
 
         async def describe(_: web.Request) -> web.Response:
@@ -71,16 +70,18 @@ class ControlServer:
 
     def _answerer(self, route: Route) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         decode = msgspec.json.Decoder(route.body).decode if route.body is not None else None
+        most = route.most_bytes or LARGEST_BODY
 
         async def answer(request: web.Request) -> web.StreamResponse:
             try:
-                body = decode(await request.read() or b"{}") if decode else None
+                sent = await request.clone(client_max_size=most).read() if decode else b""
+                body = decode(sent or b"{}") if decode else None
             except msgspec.ValidationError as error:
                 return _problem(400, f"the body is not as it should be: {error}")
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 return _problem(400, f"the body is not JSON: {error}")
             except web.HTTPRequestEntityTooLarge:
-                return _problem(413, f"the body is larger than {_LARGEST_BODY // 1024} KiB")
+                return _problem(413, f"the request is too large: it may have {most // 1024} KiB")
             try:
                 check_query(route, request.query)
                 call = Call(dict(request.match_info), dict(request.query), body)

@@ -3,11 +3,13 @@
 from enum import StrEnum
 from typing import Annotated, NamedTuple
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from remuda.model.times import DAY, Instant
 
 _LONGEST = 30 * DAY
+#: as JSON a class is `class`, which Python cannot name a field
+_CLASS = {"job_class": "class"}
 
 
 class JobState(StrEnum):
@@ -58,9 +60,11 @@ class Attempt(Struct, frozen=True):
     detail: str | None = None
     #: the store's identity when it was given to the machine
     store: str = ""
+    #: how much it wrote; None while it runs, and for one that ended before this was kept
+    output_bytes: int | None = None
 
 
-class Job(Struct, frozen=True):
+class Job(Struct, frozen=True, rename=_CLASS):
     """A job with its attempts, oldest first."""
 
     id: int
@@ -98,10 +102,17 @@ class Finished(Struct, frozen=True):
         return Run(self.store, self.job, self.attempt)
 
 
-class Submit(Struct, frozen=True, forbid_unknown_fields=True):
+class Submit(
+    Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    omit_defaults=True,
+    rename={**_CLASS, "older_class": "job_class"},
+):
     """A job to be run."""
 
-    job_class: Annotated[str, Meta(min_length=1, max_length=128)]
+    job_class: Annotated[str, Meta(max_length=128)] = ""
     command: Annotated[tuple[str, ...], Meta(min_length=1, max_length=10_000)]
     env: dict[str, str] = {}
     secret_files: dict[str, str] = {}
@@ -109,6 +120,23 @@ class Submit(Struct, frozen=True, forbid_unknown_fields=True):
     retries: Annotated[int, Meta(ge=0, le=100)] = 0
     timeout: Annotated[int, Meta(ge=1, le=_LONGEST)] | None = None
     idempotency: Annotated[str, Meta(min_length=1, max_length=128)] | None = None
+    #: what the class was called before, still understood
+    older_class: Annotated[str, Meta(max_length=128)] = ""
+
+    def __post_init__(self) -> None:
+        """Take the class by either of its names, and exactly one."""
+        if self.job_class and self.older_class:
+            raise ValueError("`job_class` is the older name of `class`: say one of them")
+        if not (self.job_class or self.older_class):
+            raise ValueError("Object missing required field `class`")
+        structs.force_setattr(self, "job_class", self.job_class or self.older_class)
+        structs.force_setattr(self, "older_class", "")
+
+
+class Batch(Struct, frozen=True, forbid_unknown_fields=True):
+    """Jobs to be run, taken in together or not at all."""
+
+    jobs: Annotated[tuple[Submit, ...], Meta(min_length=1, max_length=10_000)]
 
 
 class Submitted(Struct, frozen=True):
@@ -118,11 +146,19 @@ class Submitted(Struct, frozen=True):
     is_new: bool
 
 
+class BatchSubmitted(Struct, frozen=True):
+    """The numbers of the jobs, in their order."""
+
+    jobs: tuple[Submitted, ...]
+
+
 class JobList(Struct, frozen=True):
     """Jobs, newest first, and how many there are by state."""
 
     jobs: tuple[Job, ...]
     counts: dict[str, int]
+    #: how many there are of the kind that was asked for, these and older ones
+    total: int = 0
 
 
 class Ahead(Struct, frozen=True):
@@ -137,3 +173,17 @@ class Changed(Struct, frozen=True):
 
     job: int
     before: JobState
+
+
+class Selection(Struct, frozen=True, forbid_unknown_fields=True, rename=_CLASS):
+    """Which jobs to change: those of some states, of a class if one is named, and none that is newer than `up_to`."""
+
+    states: Annotated[tuple[JobState, ...], Meta(min_length=1)]
+    up_to: Annotated[int, Meta(ge=1)]
+    job_class: str | None = None
+
+
+class AllChanged(Struct, frozen=True):
+    """The jobs that were changed, and the state of each before."""
+
+    jobs: tuple[Changed, ...]

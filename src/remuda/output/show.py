@@ -22,6 +22,8 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     title: str = ""
     note: str = ""
+    #: its first column names things, and is all that `--quiet` prints
+    is_list: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ def show(
     report: Report, form: str, *, quiet: bool = False, out: TextIO | None = None, columns: int | None = None
 ) -> None:
     """
-    Print a report in one of `FORMATS`. `quiet` leaves out headings and notes of tables.
+    Print a report in one of `FORMATS`. `quiet` leaves out headings and notes of tables, and of a list all but the names.
 
     Tables stay within `columns`, where a terminal has so many; else they are as wide as their cells.
     """
@@ -75,10 +77,13 @@ def _print_tables(report: Report, stream: TextIO, columns: int | None, *, quiet:
             if table.note and not quiet:
                 stream.write(table.note + "\n")
             continue
-        rows = [tuple(_harmless(cell).replace("\n", " ") for cell in row) for row in table.rows]
+        headings = table.headings[:1] if quiet and table.is_list else table.headings
+        rows = [
+            tuple(_harmless(cell).replace("\n", " ") for cell in row[: len(headings)]) for row in table.rows
+        ]
         if not quiet:
-            rows.insert(0, table.headings)
-        widths = [max(len(row[column]) for row in rows) for column in range(len(table.headings))]
+            rows.insert(0, headings)
+        widths = [max(len(row[column]) for row in rows) for column in range(len(headings))]
         if columns and sum(widths) + _GAP * (len(widths) - 1) > columns and not quiet:
             stream.writelines(_narrow(rows, widths, columns))
             continue

@@ -32,7 +32,7 @@ def pools() -> None:
 def list_pools(session: Session) -> None:
     """All pools, a line each."""
     view = _view(session, None)
-    table = Table(_HEADINGS, tuple(map(_row, view.pools)), note="no pools")
+    table = Table(_HEADINGS, tuple(map(_row, view.pools)), note="no pools", is_list=True)
     session.show(Report(view, (table,), first_lines(session, view.seen_at)))
 
 
@@ -332,7 +332,10 @@ def _machine_table(session: Session, found: tuple[MachineView, ...]) -> Table:
         for machine in found
     )
     return Table(
-        ("MACHINE", "POOL", "STATE", "FOR", "JOB", "JOBS", "AGE", "TEMPLATE"), rows, note="no machines"
+        ("MACHINE", "POOL", "STATE", "FOR", "JOB", "JOBS", "AGE", "TEMPLATE"),
+        rows,
+        note="no machines",
+        is_list=True,
     )
 
 

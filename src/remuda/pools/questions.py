@@ -110,6 +110,8 @@ def _ending(job: Job, attempt: Attempt) -> str:
     match attempt.status:
         case "exited":
             message = f"exited {attempt.exit_code}"
+        case "timeout" if attempt.detail:
+            message = "timeout"
         case "timeout" if job.spec.timeout:
             message = f"timeout after {write_duration(job.spec.timeout)}, the job's own limit"
         case "timeout":

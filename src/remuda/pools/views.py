@@ -38,7 +38,7 @@ class MachineView(Struct, frozen=True, omit_defaults=True):
     ended: str | None = None
 
 
-class PoolView(Struct, frozen=True):
+class PoolView(Struct, frozen=True, rename={"job_class": "class"}):
     """One pool as a person sees it: how many machines, how many are wanted, and why."""
 
     name: str

@@ -184,3 +184,14 @@ async def test_whoever_follows_a_job_is_told_that_its_output_could_not_be_kept(t
     reader = Following(JobFiles(tmp_path), ended)
     await reader.task
     assert reader.got.startswith(b"[remuda: try 1: part of the output was not kept")
+
+
+def test_output_that_somebody_deleted_is_not_shown_as_none(files: JobFiles) -> None:
+    ended = structs.replace(job("succeeded", True).attempts[0], status="exited", output_bytes=3)
+    found = structs.replace(job("succeeded"), attempts=(ended,))
+    write(files, 1, b"hi\n")
+    assert b"".join(written(files, found, None)) == b"hi\n"
+    files.forget(Run("", 1, 1))
+    assert b"".join(written(files, found, None)) == b"[remuda: try 1: its output was deleted]\n"
+    wrote_nothing = structs.replace(found, attempts=(structs.replace(ended, output_bytes=0),))
+    assert b"".join(written(files, wrote_nothing, None)) == b""

@@ -141,6 +141,26 @@ async def test_without_a_timeout_of_its_own_a_job_has_the_pools() -> None:
 
 
 @virtually
+@pytest.mark.parametrize(
+    ("own", "took", "words"),
+    [
+        pytest.param(5_000, 5_100, "over its own timeout of 5s", id="its own"),
+        pytest.param(None, 60_100, "over the jobTimeout of 1m of pool shell", id="the pool's"),
+        pytest.param(None, 30_000, "over the jobTimeout of pool shell", id="one that the pool had before"),
+    ],
+)
+async def test_a_job_that_ran_too_long_names_the_limit_and_whose_it_was(
+    own: int | None, took: int, words: str
+) -> None:
+    desk = Desk()
+    number = await desk.submit(spec=JobSpec(("make",), timeout=own))
+    await desk.run_job()
+    ended = Finished(number, 1, "timeout", 143, started_at=1_000, finished_at=1_000 + took)
+    await desk.next(finished=ended, leaving=True)
+    assert desk.job(number).attempts[0].detail == words
+
+
+@virtually
 async def test_an_idle_machine_waits_for_a_job_and_gets_it_when_it_comes() -> None:
     desk = Desk()
     asked = desk.soon(desk.next())

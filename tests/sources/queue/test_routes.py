@@ -17,7 +17,18 @@ from remuda.errors import BadInput, NotFound, RemudaError
 from remuda.ledger.store import FILE, SqliteStore
 from remuda.loop.clock import SystemClock
 from remuda.loop.logs import Log
-from remuda.model.jobs import Ahead, Changed, Finished, Job, JobList, JobState, Submit, Submitted
+from remuda.model.jobs import (
+    Ahead,
+    AllChanged,
+    BatchSubmitted,
+    Changed,
+    Finished,
+    Job,
+    JobList,
+    JobState,
+    Submit,
+    Submitted,
+)
 from remuda.sources.queue.output import JobFiles
 from remuda.sources.queue.queue import Answer, Queue, Terms
 from remuda.sources.queue.routes import VIEWS, QueueRoutes, Standing
@@ -52,7 +63,7 @@ class Shop:
         return await asyncio.to_thread(lambda: self.remuda.get(path, kind, **query))
 
     async def submit(self, **terms: object) -> int:
-        body = {"job_class": "local/shell", "command": ["true"], **terms}
+        body = {"class": "local/shell", "command": ["true"], **terms}
         answer: Submitted = await self.post("/v1/jobs", body, Submitted)
         return answer.job
 
@@ -130,15 +141,13 @@ async def test_a_machine_that_hangs_up_while_it_waits_is_noticed(shop: Shop) -> 
             await asyncio.sleep(0.005)
 
 
-ORDER = {"job_class": "local/shell", "command": ["true"]}
+ORDER = {"class": "local/shell", "command": ["true"]}
 
 
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        pytest.param(
-            {**ORDER, "job_class": "x"}, "no pool serves class x; there is: local/shell", id="class"
-        ),
+        pytest.param({**ORDER, "class": "x"}, "no pool serves class x; there is: local/shell", id="class"),
         pytest.param({**ORDER, "command": []}, "length >= 1 - at `\\$.command`", id="no command"),
         pytest.param({**ORDER, "command": [""]}, "the command is empty", id="empty command"),
         pytest.param({**ORDER, "command": ["a\0b"]}, "the command has a NUL byte", id="NUL in command"),
@@ -154,6 +163,11 @@ ORDER = {"job_class": "local/shell", "command": ["true"]}
         pytest.param({**ORDER, "retries": -1}, "at `\\$.retries`", id="retries"),
         pytest.param({**ORDER, "timeout": 0}, "at `\\$.timeout`", id="timeout"),
         pytest.param({**ORDER, "timeout": "10m"}, "Expected `int \\| null`, got `str`", id="timeout type"),
+        pytest.param(
+            {**ORDER, "env": {"REMUDA_JOB": "1"}}, "REMUDA_JOB cannot be set", id="a variable of Remuda's own"
+        ),
+        pytest.param({"command": ["true"]}, "missing required field `class`", id="no class"),
+        pytest.param({**ORDER, "job_class": "x"}, "the older name of `class`", id="both names of a class"),
         pytest.param({**ORDER, "retrys": 1}, "unknown field `retrys`", id="unknown key"),
     ],
 )
@@ -164,7 +178,7 @@ async def test_a_bad_job_is_refused_and_nothing_is_taken_in(shop: Shop, body: ob
 
 
 async def test_all_problems_of_a_job_are_told_at_once(shop: Shop) -> None:
-    body = {"job_class": "x", "command": ["\0"], "env": {"1": ""}, "secret_files": {"B": "f"}}
+    body = {"class": "x", "command": ["\0"], "env": {"1": ""}, "secret_files": {"B": "f"}}
     with pytest.raises(BadInput) as caught:
         await shop.post("/v1/jobs", body, Submitted)
     for told in ("class x", "NUL byte", "'1' is no name", "absolute path"):
@@ -225,7 +239,7 @@ async def test_a_class_nobody_serves_any_more_can_still_be_listed(shop: Shop) ->
     await shop.submit()
     routes = QueueRoutes(shop.queue, shop.files, set, shop.vouch)
     with pytest.raises(BadInput, match="no pool serves class local/shell; there is: none"):
-        await routes.submit(Call({}, {}, Submit("local/shell", ("true",))))
+        await routes.submit(Call({}, {}, Submit(job_class="local/shell", command=("true",))))
     listed: JobList = await shop.get("/v1/jobs", JobList, **{"class": "local/shell"})
     assert len(listed.jobs) == 1
 
@@ -245,3 +259,65 @@ async def test_a_machine_of_an_older_version_is_told_to_end(shop: Shop) -> None:
     answer: Answer = await shop.post("/v1/shims/shell-1/next", {"secret": "old"}, Answer)
     assert answer.do == "end"
     assert (await shop.get("/v1/jobs/1", Job)).state is JobState.WAITING
+
+
+async def test_a_class_may_still_be_called_by_its_older_name_and_is_shown_by_its_own(shop: Shop) -> None:
+    body = {"job_class": "local/shell", "command": ["true"]}
+    answer: Submitted = await shop.post("/v1/jobs", body, Submitted)
+    shown: dict[str, Any] = await shop.get(f"/v1/jobs/{answer.job}", dict[str, Any])
+    assert shown["class"] == "local/shell"
+    assert "job_class" not in shown
+
+
+async def test_a_batch_is_taken_in_once_and_in_its_order(shop: Shop) -> None:
+    jobs = [{**ORDER, "priority": number, "idempotency": f"k{number}"} for number in range(3)]
+    first: BatchSubmitted = await shop.post("/v1/jobs/batch", {"jobs": jobs}, BatchSubmitted)
+    assert first.jobs == tuple(Submitted(number, is_new=True) for number in (1, 2, 3))
+    again: BatchSubmitted = await shop.post("/v1/jobs/batch", {"jobs": jobs}, BatchSubmitted)
+    assert again.jobs == tuple(Submitted(number, is_new=False) for number in (1, 2, 3))
+    assert (await shop.get("/v1/jobs/3", Job)).priority == 2
+    assert (await shop.queue.read()).needs["local/shell"].unclaimed == 3
+
+
+async def test_of_a_batch_with_a_bad_job_nothing_is_taken_in(shop: Shop) -> None:
+    jobs = [ORDER, {**ORDER, "class": "x"}, {**ORDER, "command": [""]}]
+    with pytest.raises(BadInput) as caught:
+        await shop.post("/v1/jobs/batch", {"jobs": jobs}, BatchSubmitted)
+    assert "job 2 of the batch: no pool serves class x" in str(caught.value)
+    assert "job 3 of the batch: the command is empty" in str(caught.value)
+    assert (await shop.get("/v1/jobs", JobList)).jobs == ()
+
+
+async def test_a_batch_may_be_larger_than_other_requests(shop: Shop) -> None:
+    jobs = [{**ORDER, "command": ["echo", "x" * 100_000]} for _ in range(12)]
+    answer: BatchSubmitted = await shop.post("/v1/jobs/batch", {"jobs": jobs}, BatchSubmitted)
+    assert len(answer.jobs) == 12
+    with pytest.raises(BadInput, match="the request is too large: it may have 1024 KiB"):
+        await shop.post("/v1/jobs", {**ORDER, "env": {"A": "x" * 1_100_000}}, Submitted)
+
+
+async def test_a_list_says_how_many_there_are_and_goes_on_before_a_job(shop: Shop) -> None:
+    for _ in range(5):
+        await shop.submit()
+    first: JobList = await shop.get("/v1/jobs", JobList, most=2)
+    assert ([job.id for job in first.jobs], first.total) == ([5, 4], 5)
+    rest: JobList = await shop.get("/v1/jobs", JobList, most=2, before=4)
+    assert ([job.id for job in rest.jobs], rest.total) == ([3, 2], 3)
+
+
+async def test_a_selection_is_changed_and_nothing_that_came_after_it(shop: Shop) -> None:
+    for _ in range(4):
+        await shop.submit()
+    await shop.post("/v1/shims/shell-1/next", {}, Answer)
+    which = {"states": ["waiting"], "up_to": 3, "class": "local/shell"}
+    gone: AllChanged = await shop.post("/v1/jobs/cancel", which, AllChanged)
+    assert gone.jobs == (Changed(2, JobState.WAITING), Changed(3, JobState.WAITING))
+    listed: JobList = await shop.get("/v1/jobs", JobList)
+    assert listed.counts == {"running": 1, "cancelled": 2, "waiting": 1}
+    assert (await shop.queue.read()).needs["local/shell"].unclaimed == 1
+    none: AllChanged = await shop.post("/v1/jobs/cancel", {**which, "class": "other"}, AllChanged)
+    assert none.jobs == ()
+    back: AllChanged = await shop.post("/v1/jobs/retry", {"states": ["cancelled"], "up_to": 9}, AllChanged)
+    assert [each.job for each in back.jobs] == [2, 3]
+    with pytest.raises(BadInput, match="a job that is failed cannot be changed so: only running, waiting"):
+        await shop.post("/v1/jobs/cancel", {"states": ["failed"], "up_to": 9}, AllChanged)

@@ -1,227 +1,53 @@
-"""`remuda submit` and `remuda jobs`."""
+"""`remuda jobs`."""
 
-import os
 import shlex
-import signal
 import sys
-import time
-import uuid
-from collections.abc import Callable
-from pathlib import Path
+from typing import Any
 
 import click
 from msgspec import Struct
 
 from remuda.control.client import path_of
-from remuda.control.command import Command, Group, Session, pass_session
-from remuda.errors import BadInput, RemudaError, Unavailable
-from remuda.model.jobs import Changed, Job, JobList, JobState, Submit, Submitted
-from remuda.model.times import Duration
+from remuda.control.command import Group, Session, confirm, pass_session
+from remuda.control.completion import completes
+from remuda.errors import BadInput, RemudaError
+from remuda.model.jobs import AllChanged, Changed, Job, JobList, JobState, Selection
 from remuda.output.moments import age, clock_time
 from remuda.output.show import Report, Table, one_line
+from remuda.sources.queue.following import follow as follow_job
+from remuda.sources.queue.following import outcome
 from remuda.sources.queue.output import JobFiles, written
+from remuda.sources.queue.submit_commands import complete_classes
 
-#: how long a Remuda that went away is waited for
-_PATIENCE_S = 60.0
-
-
-class _SubmitCommand(Command):
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click does; an option of the job that is taken for ours is told where it belongs."""
-        has_mark = "--" in args
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            if has_mark:
-                raise
-            hint = "The job's command comes after --, with its own options."
-            raise click.UsageError(f"{error.format_message()} {hint}", ctx) from None
+complete_jobs = completes("/v1/jobs", JobList, lambda found: (str(job.id) for job in found.jobs), most=1000)
 
 
-class _Served(Struct, frozen=True):
+def _complete_states(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    """States, also after a comma."""
+    del context, parameter
+    before, comma, last = begun.rpartition(",")
+    return [f"{before}{comma}{state}" for state in JobState if state.startswith(last)]
+
+
+class _NamedPool(Struct, frozen=True, rename={"job_class": "class"}):
+    name: str
     job_class: str
 
 
-class _Pools(Struct, frozen=True):
-    """Of the view of all pools, what a shell completes from."""
-
-    pools: tuple[_Served, ...]
+class _NamedPools(Struct, frozen=True):
+    pools: tuple[_NamedPool, ...]
 
 
-def _complete_classes(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
-    """The classes that pools serve and that begin so; none when they cannot be asked for."""
-    del parameter
-    session = context.find_object(Session)
-    if session is None:
-        return []
-    try:
-        found = session.remuda.get("/v1/pools", _Pools)
-    except RemudaError:
-        return []
-    # A pool that is only there until its last machine is gone has no class.
-    classes = {pool.job_class for pool in found.pools if pool.job_class}
-    return sorted(name for name in classes if name.startswith(begun))
-
-
-@click.command(cls=_SubmitCommand)
-@click.argument("job_class", metavar="CLASS", shell_complete=_complete_classes)
-@click.argument("command", nargs=-1, required=True, metavar="-- COMMAND…")
-@click.option("--wait", is_flag=True, help="Stream the job's output and exit with its exit code.")
-@click.option(
-    "--priority",
-    type=click.IntRange(-1_000_000, 1_000_000),
-    default=0,
-    show_default=True,
-    help="Higher runs first.",
+_number = click.argument("number", type=click.IntRange(1), shell_complete=complete_jobs)
+_numbers = click.argument("numbers", type=click.IntRange(1), nargs=-1, shell_complete=complete_jobs)
+_class = click.option("--class", "job_class", help="Only this class.", shell_complete=complete_classes)
+_pool = click.option(
+    "--pool",
+    help="Only the class that this pool serves.",
+    shell_complete=completes("/v1/pools", _NamedPools, lambda found: (pool.name for pool in found.pools)),
 )
-@click.option(
-    "--timeout", metavar="DURATION", help="Longest it may run, like 10m. Default: the pool's jobTimeout."
-)
-@click.option(
-    "--retries",
-    type=click.IntRange(0, 100),
-    default=0,
-    show_default=True,
-    help="Further tries after a failure, or after its machine died.",
-)
-@click.option("--env", multiple=True, metavar="K=V", help="An environment variable. Not for secrets.")
-@click.option(
-    "--secret-env",
-    multiple=True,
-    metavar="K=FILE",
-    help="An environment variable whose value is read from a file when the job starts, and masked in its output (values of four characters or more).",
-)
-@pass_session
-def submit(
-    session: Session,
-    job_class: str,
-    command: tuple[str, ...],
-    wait: bool,
-    priority: int,
-    timeout: str | None,
-    retries: int,
-    env: tuple[str, ...],
-    secret_env: tuple[str, ...],
-) -> None:
-    """
-    Hand a job in, as in remuda submit CLASS -- command.
-
-    The command runs on a machine of the pool that serves CLASS, in a directory of its own. With --wait its output is
-    streamed and the exit code is the job's own.
-
-    \b
-    remuda submit local/shell --wait -- echo hello
-    remuda submit local/shell --retries 2 --timeout 10m -- make test
-    remuda submit local/shell --secret-env TOKEN=./token.txt -- sh -c 'deploy "$TOKEN"'
-    """
-    secrets = {
-        name: str(Path(path).absolute())
-        for name, path in _pairs("--secret-env", "K=FILE", secret_env).items()
-    }
-    unreadable = [
-        f"--secret-env {name}: {path} cannot be read"
-        for name, path in secrets.items()
-        if not (os.access(path, os.R_OK) and not os.path.isdir(path))  # noqa: PTH112
-    ]
-    if unreadable:
-        raise BadInput("\n".join(unreadable))
-    body = Submit(
-        job_class=job_class,
-        command=command,
-        env=_pairs("--env", "K=V", env),
-        secret_files=secrets,
-        priority=priority,
-        retries=retries,
-        timeout=_timeout(timeout),
-        idempotency=uuid.uuid4().hex,
-    )
-    answer = _hand_in(session, body)
-    if not wait:
-        message = f"job {answer.job} waits; `remuda jobs logs -f {answer.job}` follows it"
-        session.show(Report(answer, lines=(str(answer.job) if session.quiet else message,)))
-        return
-    raise click.exceptions.Exit(_follow(session, answer.job))
-
-
-def _hand_in(session: Session, body: Submit) -> Submitted:
-    """Hand the job in once: when the answer is lost, its key keeps the next try from being another job."""
-    until = time.monotonic() + _PATIENCE_S
-    was_lost = False
-    while True:
-        try:
-            return session.remuda.post("/v1/jobs", body, Submitted)
-        except Unavailable as error:
-            # Only a broken connection has a cause; the others are answers.
-            was_lost = was_lost or error.__cause__ is not None
-            if not was_lost or time.monotonic() > until:
-                raise
-        time.sleep(0.5)
-
-
-def _timeout(text: str | None) -> int | None:
-    if text is None:
-        return None
-    try:
-        length = int(Duration.parse(text))
-    except ValueError as error:
-        raise BadInput(f"--timeout: {error}") from None
-    if length < 1:
-        raise BadInput("--timeout must be more than 0")
-    return length
-
-
-def _pairs(option: str, shape: str, given: tuple[str, ...]) -> dict[str, str]:
-    pairs = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not equals or not name:
-            raise BadInput(f"{option} wants {shape}, found {text!r}")
-        pairs[name] = value
-    return pairs
-
-
-def _follow(session: Session, number: int) -> int:
-    """Stream a job's output to its end, over a restart of Remuda too; return the exit code to end with."""
-    shown = 0
-    away_since: float | None = None
-    while True:
-        try:
-            passed = 0
-            for piece in session.remuda.stream(path_of("v1", "jobs", number, "logs") + "?follow=true"):
-                # After a reconnection the stream begins anew: what was shown is not shown again.
-                fresh = piece[max(0, shown - passed) :]
-                passed += len(piece)
-                shown = max(shown, passed)
-                sys.stdout.buffer.write(fresh)
-                sys.stdout.buffer.flush()
-            away_since = None
-            job = session.remuda.get(path_of("v1", "jobs", number), Job)
-            if job.state.is_end:
-                return _exit_code(job)
-        except Unavailable:
-            if away_since is None:
-                away_since = time.monotonic()
-                click.echo(f"remuda is away; job {number} goes on, waiting for remuda", err=True)
-            elif time.monotonic() - away_since > _PATIENCE_S:
-                raise
-        except KeyboardInterrupt:
-            click.echo(f"\njob {number} goes on; `remuda jobs cancel {number}` ends it", err=True)
-            raise
-        time.sleep(0.5)
-
-
-def _exit_code(job: Job) -> int:
-    """The exit code to end with; anything but an exit of the command itself is told on stderr."""
-    if job.state is JobState.SUCCEEDED:
-        return 0
-    last = job.attempts[-1] if job.attempts else None
-    if last is None or last.status != "exited":
-        message = f"job {job.id} {'was cancelled' if job.state is JobState.CANCELLED else 'failed'}"
-        if last is not None:
-            message += f": {_outcome(job)}" + (f", {last.detail}" if last.detail else "")
-        click.echo(message, err=True)
-    code = last.exit_code if last is not None and last.exit_code is not None else 1
-    return code if 0 < code < 256 else 1
+_OPEN = (JobState.WAITING, JobState.RUNNING)
+_yes = click.option("--yes", is_flag=True, help="Do not ask.")
 
 
 @click.group(cls=Group)
@@ -230,13 +56,27 @@ def jobs() -> None:
 
 
 @jobs.command("list")
-@click.option("--state", help="Only these, with commas: waiting, running, succeeded, failed, cancelled.")
-@click.option("--class", "job_class", help="Only this class.")
+@click.option(
+    "--state",
+    help="Only these, with commas: waiting, running, succeeded, failed, cancelled.",
+    shell_complete=_complete_states,
+)
+@_class
+@_pool
 @click.option("--most", type=click.IntRange(1, 1000), default=50, show_default=True, help="At most so many.")
+@click.option("--before", type=click.IntRange(1), metavar="NUMBER", help="Only jobs before this one.")
 @pass_session
-def list_jobs(session: Session, state: str | None, job_class: str | None, most: int) -> None:
+def list_jobs(
+    session: Session,
+    state: str | None,
+    job_class: str | None,
+    pool: str | None,
+    most: int,
+    before: int | None,
+) -> None:
     """The newest jobs first."""
-    found = session.remuda.get("/v1/jobs", JobList, state=state, most=most, **{"class": job_class})
+    asked: dict[str, Any] = {"state": state, "class": _class_of(session, job_class, pool), "before": before}
+    found = session.remuda.get("/v1/jobs", JobList, most=most, **asked)
     now = session.now()
     rows = tuple(
         (
@@ -246,17 +86,32 @@ def list_jobs(session: Session, state: str | None, job_class: str | None, most: 
             str(len(job.attempts)),
             job.attempts[-1].machine if job.attempts else "-",
             age(now - job.submitted_at),
-            _outcome(job),
+            outcome(job),
             _shortened(_command(job), 60),
         )
         for job in found.jobs
     )
     headings = ("JOB", "CLASS", "STATE", "TRIES", "MACHINE", "AGE", "OUTCOME", "COMMAND")
-    session.show(Report(found, (Table(headings, rows, note="no jobs"),)))
+    session.show(Report(found, (Table(headings, rows, note="no jobs", is_list=True),)))
+    if (more := found.total - len(found.jobs)) > 0 and not session.quiet:
+        message = f"{more} older {'job is' if more == 1 else 'jobs are'} not shown; --before {found.jobs[-1].id} shows"
+        click.echo(f"{message} the next, --most {min(found.total, 1000)} more at once", err=True)
+
+
+def _class_of(session: Session, job_class: str | None, pool: str | None) -> str | None:
+    """The class that is meant: the one that is named, or the one that a pool serves."""
+    if pool is None:
+        return job_class
+    found = session.remuda.get(path_of("v1", "pools", pool), _NamedPools).pools[0].job_class
+    if not found:
+        raise BadInput(f"pool {pool} is not configured any more and serves no class; say --class")
+    if job_class is not None and job_class != found:
+        raise BadInput(f"pool {pool} serves {found}, not {job_class}")
+    return found
 
 
 @jobs.command()
-@click.argument("number", type=click.IntRange(1))
+@_number
 @pass_session
 def show(session: Session, number: int) -> None:
     """Everything about one job."""
@@ -297,7 +152,7 @@ def show(session: Session, number: int) -> None:
 
 
 @jobs.command()
-@click.argument("number", type=click.IntRange(1))
+@_number
 @click.option("-f", "--follow", is_flag=True, help="Wait for more until the job ends.")
 @click.option("--attempt", type=click.IntRange(1), help="Only this try.")
 @pass_session
@@ -305,7 +160,7 @@ def logs(session: Session, number: int, follow: bool, attempt: int | None) -> No
     """A job's output, also when nothing runs."""
     job = session.remuda.get(path_of("v1", "jobs", number), Job)
     if follow and attempt is None and not job.state.is_end:
-        _follow(session, number)
+        follow_job(session, number)
         return
     query = f"?attempt={attempt}" if attempt else ""
     if session.server is not None or session.remuda.is_running():
@@ -318,32 +173,97 @@ def logs(session: Session, number: int, follow: bool, attempt: int | None) -> No
 
 
 @jobs.command()
-@click.argument("numbers", type=click.IntRange(1), nargs=-1, required=True)
+@_numbers
+@click.option(
+    "--state",
+    help="All that are so: waiting, running, or both with a comma.",
+    shell_complete=_complete_states,
+)
+@_class
+@_pool
+@_yes
 @pass_session
-def cancel(session: Session, numbers: tuple[int, ...]) -> None:
+def cancel(session: Session, /, numbers: tuple[int, ...], **which: Any) -> None:
     """
     End jobs, waiting or running.
 
     One that waits ends at once; one that runs is sent TERM, and KILL five seconds later. Of several jobs each that
     exists is ended; exits 1 when there were others.
+
+    \b
+    remuda jobs cancel 12 13
+    remuda jobs cancel --state waiting --class local/shell
+    remuda jobs cancel --pool shell --yes        all that wait or run
     """
-    _change(
-        session,
-        numbers,
-        "cancel",
-        lambda answer: f"has ended already: {answer.before}" if answer.before.is_end else "is cancelled",
-    )
+    _change(session, numbers, "cancel", _OPEN, _OPEN, **which)
 
 
 @jobs.command()
-@click.argument("numbers", type=click.IntRange(1), nargs=-1, required=True)
+@_numbers
+@click.option(
+    "--state",
+    help="All that ended so, with commas: failed, cancelled, succeeded. Default: failed.",
+    shell_complete=_complete_states,
+)
+@_class
+@_pool
+@_yes
 @pass_session
-def retry(session: Session, numbers: tuple[int, ...]) -> None:
-    """Run ended jobs once more."""
-    _change(session, numbers, "retry", lambda _: "waits again")
+def retry(session: Session, /, numbers: tuple[int, ...], **which: Any) -> None:
+    """
+    Run ended jobs once more.
+
+    \b
+    remuda jobs retry 12 13
+    remuda jobs retry --state failed --class local/shell
+    """
+    ended = tuple(state for state in JobState if state.is_end)
+    _change(session, numbers, "retry", (JobState.FAILED,), ended, **which)
 
 
-def _change(session: Session, numbers: tuple[int, ...], verb: str, tell: Callable[[Changed], str]) -> None:
+def _change(
+    session: Session,
+    numbers: tuple[int, ...],
+    verb: str,
+    default: tuple[JobState, ...],
+    fit: tuple[JobState, ...],
+    *,
+    state: str | None,
+    job_class: str | None,
+    pool: str | None,
+    yes: bool,
+) -> None:
+    """Change jobs by their numbers, or all of some states or of a class."""
+    is_selected = not (state is None and job_class is None and pool is None)
+    if is_selected == bool(numbers):
+        raise BadInput("say either the numbers of jobs, or which by --state, --class or --pool")
+    if not is_selected:
+        _change_each(session, numbers, verb)
+        return
+    states = tuple(each for each in state.split(",") if each) if state else default
+    if unfit := sorted(set(states) - set(fit)):
+        raise BadInput(f"--state {','.join(unfit)}: {verb} is for jobs that are {', '.join(fit)}")
+    job_class = _class_of(session, job_class, pool)
+    found = session.remuda.get("/v1/jobs", JobList, most=1, state=",".join(states), **{"class": job_class})
+    # The newest of those that were counted: what is handed in meanwhile was not asked about.
+    answer = AllChanged(())
+    if found.jobs:
+        what = f"{found.total} {'job' if found.total == 1 else 'jobs'}"
+        those = " or ".join(states) + (f", class {job_class}" if job_class else "")
+        confirm(f"{verb.capitalize()} {what} ({those})?", yes=yes)
+        which = Selection(tuple(map(JobState, states)), found.jobs[0].id, job_class)
+        answer = session.remuda.post(path_of("v1", "jobs", verb), which, AllChanged)
+    lines = tuple(str(each.job) for each in answer.jobs)
+    if not session.quiet:
+        done = "cancelled" if verb == "cancel" else "waiting again"
+        count = len(answer.jobs)
+        lines = (
+            f"{count} {'job is' if count == 1 else 'jobs are'} {done}" if count else "there is no such job",
+        )
+    session.show(Report(answer, lines=lines))
+
+
+def _change_each(session: Session, numbers: tuple[int, ...], verb: str) -> None:
     """Change each job that can be, show what happened, and then complain about the others; exit code 1 if there are both."""
     answers, problems = [], []
     for number in numbers:
@@ -352,25 +272,19 @@ def _change(session: Session, numbers: tuple[int, ...], verb: str, tell: Callabl
         except BadInput as error:
             problems.append(str(error))
     if answers or not problems:
-        session.show(Report(answers, lines=tuple(f"job {answer.job} {tell(answer)}" for answer in answers)))
+        lines = (
+            str(answer.job) if session.quiet else f"job {answer.job} {_result(verb, answer)}"
+            for answer in answers
+        )
+        session.show(Report(AllChanged(tuple(answers)), lines=tuple(lines)))
     if problems:
         raise (RemudaError if answers else BadInput)("; ".join(problems))
 
 
-def _outcome(job: Job) -> str:
-    last = job.attempts[-1] if job.attempts else None
-    if last is None or last.status is None:
-        return "-"
-    if last.status == "signaled" and last.exit_code is not None:
-        return f"ended by {_signal_name(last.exit_code - 128)}"
-    return f"exit {last.exit_code}" if last.status == "exited" else last.status
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
+def _result(verb: str, answer: Changed) -> str:
+    if verb == "retry":
+        return "waits again"
+    return f"has ended already: {answer.before}" if answer.before.is_end else "is cancelled"
 
 
 def _command(job: Job) -> str:

@@ -6,7 +6,7 @@ JOB = Job(
     name="queue",
     commands={
         "submit": Command(
-            "remuda.sources.queue.commands:submit",
+            "remuda.sources.queue.submit_commands:submit",
             "Hand a job in, as in remuda submit CLASS -- command.",
             Section.RUN,
         ),

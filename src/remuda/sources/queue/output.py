@@ -73,6 +73,10 @@ class JobFiles:
             return {}  # someone deleted the place: it is made again for the next output
         return found
 
+    def has_output(self, run: Run) -> bool:
+        """Whether there is a file of an attempt's output."""
+        return Path(f"{self.stem(run)}.log").exists()
+
     def read(self, run: Run, offset: int = 0, most: int = _CHUNK) -> bytes:
         """A piece of an attempt's output; nothing when there is none (yet)."""
         try:
@@ -96,14 +100,16 @@ def _pieces(files: JobFiles, run: Run, attempt: Attempt) -> Iterator[bytes]:
     while piece := files.read(run, offset):
         offset += len(piece)
         yield piece
-    if loss := _loss(attempt):
+    if loss := _loss(files, run, attempt):
         yield loss
 
 
-def _loss(attempt: Attempt) -> bytes:
-    """A line for output that the shim could not keep; nothing when it kept all of it."""
+def _loss(files: JobFiles, run: Run, attempt: Attempt) -> bytes:
+    """A line for output that the shim could not keep, or that somebody deleted; nothing when all of it is there."""
     notes = (attempt.detail or "").split("; ")
     lost = [note for note in notes if NOT_KEPT in note]
+    if not lost and attempt.output_bytes and not files.has_output(run):
+        lost = ["its output was deleted"]
     return f"[remuda: try {attempt.number}: {'; '.join(lost)}]\n".encode() if lost else b""
 
 
@@ -128,7 +134,7 @@ async def follow(
             if piece:
                 yield piece
             elif ended:
-                if loss := _loss(known[number]):
+                if loss := _loss(files, job.run(known[number]), known[number]):
                     yield loss
                 number, offset = number + 1, 0
             else:

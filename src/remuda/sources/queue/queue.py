@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import sqlite3
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
@@ -21,9 +21,10 @@ from remuda.ledger.history import operations_on
 from remuda.ledger.store import Store
 from remuda.loop.clock import Clock
 from remuda.loop.faults import FaultPoint, no_fault
-from remuda.model.jobs import Finished, Job, JobState, Run
+from remuda.model.jobs import Finished, Job, JobState, Run, Selection
 from remuda.model.machines import pool_of
 from remuda.model.needs import Need, Reading, Worker
+from remuda.model.times import write_duration
 from remuda.output.words import sentence
 from remuda.sources.queue import rows
 from remuda.sources.queue.output import OUTPUT_LIMIT, JobFiles
@@ -167,7 +168,8 @@ class Queue:
 
     async def _forget(self, machine: str) -> None:
         now = self._clock.now()
-        settled = await self._store.write(lambda db: _settle(db, machine, self._files, now))
+        terms = self._terms.get(pool_of(machine))
+        settled = await self._store.write(lambda db: _settle(db, machine, self._files, terms, now))
         await self._fault_point("queue.forgot")
         self._workers.pop(machine, None)
         self._doing.pop(machine, None)
@@ -186,6 +188,26 @@ class Queue:
         if is_new:
             self._add_waiting(job.job_class)
         return number, is_new
+
+    async def submit_batch(self, jobs: Sequence[rows.Submission]) -> list[tuple[int, bool]]:
+        """As `submit`, all of them in one transaction."""
+        return await self._go_through(self._submit_batch(jobs))
+
+    async def _submit_batch(self, jobs: Sequence[rows.Submission]) -> list[tuple[int, bool]]:
+        now = self._clock.now()
+        taken = await self._store.write(lambda db: [rows.submit(db, job, now) for job in jobs])
+        await self._fault_point("queue.submitted")
+        for job, (_, is_new) in zip(jobs, taken, strict=True):
+            if is_new:
+                self._add_waiting(job.job_class)
+        return taken
+
+    async def select(self, which: Selection) -> list[int]:
+        """The numbers of jobs that are as asked, the oldest first."""
+        return await asyncio.to_thread(
+            self._store.read,
+            lambda db: rows.numbers(db, states=which.states, job_class=which.job_class, up_to=which.up_to),
+        )
 
     async def cancel(self, number: int) -> JobState:
         """End a job: at once while it waits, through its machine while it runs. Return its state before."""
@@ -436,7 +458,7 @@ def _settle_and_claim(
 ) -> tuple[list[rows.Settled], rows.WorkerRow, rows.Claim | None]:
     machine, terms, settled = call.machine, call.terms, list[rows.Settled | None]()
     if call.finished is not None:
-        settled.append(rows.finish(db, machine, _explained(db, machine, call.finished, now), now))
+        settled.append(rows.finish(db, machine, _explained(db, machine, call.finished, terms, now), now))
     row = rows.greet(db, machine, now)
     held = rows.running_on(db, machine)
     if held is not None and call.ran is not None and call.ran >= row.uses:
@@ -460,13 +482,15 @@ def _settle_and_claim(
     return done, rows.greet(db, machine, now), claim
 
 
-def _settle(db: sqlite3.Connection, machine: str, files: JobFiles, now: int) -> rows.Settled | None:
+def _settle(
+    db: sqlite3.Connection, machine: str, files: JobFiles, terms: Terms | None, now: int
+) -> rows.Settled | None:
     # What it works on is asked for here and not before: a claim of its own may have been on its way.
     held = rows.running_on(db, machine)
     settled = None
     if held is not None:
         ended = files.result(held) or _lost(held, f"machine {machine} died")
-        settled = rows.finish(db, machine, _explained(db, machine, ended, now), now)
+        settled = rows.finish(db, machine, _explained(db, machine, ended, terms, now), now)
     rows.forget(db, machine)
     return settled
 
@@ -475,13 +499,29 @@ def _lost(run: Run, detail: str) -> Finished:
     return Finished(run.job, run.attempt, "lost", -1, detail, store=run.store)
 
 
-def _explained(db: sqlite3.Connection, machine: str, ended: Finished, now: int) -> Finished:
-    """The end of an attempt; if it came with the end of its machine, then with the reason that Remuda had for that."""
-    if ended.status not in _WITH_ITS_MACHINE:
+def _explained(
+    db: sqlite3.Connection, machine: str, ended: Finished, terms: Terms | None, now: int
+) -> Finished:
+    """The end of an attempt with its cause: Remuda's reason to remove its machine, or the limit that it was over."""
+    if ended.status == "timeout":
+        causes = [_limit(rows.job(db, ended.job), machine, ended, terms)]
+    elif ended.status in _WITH_ITS_MACHINE:
+        removals = [item.reason for item in operations_on(db, _LOOP, machine, now) if item.kind == "delete"]
+        causes = list(map(sentence, removals[-1:]))
+    else:
         return ended
-    removal = [item.reason for item in operations_on(db, _LOOP, machine, now) if item.kind == "delete"][-1:]
-    told = [ended.detail, *map(sentence, removal)]
-    return structs.replace(ended, detail="; ".join(filter(None, told)))
+    return structs.replace(ended, detail="; ".join(filter(None, [ended.detail, *causes])))
+
+
+def _limit(job: Job | None, machine: str, ended: Finished, terms: Terms | None) -> str:
+    """Which limit a job was over, and whose that is."""
+    if job is not None and job.spec.timeout:
+        return f"over its own timeout of {write_duration(job.spec.timeout)}"
+    took = ended.finished_at - ended.started_at
+    # It was given the limit of its start, which another configuration may have changed since.
+    is_known = terms is not None and ended.started_at and terms.job_timeout <= took
+    length = f" of {write_duration(terms.job_timeout)}" if is_known and terms is not None else ""
+    return f"over the jobTimeout{length} of pool {pool_of(machine)}"
 
 
 def _rouse(line: deque[asyncio.Future[None]], count: int) -> None:

@@ -3,9 +3,9 @@
 import asyncio
 import re
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
@@ -13,6 +13,9 @@ from remuda.control.routes import Call, Route
 from remuda.errors import BadInput, NotFound, Unavailable
 from remuda.model.jobs import (
     Ahead,
+    AllChanged,
+    Batch,
+    BatchSubmitted,
     Changed,
     Finished,
     Job,
@@ -20,6 +23,7 @@ from remuda.model.jobs import (
     JobSpec,
     JobState,
     Run,
+    Selection,
     Submit,
     Submitted,
 )
@@ -30,6 +34,10 @@ from remuda.sources.queue.schema import TABLES
 
 _MOST_JOBS = 1_000
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+#: how variables begin that tell a job where it runs; the machine sets them last, whatever a job asks for
+_RESERVED = "REMUDA_"
+#: the most bytes that jobs handed in together may have
+LARGEST_BATCH = 16 * 1024 * 1024
 
 
 class NextCall(Struct, frozen=True):
@@ -76,8 +84,16 @@ def list_jobs(db: sqlite3.Connection, call: Call) -> JobList:
     text = call.query.get("most", "100")
     if not re.fullmatch("[0-9]{1,6}", text) or not 1 <= int(text) <= _MOST_JOBS:
         raise BadInput(f"most wants 1 to {_MOST_JOBS}, found {text!r}")
-    found = rows.jobs(db, states=states, job_class=call.query.get("class"), most=int(text))
-    return JobList(tuple(found), rows.state_counts(db))
+    before = call.query.get("before")
+    if before is not None and not re.fullmatch("[0-9]{1,18}", before):
+        raise BadInput(f"before wants the number of a job, found {before!r}")
+    which: dict[str, Any] = {
+        "states": states,
+        "job_class": call.query.get("class"),
+        "before": None if before is None else int(before),
+    }
+    found = rows.jobs(db, **which, most=int(text))
+    return JobList(tuple(found), rows.state_counts(db), rows.count_jobs(db, **which))
 
 
 def one_job(db: sqlite3.Connection, call: Call) -> Job:
@@ -102,7 +118,12 @@ VIEWS: tuple[Route, ...] = (
         JobList,
         view=list_jobs,
         tables=(TABLES,),
-        query={"state": "Only these states.", "class": "Only this class.", "most": "At most so many."},
+        query={
+            "state": "Only these states.",
+            "class": "Only this class.",
+            "before": "Only jobs with a smaller number than this.",
+            "most": "At most so many.",
+        },
     ),
     Route("GET", "/v1/jobs/{job}", "One job.", Job, view=one_job, tables=(TABLES,)),
     Route(
@@ -126,6 +147,31 @@ class QueueRoutes:
         return (
             *VIEWS,
             Route("POST", "/v1/jobs", "Hand a job in.", Submitted, handler=self.submit, body=Submit),
+            Route(
+                "POST",
+                "/v1/jobs/batch",
+                "Hand several jobs in, all of them or none.",
+                BatchSubmitted,
+                handler=self.submit_batch,
+                body=Batch,
+                most_bytes=LARGEST_BATCH,
+            ),
+            Route(
+                "POST",
+                "/v1/jobs/cancel",
+                "End all jobs of a selection.",
+                AllChanged,
+                handler=self.cancel_all,
+                body=Selection,
+            ),
+            Route(
+                "POST",
+                "/v1/jobs/retry",
+                "Run all ended jobs of a selection once more.",
+                AllChanged,
+                handler=self.retry_all,
+                body=Selection,
+            ),
             Route("POST", "/v1/jobs/{job}/cancel", "End a job.", Changed, handler=self.cancel),
             Route("POST", "/v1/jobs/{job}/retry", "Run an ended job once more.", Changed, handler=self.retry),
             Route(
@@ -157,16 +203,46 @@ class QueueRoutes:
 
     async def submit(self, call: Call) -> Submitted:
         """Check and take in a job."""
-        given: Submit = call.body
-        _check(given, self._classes())
-        job = rows.Submission(
-            job_class=given.job_class,
-            spec=JobSpec(given.command, given.env, given.secret_files, given.timeout),
-            priority=given.priority,
-            retries=given.retries,
-            idempotency=given.idempotency,
-        )
-        return Submitted(*await self._queue.submit(job))
+        order: Submit = call.body
+        if problems := _problems(order, self._classes()):
+            raise BadInput("; ".join(problems))
+        return Submitted(*await self._queue.submit(_submission(order)))
+
+    async def submit_batch(self, call: Call) -> BatchSubmitted:
+        """Check all jobs, then take them in with one transaction."""
+        batch: Batch = call.body
+        classes = self._classes()
+        problems = [
+            f"job {number} of the batch: {problem}"
+            for number, order in enumerate(batch.jobs, 1)
+            for problem in _problems(order, classes)
+        ]
+        if problems:
+            raise BadInput("; ".join(problems))
+        taken = await self._queue.submit_batch([_submission(order) for order in batch.jobs])
+        return BatchSubmitted(tuple(Submitted(*each) for each in taken))
+
+    async def cancel_all(self, call: Call) -> AllChanged:
+        """End every job that is selected and has not ended."""
+        return await self._change_all(call.body, self._queue.cancel, {JobState.WAITING, JobState.RUNNING})
+
+    async def retry_all(self, call: Call) -> AllChanged:
+        """Run every job once more that is selected and has ended."""
+        ends = {state for state in JobState if state.is_end}
+        return await self._change_all(call.body, self._queue.retry, ends)
+
+    async def _change_all(
+        self, which: Selection, change: Callable[[int], Awaitable[JobState]], fit: set[JobState]
+    ) -> AllChanged:
+        if unfit := sorted(set(which.states) - fit):
+            raise BadInput(
+                f"a job that is {', '.join(unfit)} cannot be changed so: only {', '.join(sorted(fit))}"
+            )
+        numbers = await self._queue.select(which)
+        # Begun together, so that the store commits them together.
+        before = await asyncio.gather(*map(change, numbers))
+        changed = (Changed(number, state) for number, state in zip(numbers, before, strict=True))
+        return AllChanged(tuple(each for each in changed if each.before in fit))
 
     async def cancel(self, call: Call) -> Changed:
         """End a job."""
@@ -235,28 +311,41 @@ async def _one_by_one(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
 _GLANCE_S = 0.1
 
 
-def _check(given: Submit, classes: set[str]) -> None:
+def _submission(order: Submit) -> rows.Submission:
+    return rows.Submission(
+        job_class=order.job_class,
+        spec=JobSpec(order.command, order.env, order.secret_files, order.timeout),
+        priority=order.priority,
+        retries=order.retries,
+        idempotency=order.idempotency,
+    )
+
+
+def _problems(order: Submit, classes: set[str]) -> list[str]:
     problems = []
-    if given.job_class not in classes:
+    if order.job_class not in classes:
         problems.append(
-            f"no pool serves class {given.job_class}; there is: {', '.join(sorted(classes)) or 'none'}"
+            f"no pool serves class {order.job_class}; there is: {', '.join(sorted(classes)) or 'none'}"
         )
-    if any("\0" in part for part in given.command):
+    if any("\0" in part for part in order.command):
         problems.append("the command has a NUL byte, which no command can hold")
-    if not given.command[0]:
+    if not order.command[0]:
         problems.append("the command is empty")
-    for name, value in (*given.env.items(), *given.secret_files.items()):
+    for name, value in (*order.env.items(), *order.secret_files.items()):
         if not _ENV_NAME.fullmatch(name):
             problems.append(f"{name!r} is no name for an environment variable")
+        elif name.startswith(_RESERVED):
+            problems.append(
+                f"the variable {name} cannot be set: names that begin with {_RESERVED} are Remuda's own"
+            )
         if "\0" in value:
             problems.append(f"the value of {name} has a NUL byte")
     problems += [
-        f"{name} is given both as env and as secret" for name in sorted(given.env.keys() & given.secret_files)
+        f"{name} is given both as env and as secret" for name in sorted(order.env.keys() & order.secret_files)
     ]
     problems += [
         f"the secret file of {name} must be an absolute path, found {path!r}"
-        for name, path in given.secret_files.items()
+        for name, path in order.secret_files.items()
         if not path.startswith("/")
     ]
-    if problems:
-        raise BadInput("; ".join(problems))
+    return problems

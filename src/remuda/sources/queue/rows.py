@@ -146,12 +146,14 @@ def finish(db: sqlite3.Connection, machine: str, ended: Finished, now: Instant) 
     else:
         state = JobState.FAILED
     db.execute(
-        "UPDATE attempts SET finished_at = ?, status = ?, exit_code = ?, detail = ? WHERE job = ? AND attempt = ?",
+        "UPDATE attempts SET finished_at = ?, status = ?, exit_code = ?, detail = ?, output_bytes = ?"
+        " WHERE job = ? AND attempt = ?",
         (
             ended.finished_at or now,
             ended.status,
             ended.exit_code,
             ended.detail or None,
+            ended.output_bytes,
             ended.job,
             ended.attempt,
         ),
@@ -232,27 +234,53 @@ def job(db: sqlite3.Connection, number: int) -> Job | None:
 
 
 def jobs(
-    db: sqlite3.Connection, *, states: Iterable[str] = (), job_class: str | None = None, most: int = 100
+    db: sqlite3.Connection,
+    *,
+    states: Iterable[str] = (),
+    job_class: str | None = None,
+    before: int | None = None,
+    most: int = 100,
 ) -> list[Job]:
-    """The newest jobs first, of some states or a class if asked."""
+    """The newest jobs first, of some states, a class or before a number if asked."""
+    where, terms = _which(states, job_class, None if before is None else before - 1)
+    rows = db.execute(f"{_JOB} WHERE {where} ORDER BY id DESC LIMIT ?", (*terms, most)).fetchall()
+    return list(_jobs(db, rows))
+
+
+def count_jobs(
+    db: sqlite3.Connection, *, states: Iterable[str], job_class: str | None, before: int | None
+) -> int:
+    """How many there are of those that `jobs` finds."""
+    where, terms = _which(states, job_class, None if before is None else before - 1)
+    return int(db.execute(f"SELECT count(*) FROM jobs WHERE {where}", terms).fetchone()[0])  # noqa: S608 - ours
+
+
+def numbers(db: sqlite3.Connection, *, states: Iterable[str], job_class: str | None, up_to: int) -> list[int]:
+    """The numbers of all jobs of some states, and of a class if asked, up to one; the oldest first."""
+    where, terms = _which(states, job_class, up_to)
+    return [number for (number,) in db.execute(f"SELECT id FROM jobs WHERE {where} ORDER BY id", terms)]  # noqa: S608
+
+
+def _which(states: Iterable[str], job_class: str | None, up_to: int | None) -> tuple[str, list[object]]:
     where, terms = ["1 = 1"], list[object]()
-    wanted = list(states)
-    if wanted:
-        where.append(f"state IN ({', '.join('?' * len(wanted))})")
-        terms += wanted
+    asked = list(states)
+    if asked:
+        where.append(f"state IN ({', '.join('?' * len(asked))})")
+        terms += asked
     if job_class is not None:
         where.append("class = ?")
         terms.append(job_class)
-    rows = db.execute(
-        f"{_JOB} WHERE {' AND '.join(where)} ORDER BY id DESC LIMIT ?", (*terms, most)
-    ).fetchall()
-    return list(_jobs(db, rows))
+    if up_to is not None:
+        where.append("id <= ?")
+        terms.append(up_to)
+    return " AND ".join(where), terms
 
 
 def _jobs(db: sqlite3.Connection, rows: list[tuple[Any, ...]]) -> Iterator[Job]:
     for row in rows:
         attempts = db.execute(
-            "SELECT attempt, machine, claimed_at, finished_at, status, exit_code, detail, store FROM attempts"
+            "SELECT attempt, machine, claimed_at, finished_at, status, exit_code, detail, store, output_bytes"
+            " FROM attempts"
             " WHERE job = ? ORDER BY attempt",
             (row[0],),
         ).fetchall()

@@ -50,4 +50,8 @@ _V2 = """
 ALTER TABLE attempts ADD COLUMN store TEXT NOT NULL DEFAULT ''
 """
 
-TABLES = Tables("queue", (_V1, _V2))
+_V3 = """
+ALTER TABLE attempts ADD COLUMN output_bytes INTEGER
+"""
+
+TABLES = Tables("queue", (_V1, _V2, _V3))
