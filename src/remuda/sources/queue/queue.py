@@ -8,7 +8,6 @@ mirror would fall behind.
 
 import asyncio
 import contextlib
-import sqlite3
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, TypeVar
@@ -17,38 +16,23 @@ from weakref import WeakValueDictionary
 from msgspec import Struct, structs
 
 from remuda.errors import BadInput
-from remuda.ledger.history import operations_on
 from remuda.ledger.store import Store
 from remuda.loop.clock import Clock
 from remuda.loop.faults import FaultPoint, no_fault
 from remuda.model.jobs import Finished, Job, JobState, Run, Selection
 from remuda.model.machines import pool_of
 from remuda.model.needs import Need, Reading, Worker
-from remuda.model.times import write_duration
-from remuda.output.words import sentence
 from remuda.sources.queue import rows
 from remuda.sources.queue.output import OUTPUT_LIMIT, JobFiles
 from remuda.sources.queue.secrets import read_secrets
+from remuda.sources.queue.settle import CallForWork, Terms, settle, settle_and_claim
 
 #: a long poll is answered after so many seconds at the latest
 POLL = 25.0
 _GLANCE = 0.005
-#: the loop that makes and removes the machines which pull
-_LOOP = "pools"
 #: in the place of a job's number, for a machine of which nobody knows yet what it does
 UNKNOWN = "unknown"
-#: ends of an attempt that are its machine's
-_WITH_ITS_MACHINE = frozenset({"killed", "lost"})
 T = TypeVar("T")
-
-
-class Terms(Struct, frozen=True):
-    """What a pool's machines may take from the queue."""
-
-    job_class: str
-    #: jobs a machine takes before it ends; None is no limit
-    max_uses: int | None
-    job_timeout: int
 
 
 class Work(Struct, frozen=True, omit_defaults=True):
@@ -169,7 +153,7 @@ class Queue:
     async def _forget(self, machine: str) -> None:
         now = self._clock.now()
         terms = self._terms.get(pool_of(machine))
-        settled = await self._store.write(lambda db: _settle(db, machine, self._files, terms, now))
+        settled = await self._store.write(lambda db: settle(db, machine, self._files, terms, now))
         await self._fault_point("queue.forgot")
         self._workers.pop(machine, None)
         self._doing.pop(machine, None)
@@ -319,7 +303,7 @@ class Queue:
         ):
             return None
         while True:
-            call = _Call(machine, terms, finished, ran, leaving, self._identity)
+            call = CallForWork(machine, terms, finished, ran, leaving, self._identity)
             row, claim = await self._go_through(self._exchange(call))
             if claim is None:
                 return Answer("end") if row.closed else None
@@ -332,11 +316,11 @@ class Queue:
                 )
                 ran = None  # it never heard of this one
 
-    async def _exchange(self, call: "_Call") -> tuple[rows.WorkerRow, rows.Claim | None]:
+    async def _exchange(self, call: CallForWork) -> tuple[rows.WorkerRow, rows.Claim | None]:
         """One transaction, and the mirror after it."""
         now, machine = self._clock.now(), call.machine
         is_new = machine not in self._workers
-        ended, row, claim = await self._store.write(lambda db: _settle_and_claim(db, call, self._files, now))
+        ended, row, claim = await self._store.write(lambda db: settle_and_claim(db, call, self._files, now))
         await self._fault_point("queue.exchanged")
         settled = bool(ended)
         for each in ended:
@@ -438,90 +422,6 @@ class Queue:
         event = self._changed.pop(number, None)
         if event is not None:
             event.set()
-
-
-class _Call(Struct, frozen=True):
-    """A machine's call for work."""
-
-    machine: str
-    terms: Terms | None
-    finished: Finished | None
-    #: how many jobs it has begun; None when it does not say
-    ran: int | None
-    leaving: bool
-    #: the store's own
-    identity: str
-
-
-def _settle_and_claim(
-    db: sqlite3.Connection, call: _Call, files: JobFiles, now: int
-) -> tuple[list[rows.Settled], rows.WorkerRow, rows.Claim | None]:
-    machine, terms, settled = call.machine, call.terms, list[rows.Settled | None]()
-    if call.finished is not None:
-        settled.append(rows.finish(db, machine, _explained(db, machine, call.finished, terms, now), now))
-    row = rows.greet(db, machine, now)
-    held = rows.running_on(db, machine)
-    if held is not None and call.ran is not None and call.ran >= row.uses:
-        # It has begun all that it was given here, and speaks of none of it: it did so for a store that was
-        # ahead of this one, and must not do it a second time under the same number.
-        ended = files.result(held) or _lost(
-            held, "its machine has run it, and its result was lost with a newer state of the store"
-        )
-        settled.append(rows.finish(db, machine, ended, now))
-        held = None
-    row = rows.greet(db, machine, now, call.ran or 0)
-    done = [each for each in settled if each is not None]
-    if held is None:
-        used_up = terms is None or (terms.max_uses is not None and row.uses >= terms.max_uses)
-        if (used_up or call.leaving) and not row.closed:
-            rows.close(db, machine, now)
-            row = rows.greet(db, machine, now)
-        if row.closed:
-            return done, row, None
-    claim = rows.claim(db, machine, terms.job_class if terms else "", now, call.identity)
-    return done, rows.greet(db, machine, now), claim
-
-
-def _settle(
-    db: sqlite3.Connection, machine: str, files: JobFiles, terms: Terms | None, now: int
-) -> rows.Settled | None:
-    # What it works on is asked for here and not before: a claim of its own may have been on its way.
-    held = rows.running_on(db, machine)
-    settled = None
-    if held is not None:
-        ended = files.result(held) or _lost(held, f"machine {machine} died")
-        settled = rows.finish(db, machine, _explained(db, machine, ended, terms, now), now)
-    rows.forget(db, machine)
-    return settled
-
-
-def _lost(run: Run, detail: str) -> Finished:
-    return Finished(run.job, run.attempt, "lost", -1, detail, store=run.store)
-
-
-def _explained(
-    db: sqlite3.Connection, machine: str, ended: Finished, terms: Terms | None, now: int
-) -> Finished:
-    """The end of an attempt with its cause: Remuda's reason to remove its machine, or the limit that it was over."""
-    if ended.status == "timeout":
-        causes = [_limit(rows.job(db, ended.job), machine, ended, terms)]
-    elif ended.status in _WITH_ITS_MACHINE:
-        removals = [item.reason for item in operations_on(db, _LOOP, machine, now) if item.kind == "delete"]
-        causes = list(map(sentence, removals[-1:]))
-    else:
-        return ended
-    return structs.replace(ended, detail="; ".join(filter(None, [ended.detail, *causes])))
-
-
-def _limit(job: Job | None, machine: str, ended: Finished, terms: Terms | None) -> str:
-    """Which limit a job was over, and whose that is."""
-    if job is not None and job.spec.timeout:
-        return f"over its own timeout of {write_duration(job.spec.timeout)}"
-    took = ended.finished_at - ended.started_at
-    # It was given the limit of its start, which another configuration may have changed since.
-    is_known = terms is not None and ended.started_at and terms.job_timeout <= took
-    length = f" of {write_duration(terms.job_timeout)}" if is_known and terms is not None else ""
-    return f"over the jobTimeout{length} of pool {pool_of(machine)}"
 
 
 def _rouse(line: deque[asyncio.Future[None]], count: int) -> None:
