@@ -23,8 +23,9 @@ from remuda.sim.shim import Desk
 from remuda.sim.source import SimSource
 from remuda.sources.queue import rows
 from remuda.sources.queue.output import JobFiles
-from remuda.sources.queue.queue import Answer, Queue, Terms, Work
+from remuda.sources.queue.queue import Answer, Queue, Work
 from remuda.sources.queue.schema import TABLES
+from remuda.sources.queue.settle import Terms
 
 TERMS = {"a": Terms("class-a", None, 0), "once": Terms("class-once", 1, 0)}
 

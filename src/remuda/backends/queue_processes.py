@@ -15,9 +15,10 @@ from remuda.pools.ports import Backend
 from remuda.providers.process import ProcessProvider
 from remuda.runtime import Services
 from remuda.sources.queue.output import JobFiles
-from remuda.sources.queue.queue import Queue, Terms
+from remuda.sources.queue.queue import Queue
 from remuda.sources.queue.retention import forget_jobs
 from remuda.sources.queue.routes import QueueRoutes, Standing
+from remuda.sources.queue.settle import Terms
 
 
 class QueueOnProcesses(Backend):

@@ -31,7 +31,8 @@ from remuda.sim.faults import Crash, Faults
 from remuda.sim.life import Life, PoolsLoop, Reached
 from remuda.sim.watch import Watch
 from remuda.sources.queue.output import JobFiles
-from remuda.sources.queue.queue import Queue, Terms
+from remuda.sources.queue.queue import Queue
+from remuda.sources.queue.settle import Terms
 
 T = TypeVar("T")
 

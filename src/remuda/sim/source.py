@@ -14,7 +14,8 @@ from remuda.loop.clock import Clock
 from remuda.model.jobs import Finished
 from remuda.model.machines import pool_of
 from remuda.model.needs import Need, Reading, Worker
-from remuda.sources.queue.queue import Answer, Terms, Work
+from remuda.sources.queue.queue import Answer, Work
+from remuda.sources.queue.settle import Terms
 
 _END = Answer("end")
 _NEVER = Terms("", 0, 0)

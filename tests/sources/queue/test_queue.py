@@ -20,8 +20,9 @@ from remuda.sim.clock import MONDAY, SimClock
 from remuda.sim.loop import run
 from remuda.sources.queue import rows
 from remuda.sources.queue.output import JobFiles
-from remuda.sources.queue.queue import POLL, Answer, Queue, Terms, Work
+from remuda.sources.queue.queue import POLL, Answer, Queue, Work
 from remuda.sources.queue.schema import TABLES
+from remuda.sources.queue.settle import Terms
 
 T = TypeVar("T")
 CLASS = "local/shell"

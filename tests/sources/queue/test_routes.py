@@ -30,9 +30,10 @@ from remuda.model.jobs import (
     Submitted,
 )
 from remuda.sources.queue.output import JobFiles
-from remuda.sources.queue.queue import Answer, Queue, Terms
+from remuda.sources.queue.queue import Answer, Queue
 from remuda.sources.queue.routes import VIEWS, QueueRoutes, Standing
 from remuda.sources.queue.schema import TABLES
+from remuda.sources.queue.settle import Terms
 
 
 class Shop:
