@@ -38,6 +38,8 @@ from remuda.capacity.snapshot import (
     POOLS,
     PRIORITY_CLASSES,
     QUOTAS,
+    RUNNER_AUTOSCALERS,
+    RUNNER_DEPLOYMENTS,
     RUNTIME_CLASSES,
     SCALE_SETS,
     SUMMARIES,
@@ -153,6 +155,8 @@ def test_who_may_do_nothing_is_told_every_verb_and_resource(staged: Cluster) -> 
     assert whys(snapshot) == {
         SCALE_SETS: f"may not list autoscalingrunnersets.actions.github.com; {help_}",
         POOLS: f"may not list runnerpools.remuda.dev; {help_}",
+        RUNNER_DEPLOYMENTS: f"may not list runnerdeployments.actions.summerwind.dev; {help_}",
+        RUNNER_AUTOSCALERS: f"may not list horizontalrunnerautoscalers.actions.summerwind.dev; {help_}",
         NODES: f"may not list nodes; {help_}",
         PODS: f"may not list pods; {help_}",
         LIMIT_RANGES: f"may not list limitranges; {help_}",

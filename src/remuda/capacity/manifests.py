@@ -242,6 +242,57 @@ class ScaleSet(Whole, frozen=True, kw_only=True):
     status: ScaleSetStatus = ScaleSetStatus()
 
 
+class RunnerSpec(PlacedSpec, frozen=True, rename="camel"):
+    """What a RunnerDeployment's runners are: `resources` are those of the container `runner`."""
+
+    enterprise: str = ""
+    organization: str = ""
+    repository: str = ""
+    labels: tuple[str, ...] = ()
+    container_mode: str = ""
+    docker_enabled: bool | None = None
+    dockerd_within_runner_container: bool | None = None
+    dockerd_container_resources: Resources = Resources()
+    sidecar_containers: tuple[RunnerContainer, ...] = ()
+
+
+class RunnerTemplate(Struct, frozen=True):
+    """A runner of a RunnerDeployment."""
+
+    metadata: _TemplateMeta = _TemplateMeta()
+    spec: RunnerSpec = RunnerSpec()
+
+
+class RunnerDeploymentSpec(Struct, frozen=True):
+    """What a RunnerDeployment says."""
+
+    replicas: Natural | None = None
+    template: RunnerTemplate = RunnerTemplate()
+
+
+class RunnerDeployment(Whole, frozen=True, kw_only=True):
+    """The older form of a scale set."""
+
+    spec: RunnerDeploymentSpec = RunnerDeploymentSpec()
+
+
+class _ScaleTarget(Struct, frozen=True):
+    kind: str = ""
+    name: str = ""
+
+
+class _RunnerAutoscalerSpec(Struct, frozen=True, rename="camel"):
+    scale_target_ref: _ScaleTarget = _ScaleTarget()
+    min_replicas: Natural | None = None
+    max_replicas: Natural | None = None
+
+
+class RunnerAutoscaler(Whole, frozen=True, kw_only=True):
+    """What sets the replicas of a RunnerDeployment, between bounds."""
+
+    spec: _RunnerAutoscalerSpec = _RunnerAutoscalerSpec()
+
+
 class Cpu(Struct, frozen=True):
     """Processors of a VM: their product, and 1 for what is not said."""
 

@@ -10,6 +10,8 @@ from remuda.kube.resources import (
     PODS,
     PRIORITY_CLASSES,
     QUOTAS,
+    RUNNER_AUTOSCALERS,
+    RUNNER_DEPLOYMENTS,
     RUNNER_POOLS,
     RUNTIME_CLASSES,
     SCALE_SETS,
@@ -25,6 +27,12 @@ _KEPT_POLICIES = Rule(
 PERMISSIONS: dict[str, tuple[Rule, ...]] = {
     "capacity": (
         Rule(SCALE_SETS.group, (SCALE_SETS.plural,), ("list",), is_cluster_wide=True),
+        Rule(
+            RUNNER_DEPLOYMENTS.group,
+            (RUNNER_DEPLOYMENTS.plural, RUNNER_AUTOSCALERS.plural),
+            ("list",),
+            is_cluster_wide=True,
+        ),
         Rule(
             RUNNER_POOLS.group,
             (RUNNER_POOLS.plural, CAPACITY_POLICIES.plural),

@@ -118,6 +118,11 @@ CEILINGS = Resource("remuda.dev", "v1alpha1", "ceilings", "Ceiling")
 CAPACITY_POLICIES = Resource("remuda.dev", "v1alpha1", "capacitypolicies", "CapacityPolicy")
 #: of GitHub's actions-runner-controller
 SCALE_SETS = Resource("actions.github.com", "v1alpha1", "autoscalingrunnersets", "AutoscalingRunnerSet")
+#: of its older form
+RUNNER_DEPLOYMENTS = Resource("actions.summerwind.dev", "v1alpha1", "runnerdeployments", "RunnerDeployment")
+RUNNER_AUTOSCALERS = Resource(
+    "actions.summerwind.dev", "v1alpha1", "horizontalrunnerautoscalers", "HorizontalRunnerAutoscaler"
+)
 LIMIT_RANGES = Resource("", "v1", "limitranges", "LimitRange")
 QUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
 RUNTIME_CLASSES = Resource("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", namespaced=False)

@@ -15,6 +15,15 @@ _FIELDS = {
         "pod": "spec.template.spec",
         "phase": "status.phase",
     },
+    "RunnerDeployment": {
+        "max": "spec.replicas, or spec.maxReplicas of its autoscaler",
+        "min": "spec.replicas, or spec.minReplicas of its autoscaler",
+        "labels": "spec.template.spec.labels",
+        "name": "spec.template.spec.labels",
+        "resources": "spec.template.spec.resources",
+        "pod": "spec.template.spec",
+        "phase": "status",
+    },
     "RunnerPool": {
         "max": "spec.max",
         "min": "spec.min",

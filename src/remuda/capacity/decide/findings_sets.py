@@ -163,7 +163,7 @@ def _implausible(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
 
 def _counted(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
     """Whether quotas that are meant for the label's runners count those of a set."""
-    if case.policy is None or scale_set.kind != "AutoscalingRunnerSet":
+    if case.policy is None or scale_set.kind == "RunnerPool":
         return
     #: class → the quota that counts it; the policy's own has none
     expected: dict[str, str] = {}

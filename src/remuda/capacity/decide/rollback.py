@@ -20,6 +20,7 @@ from remuda.rules.placing import holds, untolerated
 #: where the pod of a runner is described
 POD_OF = {
     "AutoscalingRunnerSet": ("spec", "template", "spec"),
+    "RunnerDeployment": ("spec", "template", "spec"),
     "RunnerPool": ("spec", "provider", "kubevirt", "spec"),
 }
 _STATE = "node.kubernetes.io/"

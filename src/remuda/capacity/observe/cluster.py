@@ -19,6 +19,8 @@ from remuda.capacity.snapshot import (
     POOLS,
     PRIORITY_CLASSES,
     QUOTAS,
+    RUNNER_AUTOSCALERS,
+    RUNNER_DEPLOYMENTS,
     RUNTIME_CLASSES,
     SCALE_SETS,
     SUMMARIES,
@@ -75,6 +77,18 @@ class _Collecting:
         parts: tuple[tuple[str, Resource, type[Struct], Callable[[Any, Place], bool]], ...] = (
             (SCALE_SETS, resources.SCALE_SETS, manifests.ScaleSet, take.add_scale_set),
             (POOLS, resources.RUNNER_POOLS, manifests.Pool, take.add_pool),
+            (
+                RUNNER_DEPLOYMENTS,
+                resources.RUNNER_DEPLOYMENTS,
+                manifests.RunnerDeployment,
+                take.add_deployment,
+            ),
+            (
+                RUNNER_AUTOSCALERS,
+                resources.RUNNER_AUTOSCALERS,
+                manifests.RunnerAutoscaler,
+                take.add_autoscaler,
+            ),
             (NODES, resources.NODES, manifests.Node, take.add_node),
             (PODS, resources.PODS, manifests.Pod, take.add_pod),
             (LIMIT_RANGES, resources.LIMIT_RANGES, manifests.LimitRange, take.add_limit_range),
@@ -90,7 +104,7 @@ class _Collecting:
         )
         for (_, resource, _, add), items in zip(parts, found, strict=True):
             self._take(items, add, resource.kind)
-        nodes: list[Any] = found[2]
+        nodes: list[Any] = found[[part for part, *_ in parts].index(NODES)]
         await self._ask_kubelets([name for item in nodes if asks(name := item.metadata.name)], now)
         return self._gathering.snapshot(self._client.access.server, now, self._unknown)
 
@@ -98,7 +112,7 @@ class _Collecting:
         try:
             return (await self._client.list(resource, kind, fields=fields)).items
         except KubeError as error:
-            if isinstance(error, Missing) and part == POOLS:
+            if isinstance(error, Missing) and part in {POOLS, RUNNER_DEPLOYMENTS, RUNNER_AUTOSCALERS}:
                 return []  # who has no such kind has none of them
             is_absent = isinstance(error, Missing)
             self._unknown.append(Unknown(part, _why("list", resource, error), is_absent))

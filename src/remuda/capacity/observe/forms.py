@@ -32,12 +32,15 @@ def _form(
     )
 
 
+_OLDER_ARC = "actions.summerwind.dev/v1alpha1"
 _ARC, _REMUDA = "actions.github.com/v1alpha1", "remuda.dev/v1alpha1"
 POD = _form("Pod", "v1", manifests.Pod, Gathering.add_pod, quick=QuickPod)
 FORMS: Final = {
     form.kind: form
     for form in (
         _form("AutoscalingRunnerSet", _ARC, manifests.ScaleSet, Gathering.add_scale_set, has_line=True),
+        _form("RunnerDeployment", _OLDER_ARC, manifests.RunnerDeployment, Gathering.add_deployment, has_line=True),
+        _form("HorizontalRunnerAutoscaler", _OLDER_ARC, manifests.RunnerAutoscaler, Gathering.add_autoscaler),
         _form("RunnerPool", _REMUDA, manifests.Pool, Gathering.add_pool, has_line=True),
         _form("Node", "v1", manifests.Node, Gathering.add_node),
         POD,

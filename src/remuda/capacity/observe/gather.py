@@ -1,7 +1,7 @@
 """From objects as they are written to a `World`, one by one, so that none is kept longer than it is looked at."""
 
 from collections.abc import Iterable, Mapping
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from remuda.capacity import manifests
 from remuda.capacity.decide.admission import Admission, admit
 from remuda.capacity.decide.neighbours import Kin, Resident, keep_apart, port_claims, scheduling_doubts
+from remuda.capacity.observe.deployments import DEPLOYMENT, as_scale_set, bounds_of, targeted
 from remuda.capacity.observe.pods import NeedsByText, QuickPod, needs_of
 from remuda.capacity.snapshot import (
     EPHEMERAL,
@@ -47,6 +48,7 @@ POOL_MIN, POOL_MAX = 3, 10
 _SHARE_OF_CPU = 100
 #: pods that take nothing any more; one that is told to end takes it until it has
 _OVER = frozenset({"Succeeded", "Failed"})
+_AnySet: TypeAlias = manifests.ScaleSet | manifests.RunnerDeployment | manifests.Pool
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 _NO_LAUNCHER = "what KubeVirt takes beside a guest is not counted: no VM of it runs that would show it"
@@ -72,7 +74,9 @@ class Gathering:
     """
 
     def __init__(self) -> None:
-        self._scale_sets: dict[tuple[str, str, str], tuple[manifests.ScaleSet | manifests.Pool, Place]] = {}
+        self._scale_sets: dict[tuple[str, str, str], tuple[_AnySet, Place]] = {}
+        #: by namespace and the name of what it scales
+        self._autoscalers: dict[tuple[str, str], manifests.RunnerAutoscaler] = {}
         self._nodes: dict[str, Node] = {}
         self._pods: dict[tuple[str, str], Taken | None] = {}
         self._summaries: dict[str, Summary] = {}
@@ -93,6 +97,20 @@ class Gathering:
             ("AutoscalingRunnerSet", item.metadata.namespace, item.metadata.name),
             (item, place),
         )
+
+    def add_deployment(self, item: manifests.RunnerDeployment, place: Place) -> bool:
+        """Take a RunnerDeployment."""
+        scale_set_from(as_scale_set(item), place, Admission())
+        return _put(
+            self._scale_sets, ("RunnerDeployment", item.metadata.namespace, item.metadata.name), (item, place)
+        )
+
+    def add_autoscaler(self, item: manifests.RunnerAutoscaler, _: Place) -> bool:
+        """Take a HorizontalRunnerAutoscaler; those of RunnerSets scale what is not read."""
+        target = item.spec.scale_target_ref
+        if target.kind == "RunnerSet":
+            return False
+        return _put(self._autoscalers, (item.metadata.namespace, target.name), item)
 
     def add_pool(self, item: manifests.Pool, place: Place) -> bool:
         """Take a RunnerPool."""
@@ -235,6 +253,10 @@ class Gathering:
             item, place = self._scale_sets[key]
             if isinstance(item, manifests.ScaleSet):
                 made = scale_set_from(item, place, rules)
+            elif isinstance(item, manifests.RunnerDeployment):
+                autoscaler = self._autoscalers.get((item.metadata.namespace, item.metadata.name))
+                made = scale_set_from(as_scale_set(item), place, rules)
+                made = targeted(made, item, bounds_of(item, autoscaler))
             else:
                 made = scale_set_from_pool(item, place, launchers)
             if item.metadata.deletion_timestamp is None:
@@ -252,7 +274,7 @@ def _put(kept: dict[_K, _V], key: _K, value: _V) -> bool:
 
 
 def _kinship(
-    item: manifests.ScaleSet | manifests.Pool,
+    item: _AnySet,
 ) -> tuple[Mapping[str, str], tuple[manifests.PodTerm, ...]]:
     """The labels of its runners as far as they are known, and which pods they must be apart from."""
     meta = item.metadata
@@ -260,6 +282,10 @@ def _kinship(
         template = item.spec.template
         names = {SET_NAME: meta.name, SET_NAMESPACE: meta.namespace}
         return names | template.metadata.labels | _RUNNER, template.spec.affinity.pod_anti_affinity.required
+    if isinstance(item, manifests.RunnerDeployment):
+        runner = item.spec.template
+        names = {DEPLOYMENT: meta.name}
+        return runner.metadata.labels | names, runner.spec.affinity.pod_anti_affinity.required
     vm = item.spec.provider.kubevirt
     return {POOL: meta.name}, vm.spec.affinity.pod_anti_affinity.required if vm else ()
 
@@ -390,7 +416,8 @@ def _scale_set_of(meta: manifests.ObjectMeta) -> str:
     labels = meta.labels
     if SET_NAME in labels and labels.get(COMPONENT) != LISTENER:
         return f"{labels.get(SET_NAMESPACE) or meta.namespace}/{labels[SET_NAME]}"
-    return f"{meta.namespace}/{labels[POOL]}" if POOL in labels else ""
+    name = labels.get(DEPLOYMENT) or labels.get(POOL)
+    return f"{meta.namespace}/{name}" if name else ""
 
 
 def summary_from(item: manifests.Stats, read_at: Instant) -> Summary:
