@@ -9,7 +9,7 @@ from tests.capacity.builders import NOW, policy
 
 from remuda.capacity.decide.audit import audit
 from remuda.capacity.observe.files import read_files
-from remuda.capacity.snapshot import ScaleSet, Snapshot
+from remuda.capacity.snapshot import JOB_PODS, ScaleSet, Snapshot
 from remuda.output.findings import describe
 
 API = "actions.summerwind.dev/v1alpha1"
@@ -142,15 +142,12 @@ def test_a_deployment_that_may_be_above_its_share_is_told_what_to_set(seen: Any)
         ({"repository": ""}, ""),
     ],
 )
-def test_it_is_registered_with_whom_it_says(seen: Any, spec: dict[str, str], scope: str) -> None:
+def test_it_is_registered_with_whom_it_says(seen: Any, spec: dict[str, Any], scope: str) -> None:
     assert only(seen(deployment(**spec))).scope == scope
 
 
 def test_jobs_in_pods_of_their_own_are_not_counted_and_that_is_said(seen: Any) -> None:
-    assert any(
-        "containerMode kubernetes" in words
-        for words in only(seen(deployment(containerMode="kubernetes"))).unsure
-    )
+    assert any(words == JOB_PODS for words in only(seen(deployment(containerMode="kubernetes"))).unsure)
 
 
 def test_one_that_is_being_deleted_does_not_count(seen: Any) -> None:

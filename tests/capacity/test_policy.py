@@ -83,6 +83,7 @@ def test_nobody_alone_may_have_more_than_the_ceiling(spec: dict[str, Any], told:
     [
         ({"envelopes": [{"name": "a", "requests": sized(memory="1m")}]}, "envelopes[0].requests.memory: 1 bytes is too little"),
         ({"envelopes": [{"name": "a", "requests": sized(cpu="1e9")}]}, "envelopes[0].requests.cpu: 1,000,000,000 CPU is more than"),
+        ({"sets": [{"name": "a", "max": 1, "jobPod": {"requests": sized(memory="1m")}}]}, "sets[0].jobPod.requests.memory: 1 bytes is too little"),
         ({"waivers": [decision(rule="unbound-set", until="2026-12-01")]}, "waivers[0].rule: there is no rule unbound-set; did you mean"),
         ({"waivers": [decision(rule="unbounded-set", until="2026-10-01")]}, "waivers[0].until: 2026-10-01 is before"),
     ],

@@ -66,6 +66,13 @@ class Envelope(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     limits: Annotated[Amounts, Meta(description="What it may use at most.")] = Amounts()
 
 
+class JobPod(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """What the pod of a job asks for that runs beside its runner, on the same node."""
+
+    requests: Annotated[Amounts, Meta(description="What it requests.")]
+    limits: Annotated[Amounts, Meta(description="What it may use at most.")] = Amounts()
+
+
 class BudgetedSet(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """A scale set that was given a share. One that is not listed is a newcomer."""
 
@@ -74,6 +81,12 @@ class BudgetedSet(Struct, frozen=True, forbid_unknown_fields=True, rename="camel
     envelope: Annotated[ObjectName | UnsetType, Meta(description="The envelope its runners carry.")] = UNSET
     warm_pool: Annotated[
         WarmPool | UnsetType, Meta(description="The decision that lets its minimum be above 0.")
+    ] = UNSET
+    job_pod: Annotated[
+        JobPod | UnsetType,
+        Meta(
+            description="The pod of a job beside its runner, where container hooks run jobs in pods of their own."
+        ),
     ] = UNSET
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import UNSET, UnsetType
 
 from remuda.capacity.codes import RULES
-from remuda.capacity.objects import Amounts, CapacityPolicySpec, Decision, Waiver
+from remuda.capacity.objects import Amounts, CapacityPolicySpec, Decision, Envelope, JobPod, Waiver
 from remuda.model.amount_texts import amount_text
 from remuda.model.times import DAY, Instant, read_instant
 from remuda.objects.kinds import Column, Complaint, Kind, Object, Rule
@@ -103,12 +103,12 @@ def _check_owners(spec: CapacityPolicySpec) -> Iterator[Complaint]:
 
 def _check_envelopes(spec: CapacityPolicySpec) -> Iterator[Complaint]:
     admitted = {str(name): each.node for each in spec.nodes.overflow for name in each.envelopes}
+    for index, item in enumerate(spec.sets):
+        if item.job_pod is not UNSET:
+            yield from _check_size(f"spec.sets[{index}].jobPod", item.job_pod)
     for index, envelope in enumerate(spec.envelopes):
         path = f"spec.envelopes[{index}]"
-        yield from _above(f"{path}.requests", envelope.requests, f"{path}.limits", envelope.limits)
-        for kind, amounts in (("requests", envelope.requests), ("limits", envelope.limits)):
-            for name, words in implausible(measured(amounts)):
-                yield f"{path}.{kind}.{name}", words
+        yield from _check_size(path, envelope)
         if envelope.name in admitted and envelope.requests.ephemeral_storage is UNSET:
             where = f"{path}.requests.ephemeral-storage"
             yield (
@@ -118,6 +118,13 @@ def _check_envelopes(spec: CapacityPolicySpec) -> Iterator[Complaint]:
     for index, node in enumerate(spec.nodes.overflow):
         path = f"spec.nodes.overflow[{index}]"
         yield from _above(f"{path}.requested", node.requested, f"{path}.limited", node.limited)
+
+
+def _check_size(path: str, size: Envelope | JobPod) -> Iterator[Complaint]:
+    yield from _above(f"{path}.requests", size.requests, f"{path}.limits", size.limits)
+    for kind, amounts in (("requests", size.requests), ("limits", size.limits)):
+        for name, words in implausible(measured(amounts)):
+            yield f"{path}.{kind}.{name}", words
 
 
 def _above(path: str, asked: Amounts, other: str, limited: Amounts) -> Iterator[Complaint]:

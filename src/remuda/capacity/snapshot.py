@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from remuda.model.findings import Place
 from remuda.model.pods import Taint, Term, Toleration
@@ -29,6 +30,10 @@ RUNNER_DEPLOYMENTS, RUNNER_AUTOSCALERS = "runner deployments", "runner autoscale
 def summary_of(node: str) -> str:
     """The part that is one node's summary, where the others could be read."""
     return f"summary of {node}"
+
+
+#: why it cannot be told whether runners fit whose jobs run beside them, unless a policy says how large these are
+JOB_PODS = "its jobs run in pods of their own (container hooks): give their size in the policy, sets[].jobPod"
 
 
 class Bare(Struct, frozen=True):
@@ -59,6 +64,8 @@ class ScaleSet(Struct, frozen=True):
     limits: Amounts = {}
     #: of both that which the runtime takes beside the containers
     overhead: Amounts = {}
+    #: requests and limits, among both, of the pod that a job runs in beside its runner
+    job_pod: tuple[Amounts, Amounts] = ({}, {})
     #: what a runner takes of things that a node has once: see `remuda.capacity.decide.neighbours`
     claims: Amounts = {}
     bare: tuple[Bare, ...] = ()
@@ -88,10 +95,21 @@ class ScaleSet(Struct, frozen=True):
     @property
     def carried(self) -> tuple[Amounts, Amounts]:
         """Requests and limits of its containers alone, which an envelope is about."""
-        extra = self.overhead
-        return (
-            {name: value - extra.get(name, 0) for name, value in self.requests.items()},
-            {name: value - extra.get(name, 0) for name, value in self.limits.items()},
+        requests, limits = (
+            {name: value - beside.get(name, 0) - self.overhead.get(name, 0) for name, value in whole.items()}
+            for whole, beside in zip((self.requests, self.limits), self.job_pod, strict=True)
+        )
+        return requests, limits
+
+    def with_job_pod(self, requests: Amounts, limits: Amounts) -> "ScaleSet":
+        """The same with the pod of its job counted as a part of each runner."""
+        return replace(
+            self,
+            requests=_sum(self.requests, requests),
+            limits=_sum(self.limits, limits),
+            job_pod=(requests, limits),
+            claims=self.claims | {"pods": 2},
+            unsure=tuple(words for words in self.unsure if words != JOB_PODS),
         )
 
     def lacks(self, kind: Literal["requests", "limits"], resource: str) -> tuple[str, ...] | None:
@@ -100,6 +118,10 @@ class ScaleSet(Struct, frozen=True):
             if (item.kind, item.resource) == (kind, resource):
                 return item.containers
         return None if (self.requests if kind == "requests" else self.limits).get(resource) else ()
+
+
+def _sum(one: Amounts, other: Amounts) -> Amounts:
+    return {name: one.get(name, 0) + other.get(name, 0) for name in (one | other)}
 
 
 class Node(Struct, frozen=True):

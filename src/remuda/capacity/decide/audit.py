@@ -7,7 +7,7 @@ Parts of the world that could not be read lead to no finding but that they were 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, TypeAlias
 
-from msgspec import Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from remuda.capacity.decide import findings_ceiling, findings_overflow, findings_placing, findings_sets
@@ -15,7 +15,7 @@ from remuda.capacity.decide.fits import Ground, Rooms, folded
 from remuda.capacity.decide.label import LabelContext, total
 from remuda.capacity.decide.rollback import is_scale_set
 from remuda.capacity.objects import CapacityPolicySpec
-from remuda.capacity.policy import read_end
+from remuda.capacity.policy import measured, read_end
 from remuda.capacity.snapshot import SCALE_SETS, Amounts, ScaleSet, Snapshot
 from remuda.model.findings import SEVERITIES, Finding, Severity
 from remuda.model.times import Instant
@@ -131,7 +131,10 @@ def audit(
             ground,
             rooms,
             label,
-            tuple(carried.get(folded(label), ())),
+            tuple(
+                _with_job_pod(scale_set, by_label.get(folded(label)))
+                for scale_set in carried.get(folded(label), ())
+            ),
             by_label.get(folded(label)),
             now,
         )
@@ -154,6 +157,13 @@ def audit(
     found += _unread(snapshot, cases)
     found += findings_sets.leaving(snapshot)
     return Audit(snapshot, tuple(made), cases, _sorted(found), now)
+
+
+def _with_job_pod(scale_set: ScaleSet, policy: tuple[str, CapacityPolicySpec] | None) -> ScaleSet:
+    for budget in policy[1].sets if policy else ():
+        if budget.job_pod is not UNSET and budget.name in {scale_set.id, scale_set.name}:
+            return scale_set.with_job_pod(measured(budget.job_pod.requests), measured(budget.job_pod.limits))
+    return scale_set
 
 
 def _waived(case: LabelContext, item: Finding) -> Finding:

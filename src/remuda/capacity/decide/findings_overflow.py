@@ -145,7 +145,7 @@ def _unbounded(case: LabelContext, site: Site, scale_sets: list[ScaleSet]) -> It
     for scale_set in sorted(
         scale_sets, key=lambda scale_set: (scale_set.requests.get("memory", 0), scale_set.id)
     ):
-        size = scale_set.requests | scale_set.claims | {"pods": 1}
+        size = {"pods": 1} | scale_set.requests | scale_set.claims
         left = site.overflow.most_runners + 1 if scale_set.max is None else scale_set.max
         while (
             left

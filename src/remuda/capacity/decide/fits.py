@@ -49,7 +49,7 @@ class Shape(Struct, frozen=True):
     @property
     def size(self) -> Amounts:
         """What one runner takes of a node: its requests and its place among the pods."""
-        return dict(self.requests) | {"pods": 1}
+        return {"pods": 1} | dict(self.requests)
 
 
 def folded(label: str) -> str:
@@ -277,7 +277,7 @@ class Rooms:
         self, requests: tuple[tuple[str, int], ...], nodes: tuple[int, ...], own: frozenset[str]
     ) -> Mapping[int, int]:
         """How many runners of a size fit on each node that is empty of those of `own`; requests are above 0."""
-        size = dict(requests) | {"pods": 1}
+        size = {"pods": 1} | dict(requests)
         plain = self._fits.get((requests, nodes))
         if plain is None:
             columns, places = self._distinct(nodes, tuple(size))
@@ -340,7 +340,7 @@ def obstacles(scale_set: ScaleSet, node: Node, free: Amounts | None = None) -> t
 
     `free` is what is left of the node; without it only what the node could hold when empty counts.
     """
-    return (*closed(scale_set, node), *short(scale_set.requests | scale_set.claims | {"pods": 1}, node, free))
+    return (*closed(scale_set, node), *short({"pods": 1} | scale_set.requests | scale_set.claims, node, free))
 
 
 def closed(scale_set: ScaleSet, node: Node) -> Iterator[str]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from remuda.capacity import manifests
+from remuda.capacity.snapshot import JOB_PODS
 from remuda.model.amounts import Amounts
 from remuda.model.labels import Operator, Requirement
 from remuda.model.pods import Match
@@ -207,4 +208,4 @@ def scheduling_doubts(spec: manifests.PlacedSpec) -> Iterator[str]:
     if any(port.host_ip not in {"", "0.0.0.0", "::"} for port in ports_of(spec)):  # noqa: S104 - compared, not bound
         yield "it takes a host port of one address alone"
     if any(each.name == "ACTIONS_RUNNER_CONTAINER_HOOKS" for item in spec.containers for each in item.env):
-        yield "its jobs run in pods of their own (container hooks), which are not counted"
+        yield JOB_PODS

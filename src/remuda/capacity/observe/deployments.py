@@ -9,13 +9,12 @@ runs `docker`, unless that is switched off or containers are listed.
 from msgspec.structs import asdict, replace
 
 from remuda.capacity import manifests
-from remuda.capacity.snapshot import ScaleSet
+from remuda.capacity.snapshot import JOB_PODS, ScaleSet
 
 #: what its runners carry
 DEPLOYMENT = "runner-deployment-name"
 _DEFAULT_REPLICAS = 1
 _GITHUB = "https://github.com/"
-_JOB_PODS = "its jobs run in pods of their own (containerMode kubernetes), which are not counted"
 
 
 def pod_of(spec: manifests.RunnerSpec) -> manifests.PlacedSpec:
@@ -73,5 +72,5 @@ def targeted(made: ScaleSet, item: manifests.RunnerDeployment, bounds: tuple[int
     is_hooked = item.spec.template.spec.container_mode == "kubernetes"
     return replace(
         made, kind="RunnerDeployment", labels=labels, given=labels, min=bounds[0], max=bounds[1],
-        unsure=(*made.unsure, _JOB_PODS) if is_hooked else made.unsure,
+        unsure=(*made.unsure, JOB_PODS) if is_hooked else made.unsure,
     )  # fmt: skip
