@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from remuda.fleet import states
 from remuda.fleet.columns import Fleet
 from remuda.fleet.intake import MOST_MACHINES, label_keys, read_machines, read_needs
-from remuda.fleet.machine_records import MACHINE_KEYS
 from remuda.fleet.names import Names
-from remuda.fleet.need_records import NEED_KEYS
+from remuda.fleet.rows import DemandNeed, InventoryMachine
 from remuda.model.labels import Operator, Requirement
 from remuda.model.machines import State
 from remuda.model.shapes import CapacityType, FleetMachine, Shape
@@ -19,6 +18,8 @@ from remuda.model.times import MINUTE
 from remuda.model.units import PINNED, FleetNeed, Separation, Spread, Unsatisfiable
 
 NOW = 1_000_000_000
+MACHINE_KEYS = InventoryMachine.__struct_encode_fields__
+NEED_KEYS = DemandNeed.__struct_encode_fields__
 FULL_MACHINE: dict[str, Any] = {
     "id": "m",
     "state": "configured",

@@ -22,7 +22,8 @@ from remuda.fleet.objects import (
     path_of,
 )
 from remuda.fleet.policy import Policy
-from remuda.fleet.records import Flaw, read_name
+from remuda.fleet.records import Flaw
+from remuda.fleet.rows import read_name
 from remuda.fleet.settings import policy_of
 from remuda.model.shapes import FleetMachine
 from remuda.model.times import Instant

@@ -9,16 +9,14 @@ neither changed nor to be taken for one that vanished; a need that is refused ke
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from remuda.fleet.machine_records import MACHINE_KEYS, machine_of
-from remuda.fleet.need_records import NEED_KEYS, need_of
-from remuda.fleet.records import Flaw, Record, read_name
+from remuda.fleet.machine_records import machine_of
+from remuda.fleet.need_records import need_of
+from remuda.fleet.records import Flaw, Record
+from remuda.fleet.rows import MOST_MACHINES, DemandNeed, InventoryMachine, read_name
 from remuda.fleet.scalars import read_whole, shown
 from remuda.model.shapes import FleetMachine, Shape
 from remuda.model.times import Instant
 from remuda.model.units import FleetNeed
-
-#: No list may hold more machines, those that a count stands for included.
-MOST_MACHINES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +56,10 @@ def read_machines(
     flaws: list[Flaw] = []
     refused: set[str] = set()
     first: dict[str, int] = {}
-    for index, told in enumerate(records):
-        record = Record(told, index, f"machine/{_name_in(told, 'id', index)}", MACHINE_KEYS)
+    for index, source in enumerate(records):
+        record = Record(source, index, f"machine/{_name_in(source, 'id', index)}", InventoryMachine)
         machine = machine_of(record, now)
-        count = record.take("count", lambda value: read_whole(value, 1, most), None)
+        count = record.take("count", None, lambda value: read_whole(value, 1, most))
         if len(first) + (count or 1) > most:
             record.flaw("count" if count else "", f"would be more than {most:,} machines in all")
             count = None
@@ -101,8 +99,8 @@ def read_needs(
     kept: set[str] = set()
     flaws: list[Flaw] = []
     first: dict[str, int] = {}
-    for index, told in enumerate(records):
-        record = Record(told, index, f"need/{cluster}/{_name_in(told, 'name', index)}", NEED_KEYS)
+    for index, source in enumerate(records):
+        record = Record(source, index, f"need/{cluster}/{_name_in(source, 'name', index)}", DemandNeed)
         need = need_of(record, cluster, now)
         if need.name and first.setdefault(need.name, index) != index:
             words = f"{shown(need.name)} is here a second time: the first is needs[{first[need.name]}]"
@@ -122,9 +120,9 @@ def label_keys(shapes: Iterable[Shape]) -> frozenset[str]:
     return frozenset(key for shape in shapes for key in shape.all_labels())
 
 
-def _name_in(told: object, key: str, index: int) -> str:
+def _name_in(source: object, key: str, index: int) -> str:
     """How a record is called in what is said about it, whatever is in it."""
-    name = told.get(key) if isinstance(told, Mapping) else None
+    name = source.get(key) if isinstance(source, Mapping) else None
     try:
         return read_name(name)
     except ValueError:
@@ -140,11 +138,11 @@ def _named(machine: FleetMachine, name: str) -> FleetMachine:
 def _report_keys(record: Record, need: FleetNeed, keys: Collection[str] | None) -> None:
     if keys is None:
         return
-    told: tuple[tuple[str, str], ...] = (
+    used: tuple[tuple[str, str], ...] = (
         ("same", need.same),
         ("topologySpread.key", need.spread.key if need.spread else ""),
         ("separation.key", need.separation.key if need.separation else ""),
     )
-    for field, key in told:
+    for field, key in used:
         if key and key not in keys:
             record.flaw(field, f"no machine has a label {key}: it waits for one that has", refused=False)

@@ -2,46 +2,40 @@
 
 from collections.abc import Mapping
 
-from remuda.fleet.records import Record, one_of, read_key, read_name, read_text
-from remuda.fleet.scalars import Chance, Money, read_moment, read_priority, shown
+from remuda.fleet.records import Record
+from remuda.fleet.rows import read_key, read_text
+from remuda.fleet.scalars import read_moment, shown
 from remuda.model.machines import State
 from remuda.model.shapes import CAPACITY_TYPE, INSTANCE_TYPE, REGION, ZONE, CapacityType, FleetMachine, Shape
 from remuda.model.times import Instant
 from remuda.objects.problems import child_path
 
-MACHINE_KEYS = (
-    "id", "count", "state", "instanceType", "zone", "region", "provider", "capacityType", "labels", "allocatable",
-    "pricePerHour", "interruptionProbability", "cluster", "need", "priority", "since",
-)  # fmt: skip
-
-_STATES = {state.value: state for state in State}
-_CAPACITY_TYPES = {each.value: each for each in CapacityType}
 #: states of a machine that serves no cluster, and those of one that does
 _FREE = (State.SPECULATIVE, State.CREATING, State.IDLE, State.DELETING)
 _BOUND = (State.CONFIGURED, State.DRAINING)
 
 
 def machine_of(record: Record, now: Instant) -> FleetMachine:
-    """The machine that a record tells; worth nothing when the record is refused."""
-    state = record.require("state", one_of(_STATES), State.FAILED)
+    """The machine that a record describes; worth nothing when the record is refused."""
+    state = record.take("state", State.FAILED)
     machine = FleetMachine(
-        id=record.require("id", read_name, ""),
+        id=record.take("id", ""),
         state=state,
         shape=Shape(
-            instance_type=record.require("instanceType", read_name, ""),
-            zone=record.take("zone", read_text, ""),
-            region=record.take("region", read_text, ""),
-            provider=record.take("provider", read_text, ""),
-            capacity_type=record.take("capacityType", one_of(_CAPACITY_TYPES), CapacityType.BARE_METAL),
+            instance_type=record.take("instanceType", ""),
+            zone=record.take("zone", ""),
+            region=record.take("region", ""),
+            provider=record.take("provider", ""),
+            capacity_type=record.take("capacityType", CapacityType.BARE_METAL),
             allocatable=record.amounts("allocatable", up=False),
             labels=_labels(record),
-            price=int(record.take("pricePerHour", Money.parse, Money(0))),
-            interruption=int(record.take("interruptionProbability", Chance.parse, Chance(0))),
+            price=record.take("pricePerHour", 0),
+            interruption=record.take("interruptionProbability", 0),
         ),
-        cluster=record.take("cluster", read_text, ""),
-        need=record.take("need", read_text, ""),
-        priority=record.take("priority", read_priority, 0),
-        since=record.take("since", lambda value: read_moment(value, now), now),
+        cluster=record.take("cluster", ""),
+        need=record.take("need", ""),
+        priority=record.take("priority", 0),
+        since=record.take("since", now, lambda value: read_moment(value, now)),
     )
     if record.is_good("state", "cluster", "need"):
         _check_grid(record, machine)
@@ -65,15 +59,15 @@ def _check_grid(record: Record, machine: FleetMachine) -> None:
 
 
 def _labels(record: Record) -> dict[str, str]:
-    told = record.told.get("labels")
-    if told is None:
-        return record.take("labels", lambda _: {}, {})
-    if not isinstance(told, Mapping):
-        record.flaw("labels", f"wants a mapping, found {shown(told)}")
+    source = record.fields.get("labels")
+    if source is None:
+        return record.take("labels", {})
+    if not isinstance(source, Mapping):
+        record.flaw("labels", f"wants a mapping, found {shown(source)}")
         return {}
     labels = {}
     fields = {INSTANCE_TYPE: "instanceType", ZONE: "zone", REGION: "region", CAPACITY_TYPE: "capacityType"}
-    for key, value in told.items():
+    for key, value in source.items():
         field = child_path("labels", str(key))
         try:
             labels[read_key(key)] = read_text(value)
@@ -81,6 +75,6 @@ def _labels(record: Record) -> dict[str, str]:
             record.flaw(field, str(error))
             continue
         name = fields.get(key, "")
-        if name and record.told.get(name) not in (None, "", value):
+        if name and record.fields.get(name) not in (None, "", value):
             record.flaw(field, f"is {shown(value)}, and {name} counts instead", refused=False)
     return labels

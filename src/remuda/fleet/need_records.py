@@ -1,45 +1,36 @@
 """One need from its record, field by field."""
 
 from remuda.fleet.contradictions import contradiction
-from remuda.fleet.records import Record, one_of, read_key, read_name
-from remuda.fleet.scalars import Penalty, read_moment, read_priority, read_whole, shown
+from remuda.fleet.records import Record
+from remuda.fleet.rows import NeedRequirement
+from remuda.fleet.scalars import read_moment, shown
 from remuda.model.labels import Operator, Requirement
 from remuda.model.shapes import HIGHEST_AMOUNT
 from remuda.model.times import Instant
 from remuda.model.units import FleetNeed, Separation, Spread, Unsatisfiable
 from remuda.objects.problems import child_path
 
-NEED_KEYS = (
-    "name", "count", "total", "unit", "requirements", "priority", "arrival", "same", "topologySpread", "separation",
-    "interruptionPenalty", "reclamationPenalty",
-)  # fmt: skip
-
-#: No need may ask for more units.
-MOST_ASKED = 1_000_000_000
 #: The highest sum of a resource that a need may ask for, a thousand times what one machine may have.
 HIGHEST_TOTAL = HIGHEST_AMOUNT * 1_024
 
-_OPERATORS = {operator.value: operator for operator in Operator}
-_WHEN = {each.value: each for each in Unsatisfiable}
-
 
 def need_of(record: Record, cluster: str, now: Instant) -> FleetNeed:
-    """The need that a record tells; worth nothing when the record is refused."""
-    has_total = "total" in record.told
+    """The need that a record describes; worth nothing when the record is refused."""
+    has_total = "total" in record.fields
     need = FleetNeed(
         cluster=cluster,
-        name=record.require("name", read_name, ""),
+        name=record.take("name", ""),
         unit=record.amounts("unit", up=True),
-        count=None if has_total else record.take("count", lambda value: read_whole(value, 1, MOST_ASKED), 1),
+        count=None if has_total else record.take("count", 1),
         total=record.amounts("total", up=True, most=HIGHEST_TOTAL) if has_total else {},
         requirements=_requirements(record),
-        priority=record.take("priority", read_priority, 0),
-        arrival=record.take("arrival", lambda value: read_moment(value, now), 0),
-        same=record.take("same", read_key, ""),
+        priority=record.take("priority", 0),
+        arrival=record.take("arrival", 0, lambda value: read_moment(value, now)),
+        same=record.take("same", ""),
         spread=_spread(record),
         separation=_separation(record),
-        interruption_penalty=int(record.take("interruptionPenalty", Penalty.parse, Penalty(0))),
-        reclamation_penalty=int(record.take("reclamationPenalty", Penalty.parse, Penalty(0))),
+        interruption_penalty=record.take("interruptionPenalty", 0),
+        reclamation_penalty=record.take("reclamationPenalty", 0),
     )
     if record.is_good("count", "unit", "total"):
         _check_size(record, need)
@@ -48,7 +39,7 @@ def need_of(record: Record, cluster: str, now: Instant) -> FleetNeed:
 
 def _check_size(record: Record, need: FleetNeed) -> None:
     """A need asks for something, in one way."""
-    if need.count is None and "count" in record.told:
+    if need.count is None and "count" in record.fields:
         record.flaw("count", "is there beside total: a need tells one of the two")
     if not need.unit:
         words = (
@@ -77,13 +68,13 @@ def _report_ignored(record: Record, need: FleetNeed) -> None:
 
 
 def _requirements(record: Record) -> tuple[Requirement, ...]:
-    told = record.told.get("requirements")
-    if told is None:
-        return record.take("requirements", lambda _: (), ())
-    if not isinstance(told, list | tuple):
-        record.flaw("requirements", f"wants a list, found {shown(told)}")
+    source = record.fields.get("requirements")
+    if source is None:
+        return record.take("requirements", ())
+    if not isinstance(source, list | tuple):
+        record.flaw("requirements", f"wants a list, found {shown(source)}")
         return ()
-    found = [_requirement(record, number, each) for number, each in enumerate(told)]
+    found = [_requirement(record, number, each) for number, each in enumerate(source)]
     good = [requirement for requirement in found if requirement is not None]
     clash = contradiction(good)
     if clash and len(good) == len(found):
@@ -92,13 +83,12 @@ def _requirements(record: Record) -> tuple[Requirement, ...]:
     return tuple(good)
 
 
-def _requirement(record: Record, number: int, told: object) -> Requirement | None:
-    path = f"requirements[{number}]"
+def _requirement(record: Record, number: int, source: object) -> Requirement | None:
     before = len(record.flaws)
-    part = Record(told, record.index, record.subject, ("key", "operator", "values"), path, record.flaws)
-    key = part.require("key", read_key, "")
-    operator = part.require("operator", one_of(_OPERATORS), Operator.EXISTS)
-    values: tuple[str, ...] = part.take("values", _values, ())
+    part = record.part(source, NeedRequirement, f"requirements[{number}]")
+    key = part.take("key", "")
+    operator = part.take("operator", Operator.EXISTS)
+    values: tuple[str, ...] = part.take("values", (), _values)
     if len(record.flaws) > before:
         return None
     try:
@@ -118,19 +108,18 @@ def _values(value: object) -> tuple[str, ...]:
 
 
 def _spread(record: Record) -> Spread | None:
-    part = record.below("topologySpread", ("key", "maxSkew", "whenUnsatisfiable"))
+    part = record.below("topologySpread")
     if part is None:
         return None
     return Spread(
-        part.require("key", read_key, ""),
-        part.take("maxSkew", lambda value: read_whole(value, 1, MOST_ASKED), 1),
-        part.take("whenUnsatisfiable", one_of(_WHEN), Unsatisfiable.DO_NOT_SCHEDULE),
+        part.take("key", ""),
+        part.take("maxSkew", 1),
+        part.take("whenUnsatisfiable", Unsatisfiable.DO_NOT_SCHEDULE),
     )
 
 
 def _separation(record: Record) -> Separation | None:
-    part = record.below("separation", ("most", "key"))
+    part = record.below("separation")
     if part is None:
         return None
-    most: int = part.require("most", lambda value: read_whole(value, 1, MOST_ASKED), 1)
-    return Separation(most, part.take("key", read_key, ""))
+    return Separation(part.take("most", 1), part.take("key", ""))

@@ -1,19 +1,19 @@
 """One record from outside, read field by field: what is wrong with it is kept by name, and nothing raises."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, inspect
 
+from remuda.fleet.rows import read_key
 from remuda.fleet.scalars import shown
-from remuda.model.labels import check_key
 from remuda.model.quantities import Quantity
 from remuda.model.shapes import HIGHEST_AMOUNT, amount
-from remuda.objects.problems import child_path, did_you_mean, quoted
+from remuda.objects.convert import fields_of, form_of
+from remuda.objects.problems import child_path, did_you_mean
 
 T = TypeVar("T")
-#: no id or name is longer
-MOST_LETTERS = 253
 #: so many keys that are not known are named
 _MOST_STRANGE = 10
 
@@ -41,26 +41,27 @@ class Flaw(Struct, frozen=True):
 
 
 class Record:
-    """Reads one mapping. `flaws` grow as fields are read; a field that is wrong reads as its default."""
+    """Reads one mapping by the fields of a row. `flaws` grow as it is read; a field that is wrong reads as its default."""
 
     def __init__(
         self,
-        told: object,
+        source: object,
         index: int,
         subject: str,
-        known: Collection[str],
+        row: type[Struct],
         path: str = "",
         flaws: list[Flaw] | None = None,
     ) -> None:
-        self.told: Mapping[str, Any] = told if isinstance(told, Mapping) else {}
+        self.fields: Mapping[str, Any] = source if isinstance(source, Mapping) else {}
         self.index = index
         self.subject = subject
         self.flaws = [] if flaws is None else flaws
         self._path = path
-        self._is_mapping = isinstance(told, Mapping)
+        self._is_mapping = isinstance(source, Mapping)
+        self._known = known = _fields(row)
         if not self._is_mapping:
-            self.flaw("", f"wants a mapping with keys like {', '.join([*known][:3])}, found {shown(told)}")
-        strange = [key for key in self.told if key not in known]
+            self.flaw("", f"wants a mapping with keys like {', '.join([*known][:3])}, found {shown(source)}")
+        strange = [key for key in self.fields if key not in known]
         for key in strange[:_MOST_STRANGE]:
             name = key if isinstance(key, str) else shown(key)
             self.flaw(child_path("", name), f"is not a known key{did_you_mean(name, known)}")
@@ -82,44 +83,45 @@ class Record:
         path = f"{self._path}.{field}" if self._path and field else self._path or field
         self.flaws.append(Flaw(self.subject, path, message, self.index, refused))
 
-    def take(self, key: str, read: Callable[[Any], T], default: T) -> T:
-        """What `read` makes of a field; its `ValueError` is a flaw. A field that is not there has its default."""
-        value = self.told.get(key)
+    def take(self, key: str, default: T, read: Callable[[Any], T] | None = None) -> T:
+        """
+        What a field says, read as its row says or by `read`; a `ValueError` is a flaw.
+
+        A field that is not there has its default, and is a flaw where the row requires it.
+        """
+        value, (is_required, form) = self.fields.get(key), self._known[key]
         if value is None:
-            if key in self.told:
+            if key in self.fields:
                 self.flaw(key, "has no value: give it one, or leave the key out")
+            elif is_required and self._is_mapping:
+                self.flaw(key, "is required")
             return default
         try:
-            return read(value)
+            return (read or form.read)(value)
         except ValueError as error:
             self.flaw(key, str(error))
             return default
 
-    def require(self, key: str, read: Callable[[Any], T], default: T) -> T:
-        """The same for a field that must be there."""
-        if key not in self.told:
-            if self._is_mapping:
-                self.flaw(key, "is required")
-            return default
-        return self.take(key, read, default)
-
-    def below(self, key: str, known: Collection[str]) -> "Record | None":
+    def below(self, key: str) -> "Record | None":
         """The record in a field, whose flaws are this one's too; None when it is not there."""
-        if self.told.get(key) is None:
-            return self.take(key, lambda _: None, None)
-        path = child_path(self._path, key)
-        return Record(self.told[key], self.index, self.subject, known, path, self.flaws)
+        if self.fields.get(key) is None:
+            return self.take(key, None)
+        return self.part(self.fields[key], self._known[key][1], child_path(self._path, key))
+
+    def part(self, source: object, row: type[Struct], path: str) -> "Record":
+        """A record at a path of this one, whose flaws are this one's too."""
+        return Record(source, self.index, self.subject, row, path, self.flaws)
 
     def amounts(self, key: str, *, up: bool, most: int = HIGHEST_AMOUNT) -> dict[str, int]:
         """A mapping of quantities as whole amounts, without those that come to nothing."""
-        told = self.told.get(key)
-        if told is None:
-            return self.take(key, lambda _: {}, {})
-        if not isinstance(told, Mapping):
-            self.flaw(key, f"wants a mapping like {{cpu: 4, memory: 16Gi}}, found {shown(told)}")
+        amounts = self.fields.get(key)
+        if amounts is None:
+            return self.take(key, {})
+        if not isinstance(amounts, Mapping):
+            self.flaw(key, f"wants a mapping like {{cpu: 4, memory: 16Gi}}, found {shown(amounts)}")
             return {}
         found = {}
-        for resource, value in told.items():
+        for resource, value in amounts.items():
             try:
                 found[read_key(resource)] = _amount(read_key(resource), value, most, up=up)
             except ValueError as error:
@@ -134,37 +136,18 @@ def _amount(resource: str, value: object, most: int, *, up: bool) -> int:
     return whole
 
 
-def read_name(value: object) -> str:
-    """An id or a name: text that can be shown, and not empty."""
-    if value == "":
-        raise ValueError("is empty: give it a name")
-    return read_text(value)
+@cache
+def _fields(row: type[Struct]) -> dict[str, tuple[bool, Any]]:
+    """By key of a row: whether it is required, and what reads its value: a scalar's form, or the row below."""
+    return {key: (field.required, _form(field.type)) for key, field in fields_of(row).items()}
 
 
-def read_text(value: object) -> str:
-    """Text that can be shown."""
-    if not isinstance(value, str):
-        raise ValueError(f"wants text, found {shown(value)}")  # noqa: TRY004
-    if len(value) > MOST_LETTERS or not value.isprintable():
-        raise ValueError(f"wants up to {MOST_LETTERS} characters that can be shown, found {quoted(value)}")
-    return value
-
-
-def read_key(value: object) -> str:
-    """The key of a label."""
-    if not isinstance(value, str):
-        raise ValueError(f"wants the key of a label, found {shown(value)}")  # noqa: TRY004
-    check_key(value)
-    return value
-
-
-def one_of(words: Mapping[str, T]) -> Callable[[object], T]:
-    """Reads one of some words."""
-
-    def read(value: object) -> T:
-        if isinstance(value, str) and value in words:
-            return words[value]
-        near = did_you_mean(value, words) if isinstance(value, str) else ""
-        raise ValueError(f"wants one of {', '.join(words)}, found {shown(value)}{near}")
-
-    return read
+def _form(info: inspect.Type) -> Any:
+    match info:
+        case inspect.Metadata():
+            return _form(info.type)
+        case inspect.UnionType():
+            return _form(info.types[0])
+        case inspect.StructType():
+            return info.cls
+    return form_of(info)
