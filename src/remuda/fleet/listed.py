@@ -17,7 +17,7 @@ from remuda.model.shapes import Shape
 from remuda.model.times import Instant
 
 Ints = NDArray[np.int64]
-_BOUND = (states.CONFIGURING, states.CONFIGURED, states.DRAINING)
+_IS_BOUND = np.isin(np.arange(len(states.STATES)), (states.CONFIGURING, states.CONFIGURED, states.DRAINING))
 _COLUMNS: dict[str, Any] = {
     "state": np.int8,
     "cluster": np.int32,
@@ -105,7 +105,7 @@ class Listed:
         state, cluster = self.state[rows], self.cluster[rows]
         # What was adopted since is noted in the fleet and nowhere else.
         own = (cluster >= 0) & (fleet.cluster[rows] == cluster) & (fleet.need[rows] >= 0)
-        own &= np.isin(fleet.state[rows], _BOUND) & np.isin(state, _BOUND)
+        own &= _IS_BOUND[fleet.state[rows]] & _IS_BOUND[state]
         same = fleet.state[rows] == state
         columns: dict[str, NDArray[Any]] = {
             "kind": kind,
@@ -136,8 +136,12 @@ class Listed:
         fleet.kinds.columns()
         mine = fleet.kinds.provider[fleet.kind[rows]] == fleet.kinds.providers.index(provider)
         mine &= fleet.state[rows] != states.ABSENT
-        rows = rows[mine & self._is_ready(rows, read_at)]
-        return np.setdiff1d(rows, now, assume_unique=True)
+        mine &= self._is_ready(rows, read_at)
+        if len(now):
+            is_now = np.zeros(len(self.differs), np.bool_)
+            is_now[now] = True
+            mine &= ~is_now[rows]
+        return rows[mine]
 
     def _kinds(self, changes: Changes) -> NDArray[np.int32]:
         """The kinds of what is listed, each shape looked up once."""

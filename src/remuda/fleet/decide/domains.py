@@ -45,8 +45,8 @@ class Layout:
         units = machines * self.fit
         if self.cell is not None:
             units = _clipped(self.cell, units, self.cell_most)
-        mine = (self.domain >= 0) & (units > 0)
-        return np.bincount(self.domain[mine], weights=units[mine], minlength=self.domains).astype(np.int64)
+        # the first is of the kinds in no domain
+        return np.bincount(self.domain + 1, units, self.domains + 1)[1:].astype(np.int64)
 
     def usable(self, machines: Ints) -> int:
         """Units that count, from machines by kind."""
@@ -152,6 +152,15 @@ def choose(offer: Candidates, layout: Layout, free: Ints, held: Ints, want: int)
 def layout_of(work: Work, need_row: int, within: Mask | None = None) -> Layout:
     """How the units of a need may lie; inside a gang's domain, only the kinds there count."""
     number = int(work.demand.profile[need_row])
+    if within is not None:
+        return _layout(work, number, within)
+    found = work.layouts.get(number)
+    if found is None:
+        found = work.layouts[number] = _layout(work, number, None)
+    return found
+
+
+def _layout(work: Work, number: int, within: Mask | None) -> Layout:
     profile, fit = work.demand.profiles.all[number], work.fit[number]
     if within is not None:
         fit = np.where(within, fit, 0)

@@ -15,6 +15,8 @@ from remuda.model.times import Instant
 
 Ints = NDArray[np.int64]
 
+_CAN_BE_CLAIMED = np.isin(np.arange(len(states.STATES)), (states.CREATING, states.IDLE, states.DRAINING))
+
 
 @dataclass(frozen=True, slots=True)
 class Kept:
@@ -50,7 +52,7 @@ def keep(fleet: Fleet, demand: Demand, engine: Engine, lapsed: Instant) -> Kept:
     claims = np.flatnonzero(fleet.claim >= 0)
     if len(claims):
         meant = row_of[fleet.claim[claims]]
-        coming = np.isin(state[claims], (states.CREATING, states.IDLE, states.DRAINING)) & (meant >= 0)
+        coming = _CAN_BE_CLAIMED[state[claims]] & (meant >= 0)
         coming &= (state[claims] != states.IDLE) | (fleet.since[claims] > lapsed)
         claims, whom = claims[coming], meant[coming].astype(np.int64)
         units = fit_table[demand.profile[whom], fleet.kind[claims]]
@@ -94,6 +96,7 @@ def _surplus(fleet: Fleet, rows: Ints, need: Ints, fit: Ints, over: Ints, engine
 def _without(column: Ints, dropped: Ints) -> Ints:
     """The column without some places, which the last ones fill: what stays is not moved. It is changed in place."""
     length = len(column) - len(dropped)
-    tail = np.setdiff1d(np.arange(length, len(column)), dropped, assume_unique=True)
-    column[dropped[dropped < length]] = column[tail]
+    stays = np.ones(len(dropped), np.bool_)
+    stays[dropped[dropped >= length] - length] = False
+    column[dropped[dropped < length]] = column[length:][stays]
     return column[:length]

@@ -14,6 +14,7 @@ from remuda.fleet.memory import recent, total
 from remuda.model.plans import Reason
 
 Ints = NDArray[np.int64]
+_HIGHEST = np.iinfo(np.int64).max
 #: More than any need misses.
 _MANY = 1 << 40
 #: States in which a machine counts for the rail.
@@ -85,7 +86,7 @@ def _could_gain(work: Work, rows: Ints, victims: Victims, coming: Ints) -> NDArr
     priority = demand.priority[rows].astype(np.int64)
     pair = (priority - int(priority.min())) * len(work.fit) + demand.profile[rows]
     distinct, first, place = np.unique(pair, return_index=True, return_inverse=True)
-    lowest = np.full(len(work.fleet.kinds), np.iinfo(np.int64).max)
+    lowest = np.full(len(work.fleet.kinds), _HIGHEST)
     np.minimum.at(lowest, victims.kind, victims.priority[victims.group])
     hope = np.zeros(len(distinct), np.bool_)
     for number, row in enumerate(rows[first].tolist()):

@@ -4,8 +4,6 @@ Shortfalls: for each need that is not met how much is missing, since when, and w
 Needs that are alike have the same reason, so it is found once for all of them.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,7 +26,7 @@ def shortfalls(work: Work) -> tuple[NDArray[np.int32], Ints]:
     supply = Supply(work)
     alike, first = _alike(work, rows, supply)
     told = [why(supply, row) for row in rows[first].tolist()]
-    columns = (rows.tolist(), code.tolist(), work.unmet[rows].tolist(), since.tolist(), alike.tolist())
+    columns = (rows.tolist(), code.tolist(), work.unmet[rows].tolist(), since.tolist(), alike)
     subject = demand.names.subject
     for row, need, units, start, place in zip(*columns, strict=True):
         name, terms = told[place]
@@ -50,30 +48,29 @@ def _since(work: Work, code: NDArray[np.int32]) -> Ints:
     return np.where(known[place] == code, np.minimum(work.memory.unmet_since[place], work.now), work.now)
 
 
-def _alike(work: Work, rows: Ints, supply: Supply) -> tuple[Ints, Ints]:
+def _alike(work: Work, rows: Ints, supply: Supply) -> tuple[list[int], list[int]]:
     """For each need its place among those with different reasons, and a need for each of these."""
     demand = work.demand
-    profile = demand.profile[rows].astype(np.int64)
+    profile = demand.profile[rows]
     plain = demand.profiles.plain[profile]
     unmet = work.unmet[rows]
-    columns: Sequence[Ints] = (
+    columns = (
         profile,
-        demand.priority[rows].astype(np.int64),
+        demand.priority[rows],
         np.where(plain, 0, demand.count[rows]),
         np.where(plain, 0, unmet),
-        (unmet <= supply.backing_units()[profile]).astype(np.int64),
+        unmet <= supply.backing_units()[profile],
         np.minimum(_column(rows, work.withheld), 1),
         np.where(_column(rows, work.awaited) >= unmet, unmet, 0),
     )
-    place, first = np.zeros(len(rows), np.int64), np.zeros(1, np.int64)
-    for column in columns:
-        if int(column.min()) == int(column.max()):
-            continue
-        _, value = np.unique(column, return_inverse=True)
-        _, first, place = np.unique(
-            place * (int(value.max()) + 1) + value, return_index=True, return_inverse=True
-        )
-    return place, first
+    places: dict[tuple[int, ...], int] = {}
+    alike, first = [], []
+    for place, values in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+        found = places.setdefault(values, len(first))
+        alike.append(found)
+        if found == len(first):
+            first.append(place)
+    return alike, first
 
 
 def _column(rows: Ints, values: dict[int, int]) -> Ints:

@@ -13,6 +13,7 @@ from remuda.fleet.decide.work import Holdings, Work
 from remuda.model.shapes import MILLION
 
 Ints = NDArray[np.int64]
+_HIGHEST = np.iinfo(np.int64).max
 
 
 def credit(work: Work) -> None:
@@ -105,7 +106,7 @@ def _whole_gangs(work: Work, rows: Ints) -> NDArray[np.bool_]:
             continue
         need = work.held.need[mine]
         domain = codes[work.fleet.kind[work.held.rows[mine]]]
-        least = np.full(len(demand), np.iinfo(np.int64).max)
+        least = np.full(len(demand), _HIGHEST)
         most = np.full(len(demand), -1)
         np.minimum.at(least, need, domain)
         np.maximum.at(most, need, domain)

@@ -20,6 +20,7 @@ from remuda.model.plans import Reason
 from remuda.model.shapes import MILLION
 
 Ints = NDArray[np.int64]
+_HIGHEST = np.iinfo(np.int64).max
 #: Shares of a total are counted in this many parts.
 _PARTS = 1_000_000_000
 #: Domains that are looked at closely for a sum that must be in one.
@@ -235,7 +236,7 @@ def _prices(offer: Candidates, free: Ints, asked: Sum, reach: Ints) -> Ints:
     shift = 62 - int(offer.cost.max(initial=0)).bit_length()
     ratio = (offer.cost << shift) // np.maximum(share, 1)
     usable = (free > 0) & (share > 0) & (offer.tier <= reach[offer.group])
-    least: Ints = np.minimum.reduceat(np.where(usable, ratio, np.iinfo(np.int64).max), offer.starts)
+    least: Ints = np.minimum.reduceat(np.where(usable, ratio, _HIGHEST), offer.starts)
     return least
 
 

@@ -21,6 +21,7 @@ from remuda.model.times import Instant
 
 if TYPE_CHECKING:
     from remuda.fleet.decide.candidates import Candidates
+    from remuda.fleet.decide.domains import Layout
 
 Ints = NDArray[np.int64]
 
@@ -147,6 +148,8 @@ class Work:
     waiting: dict[int, list[tuple[int, int, int]]] = field(default_factory=dict)
     #: for special needs, what is free for those that are alike
     candidates: dict[tuple[int, int, str], "Candidates"] = field(default_factory=dict)
+    #: profile → how its units may lie, made when someone asks
+    layouts: dict[int, "Layout"] = field(default_factory=dict)
     #: kind → machines that have not failed, counted when someone asks
     standing: Ints | None = None
     #: instants at which something falls due although nothing changes
