@@ -1,32 +1,39 @@
 """Seeded histories of a fleet in virtual time: every rule holds at every step, and in the end all come to rest."""
 
+import asyncio
 import os
 import subprocess
 import sys
 from collections import Counter
 from functools import partial
 
+import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from remuda.errors import InvariantError
-from remuda.fleet.columns import Fleet
+from remuda.fleet import states
+from remuda.fleet.columns import Fleet, Rows
 from remuda.fleet.decide import decide
 from remuda.fleet.decide.engine import choose
 from remuda.fleet.demand import Demand
 from remuda.fleet.history import replay
 from remuda.fleet.memory import Memory
-from remuda.fleet.plan import Op, Plan
+from remuda.fleet.plan import Block, Op, Plan
 from remuda.fleet.policy import Policy
+from remuda.fleet.ports import Call
 from remuda.fleet.shard import CYCLE
 from remuda.model.times import HOUR, MINUTE
 from remuda.sim.fleet_faults import Fault
 from remuda.sim.fleet_history import FleetHistory, simulate
+from remuda.sim.fleet_process import WatchedShard
 from remuda.sim.fleet_scenario import Request
+from remuda.sim.fleet_situations import Situations
 
 SEEDS = range(500)
 #: those that together must show every kind of fault
 FIRST = 20
-CHUNK = 10
+CHUNK = 20
 
 
 def hostile(seed: int) -> Request:
@@ -43,9 +50,10 @@ def test_a_hostile_history_has_two_hundred_machines_and_half_an_hour() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(FIRST, len(SEEDS), CHUNK))
 def test_hostile_histories_break_no_rule(first: int) -> None:
-    """`InvariantError` tells the seed, the step and the rule."""
+    """`InvariantError` says the seed, the step and the rule; `remuda simulate fleet --seed` goes through all of it."""
+    situations = Situations()
     for seed in SEEDS[first : first + CHUNK]:
-        simulate(hostile(seed))
+        simulate(hostile(seed), situations=situations)
 
 
 @pytest.mark.slow
@@ -161,8 +169,6 @@ def forgets_its_rails(fleet: Fleet, demand: Demand, memory: Memory, policy: Poli
 def does_not_stop_when_told_to(
     fleet: Fleet, demand: Demand, memory: Memory, policy: Policy, now: int
 ) -> Wrong:
-    from msgspec.structs import replace
-
     return decide(fleet, demand, memory, replace(policy, rails=replace(policy.rails, paused=False)), now)
 
 
@@ -181,3 +187,56 @@ def test_an_engine_that_is_wrong_is_found_out(wrong: object, rule: str) -> None:
     with pytest.raises(InvariantError, match=rf"^seed \d+, step \d+ at [0-9hms]+: ({rule}): "):
         for seed in range(30):
             simulate(Request(seed, 80, 2, 0.2), wrong)  # type: ignore[arg-type]
+
+
+class DrainsOneMore(WatchedShard):
+    """Has a provider drain a machine that no plan names."""
+
+    def _calls_of(self, block: Block) -> list[tuple[int, Call]]:
+        calls = super()._calls_of(block)
+        others = np.setdiff1d(np.flatnonzero(self.fleet.state == states.CONFIGURED), block.rows)
+        if block.op is Op.RECLAIM and calls and len(others):
+            row = int(others[0])
+            calls.append(
+                (row, replace(calls[0][1], machine=self.fleet.ids[row], token=calls[-1][1].token + 1))
+            )
+            self._sequence += 1
+        return calls
+
+
+class DrainsAgainAfterARestart(WatchedShard):
+    """Carries on what another process began, although nobody knows what became of it."""
+
+    def _take_answers(self) -> None:
+        super()._take_answers()
+        old = np.flatnonzero(
+            (self.fleet.state == states.CONFIGURED) & (self.fleet.since < self._clock.now() - MINUTE)
+        )
+        if self.epoch > 1 and len(old) and not self._calls:
+            self._sequence += 1
+            call = Call(Op.RECLAIM, self.fleet.ids[int(old[0])], (self.epoch << 40) + self._sequence)
+            self._calls[-1] = [(int(old[0]), call)]
+            asyncio.get_running_loop().create_task(self._call_all(iter(self._calls.pop(-1)), {}))
+
+
+class ForgetsNothing(WatchedShard):
+    """Keeps machines that a provider does not list any more."""
+
+    def _forget(self, rows: Rows) -> None:
+        pass
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("wrong", "rule"),
+    [
+        (DrainsOneMore, "nothing drains without an order"),
+        (DrainsAgainAfterARestart, "nothing drains without an order"),
+        (ForgetsNothing, "what a provider forgets is forgotten"),
+    ],
+)
+def test_a_shard_that_is_wrong_is_found_out(wrong: type[WatchedShard], rule: str) -> None:
+    with pytest.raises(InvariantError, match=rf"^seed \d+, step \d+ at [0-9hms]+: ({rule}): "):
+        for seed in range(10):
+            with FleetHistory(Request(seed, 80, 2, 0.2), shard=wrong) as history:
+                history.live()

@@ -239,9 +239,26 @@ class Hall:
         self.shard = cast(
             WatchedShard,
             SimpleNamespace(
-                fleet=self.scene.fleet, policy=policy, epoch=1, machine=lambda rows: rows.tolist()
+                fleet=self.scene.fleet,
+                policy=policy,
+                epoch=1,
+                remembers=False,
+                machine=lambda rows: rows.tolist(),
             ),
         )
+        self.watch.started(self.shard)
+        self.watch.heard("c", (need(count=1),), believed=True)
+
+    def asks_for_more(self) -> None:
+        """Two needs of different priorities that nobody could ever serve."""
+        self.watch.told["c"]["high"] = need("high", 400, priority=2_000)
+        self.watch.told["c"]["gone"] = need("gone", 400, priority=5)
+
+    def restarts(self, *drains: int, remembers: bool) -> None:
+        """Another process begins, while some machines drain."""
+        self.queue.now += 10 * SECOND
+        self.scene.fleet.change(np.array(drains), 6, NOW + SECOND)
+        self.shard.remembers = remembers
         self.watch.started(self.shard)
         self.watch.heard("c", (need(count=1),), believed=True)
 
@@ -268,14 +285,54 @@ def test_reclaims_are_counted_by_the_minute_and_the_cluster() -> None:
 
 
 def test_what_drained_before_a_shard_started_counts_for_its_rails() -> None:
+    for remembers in (True, False):
+        hall = Hall()
+        hall.reclaims(5, 6)
+        hall.restarts(5, 6, remembers=remembers)
+        with pytest.raises(InvariantError, match="reclaims a minute"):
+            hall.reclaims(3)
+
+
+def test_what_drains_by_itself_counts_for_the_rails_of_a_shard_that_lost_its_memory_and_of_no_other() -> None:
+    """A provider that takes spot machines back drains them too, and who does not remember cannot tell."""
     hall = Hall()
-    hall.reclaims(5, 6)
-    hall.queue.now += 10 * SECOND
-    hall.scene.fleet.change(np.array([5, 6]), 6, NOW + SECOND)
-    hall.watch.started(hall.shard)
-    hall.watch.heard("c", (need(count=1),), believed=True)
+    hall.restarts(5, 6, remembers=True)
+    hall.reclaims(3)
+    hall = Hall()
+    hall.restarts(5, 6, remembers=False)
     with pytest.raises(InvariantError, match="reclaims a minute"):
         hall.reclaims(3)
+
+
+def test_what_a_plan_preempted_before_a_shard_started_is_no_reclaim() -> None:
+    hall = Hall(count=100)
+    hall.asks_for_more()
+    hall.decided(*((Op.PREEMPT, f"m{number}", "c/high") for number in (5, 6)))
+    hall.restarts(5, 6, remembers=True)
+    hall.asks_for_more()
+    hall.reclaims(3)
+    with pytest.raises(InvariantError, match="preemptions a minute: 3 of at most 2"):
+        hall.decided((Op.PREEMPT, "m7", "c/high"))
+
+
+def test_a_machine_that_is_drained_without_an_order_is_found_out() -> None:
+    hall = Hall()
+    hall.reclaims(1)
+    hall.watch.drains(1, Op.RECLAIM)
+    for machine, op in ((2, Op.RECLAIM), (1, Op.PREEMPT)):
+        with pytest.raises(InvariantError, match=f"nothing drains without an order: machine {machine}"):
+            hall.watch.drains(machine, op)
+    hall.queue.now += 5 * MINUTE
+    with pytest.raises(InvariantError, match="nothing drains without an order: machine 1"):
+        hall.watch.drains(1, Op.RECLAIM)
+
+
+def test_the_order_of_a_plan_that_was_lost_with_its_process_is_none() -> None:
+    hall = Hall()
+    hall.reclaims(1)
+    hall.watch.unrecorded()
+    with pytest.raises(InvariantError, match="nothing drains without an order: machine 1"):
+        hall.watch.drains(1, Op.RECLAIM)
 
 
 def test_nothing_is_reclaimed_from_a_cluster_that_was_not_heard_since_the_start() -> None:
@@ -287,8 +344,7 @@ def test_nothing_is_reclaimed_from_a_cluster_that_was_not_heard_since_the_start(
 
 def test_preemptions_are_counted_by_the_minute() -> None:
     hall = Hall(count=100)
-    hall.watch.told["c"]["high"] = need("high", 400, priority=2_000)
-    hall.watch.told["c"]["gone"] = need("gone", 400, priority=5)
+    hall.asks_for_more()
     acts = [(Op.PREEMPT, f"m{number}", "c/high") for number in range(3)]
     hall.decided(*acts[:2])
     with pytest.raises(InvariantError, match="preemptions a minute: 3 of at most 2"):

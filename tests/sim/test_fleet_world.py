@@ -42,6 +42,9 @@ class Told:
     def left(self, machine: int) -> None:
         self.nodes.pop(machine, None)
 
+    def drains(self, machine: int, op: Op) -> None:
+        self.notes.append(("drains", machine, op))
+
 
 class Place:
     """A world without a shard."""

@@ -26,6 +26,7 @@ from remuda.sim.fleet_process import Process, WatchedShard
 from remuda.sim.fleet_queue import START, Queue
 from remuda.sim.fleet_rest import Rest
 from remuda.sim.fleet_scenario import Request, scenario
+from remuda.sim.fleet_situations import Situations
 from remuda.sim.fleet_summary import FleetSummary
 from remuda.sim.fleet_watch import FleetWatch
 from remuda.sim.fleet_world import ProviderWorld
@@ -39,8 +40,16 @@ _MOST_IDLE_PLANS = 10
 class FleetHistory:
     """A world, its clusters, its shard and the watch over them."""
 
-    def __init__(self, request: Request, decide: Decide = decide) -> None:
+    def __init__(
+        self,
+        request: Request,
+        decide: Decide = decide,
+        situations: Situations | None = None,
+        shard: type[WatchedShard] = WatchedShard,
+    ) -> None:
+        """With `situations`, faults end as soon as nothing new comes of them."""
         self.request = request
+        self._situations = situations
         self._decide = decide
         self._made = made = scenario(request)
         self.queue = Queue(request.seed)
@@ -48,7 +57,7 @@ class FleetHistory:
         self.watch = _Watch(self.queue, request.seed)
         self.world = ProviderWorld(made, self.queue, self.faults, self.watch)
         self.meter = self.watch.meter = Meter(self.queue, self.world, request.length)
-        self.process = Process(made, self.queue, self.world, self.faults, self.watch, decide)
+        self.process = Process(made, self.queue, self.world, self.faults, self.watch, decide, shard)
         self.clusters = [
             Cluster(number, made, self.queue, self.faults, self.process.hear, self.meter.asks)
             for number in range(request.clusters)
@@ -71,9 +80,16 @@ class FleetHistory:
 
     def _live(self, tell: Callable[[str], None]) -> FleetSummary:
         length = self.request.length
+        if self._situations is not None:
+            self._situations.begin()
         for begun in range(0, length, MINUTE):
+            before = self.faults.counts.copy()
+            self.watch.codes.clear()
             self.queue.run(START + min(begun + MINUTE, length))
             tell(f"{min(begun + MINUTE, length) * 100 // length} % of {self.request.hours:g} hours")
+            struck = self.faults.counts - before
+            if self._situations is not None and not self._situations.add(self.watch.codes | set(struck)):
+                break
         self._calm()
         stopped = self.queue.now
         while not self._is_at_rest(stopped):
@@ -276,7 +292,7 @@ class _Watch(FleetWatch):
                     self.meter.adopted(machine, need)
 
 
-def simulate(request: Request, decide: Decide = decide) -> FleetSummary:
+def simulate(request: Request, decide: Decide = decide, situations: Situations | None = None) -> FleetSummary:
     """Live through a history; the same request gives the same one. Raises `InvariantError` when a rule is broken."""
-    with FleetHistory(request, decide) as history:
+    with FleetHistory(request, decide, situations) as history:
         return history.live()

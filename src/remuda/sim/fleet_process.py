@@ -70,12 +70,21 @@ class WatchedShard(Shard):
     plan: Plan
     cycles: int
     fails: Callable[[Exception], None]
+    #: the store of the process before is there
+    remembers: bool
 
     def watched(
-        self, watcher: Watcher, world: ProviderWorld, policy: Policy, fails: Callable[[Exception], None]
+        self,
+        watcher: Watcher,
+        world: ProviderWorld,
+        policy: Policy,
+        fails: Callable[[Exception], None],
+        *,
+        remembers: bool,
     ) -> "WatchedShard":
-        """Be watched from the start; `fails` is told what is raised, which the loop would outlive."""
+        """Be watched from the start; `fails` gets what is raised, which the loop would outlive."""
         self.watcher, self.world, self.policy, self.fails = watcher, world, policy, fails
+        self.remembers = remembers
         self.memory, self.plan, self.cycles = Memory(), Plan(), 0
         watcher.started(self)
         return self
@@ -153,7 +162,9 @@ class Process:
         faults: Faults,
         watcher: Watcher,
         decide: Decide,
+        shard: type[WatchedShard] = WatchedShard,
     ) -> None:
+        self._shard_type = shard
         self._queue, self._world, self._faults, self._watcher, self._decide = (
             queue, world, faults, watcher, decide,
         )  # fmt: skip
@@ -166,6 +177,8 @@ class Process:
             for number, name in enumerate(scenario.providers)
         ]
         self.store = InlineStore()
+        #: the process that ended last left its store
+        self._is_kept = False
         self.lives = 0
         self.is_up = False
         self._epoch = 0
@@ -186,10 +199,12 @@ class Process:
         self.is_up, self._doom, self._is_woken = True, None, False
         self._inbox = Inbox()
         self._reported: dict[str, tuple[FleetNeed, ...]] = {}
-        shard = WatchedShard(
+        shard = self._shard_type(
             self.providers, self._inbox, self._clock, lambda: self.policy, self._epoch, self._decide
         )
-        self.shard = shard.watched(self._watcher, self._world, self.policy, self._fail)
+        self.shard = shard.watched(
+            self._watcher, self._world, self.policy, self._fail, remembers=self._is_kept
+        )
         recorder = FleetLedger(self.store, shard.journal, shard.fleet.names)
         tools = Tools(
             self._clock,
@@ -209,7 +224,8 @@ class Process:
         self.shard.close()
         self._cycles_before += self.shard.cycles
         self.shard.cycles = 0
-        if self._faults.between(Fault.CRASH, 0, 3) == 0:
+        self._is_kept = self._faults.between(Fault.CRASH, 0, 3) > 0
+        if not self._is_kept:
             self.store = InlineStore()
         self._watcher.note("dies")
         self._queue.after(self._faults.between(Fault.CRASH, 2, 40) * SECOND, self.start)

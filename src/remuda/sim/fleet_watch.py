@@ -22,6 +22,8 @@ from remuda.sim.fleet_rules import RULES, Seen
 
 _AGREEING = 3
 _FLUSH = 512
+#: the time that a call may take to its provider, and one that is repeated may take again
+_LATEST_CALL = 4 * MINUTE
 
 
 class FleetWatch:
@@ -39,11 +41,13 @@ class FleetWatch:
         self._tiny: Counter[str] = Counter()
         self._preempted: list[tuple[Instant, int]] = []
         self._reclaimed: dict[int, list[tuple[Instant, int]]] = {}
-        #: machine → when a plan said to drain it, which is before its provider began, and how
-        self._taken: dict[int, tuple[Instant, Op]] = {}
+        #: machine → when a recorded plan said to drain it, which is before its provider began, and how
+        self._ordered: dict[int, tuple[Instant, Op]] = {}
         self._units = Units()
         #: no decision was made since the shard started
         self._is_new = True
+        #: codes of what was decided and why no more was, until someone clears them
+        self.codes: set[str] = set()
         self.actions: Counter[str] = Counter()
         self.rails: Counter[str] = Counter()
         #: when the engine last said to do something
@@ -80,6 +84,12 @@ class FleetWatch:
     def left(self, machine: int) -> None:
         """It serves nobody."""
         self.nodes.pop(machine, None)
+
+    def drains(self, machine: int, op: Op) -> None:
+        """No machine is drained but by the order of a plan, which counts against its rail, while its call may be late."""
+        at, ordered = self._ordered.get(machine, (0, None))
+        if ordered is not op or self._queue.now - at > _LATEST_CALL:
+            raise self.broken("nothing drains without an order", f"machine {machine}: {op.name.lower()}")
 
     def started(self, shard: WatchedShard) -> None:
         """Nothing that was heard before is known any more."""
@@ -128,6 +138,9 @@ class FleetWatch:
             self._recall(shard)
         for reason in plan.rails:
             self.rails[reason.code] += 1
+        self.codes.update(block.code for block in plan.blocks)
+        self.codes.update(reason.code for reason in (*plan.rails, *plan.notes))
+        self.codes.update(shortfall.reason.code for shortfall in plan.shortfalls)
         if not plan.blocks:
             return
         self.busy_at = self._queue.now
@@ -138,7 +151,7 @@ class FleetWatch:
             machines = shard.machine(block.rows)
             self.note("plan", block.op.name, machines, block.needs.tolist())
             if block.op in {Op.PREEMPT, Op.RECLAIM}:
-                self._taken.update(dict.fromkeys(machines, (self._queue.now, block.op)))
+                self._ordered.update(dict.fromkeys(machines, (self._queue.now, block.op)))
         seen = Seen(shard.fleet, plan, shard.policy, self._queue.now, self.told, self._units)
         for rule, check in RULES.items():
             for told in check(seen):
@@ -149,21 +162,26 @@ class FleetWatch:
     def unrecorded(self) -> None:
         """Nothing of the decision made just now will be done."""
         now = self._queue.now
-        self._taken = {machine: taken for machine, taken in self._taken.items() if taken[0] != now}
+        self._ordered = {machine: order for machine, order in self._ordered.items() if order[0] != now}
 
     def _recall(self, shard: WatchedShard) -> None:
-        """Of what plans drained before a shard started, it must count what still drains: its memory may be lost."""
+        """
+        What still drains when a shard starts counts against its rails.
+
+        With its memory it knows what plans ordered, and of that every machine; without, whatever drains counts for both.
+        """
         self._is_new = False
         fleet, now = shard.fleet, self._queue.now
         rows = np.flatnonzero((fleet.state == states.DRAINING) & (now - fleet.since < MINUTE))
         self._preempted, self._reclaimed = [], {}
-        for machine, cluster in zip(shard.machine(rows), fleet.cluster[rows].tolist(), strict=True):
-            at, op = self._taken.get(machine, (0, Op.RECLAIM))
+        columns = (shard.machine(rows), fleet.cluster[rows].tolist(), fleet.since[rows].tolist())
+        for machine, cluster, since in zip(*columns, strict=True):
+            at, op = self._ordered.get(machine, (0, None)) if shard.remembers else (since, None)
             if now - at >= MINUTE:
                 continue
-            if op is Op.PREEMPT:
+            if op is not Op.RECLAIM:
                 self._preempted.append((at, 1))
-            else:
+            if op is not Op.PREEMPT:
                 self._reclaimed.setdefault(cluster, []).append((at, 1))
 
     def _rails(self, shard: WatchedShard, seen: Seen) -> Iterable[tuple[str, str]]:

@@ -39,6 +39,9 @@ class Listener(Protocol):
     def left(self, machine: int) -> None:
         """A machine is no node of any cluster now."""
 
+    def drains(self, machine: int, op: Op) -> None:
+        """A provider was called to drain a machine, and begins to."""
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -164,6 +167,7 @@ class ProviderWorld:
                 self.priority[machine] = call.priority
                 self._configure(machine, pace.configure)
             case Op.PREEMPT | Op.RECLAIM if state == states.CONFIGURED:
+                self._told.drains(machine, call.op)
                 span = Span(min(pace.drain.low, call.grace), min(pace.drain.high, call.grace))
                 self._begin(machine, states.DRAINING, span, Fault.DRAIN_FAILS)
             case Op.RELEASE if state == states.IDLE:

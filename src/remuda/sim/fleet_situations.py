@@ -1,0 +1,31 @@
+"""What histories have shown: a history that shows nothing another has not shown before may end."""
+
+from collections.abc import Collection
+from itertools import combinations
+
+#: minutes without anything new after which nothing new is expected
+_STALE_MINUTES = 6
+
+
+class Situations:
+    """
+    What came together within a minute: faults that struck, what was decided, and why no more was.
+
+    It is shared by histories that are lived one after the other. Each of them ends its faults early, and comes to rest
+    as ever, once what it shows has all been shown.
+    """
+
+    def __init__(self) -> None:
+        self._known: set[tuple[str, ...]] = set()
+        self._stale = 0
+
+    def begin(self) -> None:
+        """Another history begins."""
+        self._stale = 0
+
+    def add(self, codes: Collection[str]) -> bool:
+        """Note what came together in one more minute; True while something new may be expected."""
+        found = {(code,) for code in codes} | set(combinations(sorted(codes), 2))
+        self._stale = 0 if found - self._known else self._stale + 1
+        self._known |= found
+        return self._stale < _STALE_MINUTES
