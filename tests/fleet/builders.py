@@ -68,7 +68,7 @@ def demand_of(fleet: Fleet, *needs: FleetNeed) -> Demand:
     """The demand of all clusters that the needs name."""
     demand = Demand(fleet)
     clusters = dict.fromkeys(need.cluster for need in needs)
-    demand.tell_all({cluster: [need for need in needs if need.cluster == cluster] for cluster in clusters})
+    demand.put_all({cluster: [need for need in needs if need.cluster == cluster] for cluster in clusters})
     return demand
 
 

@@ -119,7 +119,7 @@ def test_fits_are_right_after_the_number_of_a_kind_was_used_again(seed: int) -> 
     fleet = Fleet(Names())
     demand = Demand(fleet)
     needs: list[FleetNeed] = draw_needs(rng, 4, PLAIN, ("c0",))
-    demand.tell("c0", needs)
+    demand.put("c0", needs)
     used_again = False
     for turn in range(12):
         before = len(fleet.kinds)

@@ -146,7 +146,7 @@ def test_what_is_strange_is_told_apart() -> None:
         pytest.param([thing("Inventry"), thing("Demand", needs=[])], ['"Inventry" is no kind: did you mean Inventory?'], id="a kind"),
         pytest.param(
             [thing("Inventory", machines=[]), thing("Demand", "a", needs=[]), thing("Demand", "b", cluster="a", needs=[])],
-            ['spec.cluster: cluster "a" tells its demand a second time: a Demand is all of it; the first is at stdin:8'],
+            ['spec.cluster: cluster "a" has a second Demand: one Demand is all that a cluster needs; the first is at stdin:8'],
             id="a cluster twice",
         ),
         pytest.param(

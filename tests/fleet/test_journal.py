@@ -45,7 +45,7 @@ def disturb(world: LivingFleet, rng: Random) -> None:
             fleet.remove(rng.sample(there, min(2, len(there))))
         case 2:
             for cluster, asked in by_cluster(draw_needs(rng, 3, ALL)).items():
-                demand.tell(cluster, asked)
+                demand.put(cluster, asked)
         case 3 if len(demand):
             rows = np.array([rng.randrange(len(demand))])
             demand.recount(rows, demand.count[rows] + 1)

@@ -76,7 +76,7 @@ def change_demand(world: LivingFleet, rng: Random) -> None:
         )
         for need in needs
     ]
-    world.demand.tell(cluster, needs)
+    world.demand.put(cluster, needs)
     names = world.fleet.names
     known = {code: need for code, need in world.needs.items() if need.cluster != cluster}
     world.needs = known | {names.need(names.cluster(cluster), need.name): need for need in needs}

@@ -52,7 +52,7 @@ def test_a_roll_up_is_believed_unless_it_drops_too_far(
 ) -> None:
     fleet = running()
     demand = demand_of(fleet)
-    demand.tell("c", before)
+    demand.put("c", before)
     assert offer(demand, fleet, "c", after, POLICY) is believed
     assert len(demand) == len(after if believed else before)
     assert (0 in demand.held) is not believed
@@ -62,14 +62,14 @@ def test_any_resource_that_is_nearly_gone_is_enough_to_doubt_it() -> None:
     fleet = running()
     demand = demand_of(fleet)
     both = [msgspec.structs.replace(one, unit={"cpu": 1_000, "gpu": 1}) for one in many(20, 3)]
-    demand.tell("c", both)
+    demand.put("c", both)
     assert not offer(demand, fleet, "c", many(20, 3), POLICY)
 
 
 def test_it_is_believed_when_three_in_a_row_agree() -> None:
     fleet = running()
     demand = demand_of(fleet)
-    demand.tell("c", many(1, 200))
+    demand.put("c", many(1, 200))
     assert [offer(demand, fleet, "c", many(1, units), POLICY) for units in (1, 3, 2)] == [False, False, True]
     assert asked(demand) == 2
     assert not demand.held
@@ -78,7 +78,7 @@ def test_it_is_believed_when_three_in_a_row_agree() -> None:
 def test_one_that_is_as_large_as_before_begins_the_count_anew() -> None:
     fleet = running()
     demand = demand_of(fleet)
-    demand.tell("c", many(1, 200))
+    demand.put("c", many(1, 200))
     told = [offer(demand, fleet, "c", many(1, units), POLICY) for units in (1, 1, 180, 1, 1)]
     assert told == [False, False, True, False, False]
     assert asked(demand) == 180
@@ -87,7 +87,7 @@ def test_one_that_is_as_large_as_before_begins_the_count_anew() -> None:
 def test_an_operator_may_confirm_it() -> None:
     fleet = running()
     demand = demand_of(fleet)
-    demand.tell("c", many(1, 200))
+    demand.put("c", many(1, 200))
     assert not offer(demand, fleet, "c", [], POLICY)
     assert offer(demand, fleet, "c", [], POLICY, confirmed=True)
     assert len(demand) == 0
@@ -97,7 +97,7 @@ def test_an_operator_may_confirm_it() -> None:
 def test_the_rail_may_be_turned_off() -> None:
     fleet = running()
     demand = demand_of(fleet)
-    demand.tell("c", many(1, 200))
+    demand.put("c", many(1, 200))
     assert offer(demand, fleet, "c", [], Policy(rails=Rails(rollup_percent=None)))
 
 

@@ -122,7 +122,7 @@ def world_of(
     for machine in machines:
         if machine.cluster:
             told.setdefault(machine.cluster, [])
-    demand.tell_all({cluster: asked for cluster, asked in told.items() if cluster not in unheard})
+    demand.put_all({cluster: asked for cluster, asked in told.items() if cluster not in unheard})
     names = fleet.names
     for name, (cluster, need) in (claims or {}).items():
         fleet.claim[fleet.row(name)] = names.need(names.cluster(cluster), need)

@@ -33,7 +33,7 @@ from remuda.sim.fleet_situations import Situations
 SEEDS = range(500)
 #: those that together must show every kind of fault
 FIRST = 20
-CHUNK = 20
+CHUNK = 40
 
 
 def hostile(seed: int) -> Request:

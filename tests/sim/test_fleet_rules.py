@@ -47,16 +47,16 @@ class Scene:
     def __init__(self, *needs: FleetNeed, policy: Policy | None = None) -> None:
         self.fleet = Fleet(Names(), 1)
         self.policy = policy or Policy()
-        self.told: dict[str, dict[str, FleetNeed]] = {"c": {}, "d": {}}
+        self.reported: dict[str, dict[str, FleetNeed]] = {"c": {}, "d": {}}
         for each in needs:
-            self.told[each.cluster][each.name] = each
+            self.reported[each.cluster][each.name] = each
             self.fleet.names.need(self.fleet.names.cluster(each.cluster), each.name)
 
     def machine(
         self, name: str, state: State = State.IDLE, serves: str = "", claim: str = "", **more: Any
     ) -> str:
         cluster, _, own = serves.partition("/")
-        noted = self.told.get(cluster, {}).get(own)
+        noted = self.reported.get(cluster, {}).get(own)
         machine = FleetMachine(
             name,
             state,
@@ -92,7 +92,7 @@ class Scene:
         return Plan(tuple(blocks))
 
     def flaws(self, *acts: tuple[Op, str, str], grace: int | None = None) -> list[str]:
-        seen = Seen(self.fleet, self.plan(*acts, grace=grace), self.policy, NOW, self.told)
+        seen = Seen(self.fleet, self.plan(*acts, grace=grace), self.policy, NOW, self.reported)
         return [rule for rule, check in RULES.items() if list(check(seen))]
 
 
@@ -120,23 +120,23 @@ def where_it_does_not_fit(scene: Scene) -> Sequence[Any]:
 
 
 def adopted_by_another_cluster(scene: Scene) -> Sequence[Any]:
-    scene.told["d"]["o"] = FleetNeed("d", "o", {"cpu": 1_000})
+    scene.reported["d"]["o"] = FleetNeed("d", "o", {"cpu": 1_000})
     return [(Op.ADOPT, scene.machine("m", State.CONFIGURED, "c/n"), "d/o")]
 
 
 def drained_for_an_equal(scene: Scene) -> Sequence[Any]:
-    scene.told["c"]["same"] = need("same")
+    scene.reported["c"]["same"] = need("same")
     return [(Op.PREEMPT, scene.machine("m", State.CONFIGURED, "c/n"), "c/same")]
 
 
 def drained_for_a_lower(scene: Scene) -> Sequence[Any]:
-    scene.told["c"]["low"] = need("low", priority=5)
+    scene.reported["c"]["low"] = need("low", priority=5)
     return [(Op.PREEMPT, scene.machine("m", State.CONFIGURED, "c/n"), "c/low")]
 
 
 def drained_in_part(scene: Scene) -> Sequence[Any]:
-    scene.told["c"]["gang"] = need("gang", 8, same=ZONE)
-    scene.told["c"]["high"] = need("high", priority=50_000)
+    scene.reported["c"]["gang"] = need("gang", 8, same=ZONE)
+    scene.reported["c"]["high"] = need("high", priority=50_000)
     scene.machine("other", State.CONFIGURED, "c/gang")
     return [(Op.PREEMPT, scene.machine("m", State.CONFIGURED, "c/gang"), "c/high")]
 
@@ -150,12 +150,12 @@ def beyond_a_quota(scene: Scene) -> Sequence[Any]:
 def beyond_a_cap(scene: Scene) -> Sequence[Any]:
     scene.policy = Policy(rails=Rails(spending={"p": 9}))
     scene.machine("there", State.CONFIGURED, "c/n")
-    scene.told["c"]["n"] = need(count=8)
+    scene.reported["c"]["n"] = need(count=8)
     return [(Op.CREATE, scene.machine("m", State.SPECULATIVE), "c/n")]
 
 
 def a_gang_without_an_end(scene: Scene) -> Sequence[Any]:
-    scene.told["c"]["gang"] = need("gang", 8, same=ZONE)
+    scene.reported["c"]["gang"] = need("gang", 8, same=ZONE)
     scene.machine("elsewhere", shape=shape("b"))
     return [(Op.ASSIGN, scene.machine("m"), "c/gang")]
 
@@ -217,7 +217,7 @@ def test_a_plan_that_keeps_every_rule_is_passed() -> None:
         (Op.RELEASE, scene.machine("m7", shape=shape(capacity_type=CapacityType.ON_DEMAND)), ""),
     ]
     assert scene.flaws(*acts) == []
-    scene.told["d"]["low"] = FleetNeed("d", "low", {"cpu": 1_000}, 4, priority=1)
+    scene.reported["d"]["low"] = FleetNeed("d", "low", {"cpu": 1_000}, 4, priority=1)
     assert (
         scene.flaws((Op.PREEMPT, scene.machine("m8", State.CONFIGURED, "d/low"), "c/high"), grace=10_000)
         == []
@@ -251,8 +251,8 @@ class Hall:
 
     def asks_for_more(self) -> None:
         """Two needs of different priorities that nobody could ever serve."""
-        self.watch.told["c"]["high"] = need("high", 400, priority=2_000)
-        self.watch.told["c"]["gone"] = need("gone", 400, priority=5)
+        self.watch.reported["c"]["high"] = need("high", 400, priority=2_000)
+        self.watch.reported["c"]["gone"] = need("gone", 400, priority=5)
 
     def restarts(self, *drains: int, remembers: bool) -> None:
         """Another process begins, while some machines drain."""
@@ -309,8 +309,8 @@ def test_what_a_plan_preempted_before_a_shard_started_is_no_reclaim() -> None:
     hall.asks_for_more()
     hall.decided(*((Op.PREEMPT, f"m{number}", "c/high") for number in (5, 6)))
     hall.restarts(5, 6, remembers=True)
-    hall.asks_for_more()
     hall.reclaims(3)
+    hall.asks_for_more()
     with pytest.raises(InvariantError, match="preemptions a minute: 3 of at most 2"):
         hall.decided((Op.PREEMPT, "m7", "c/high"))
 

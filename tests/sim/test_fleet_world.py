@@ -26,7 +26,7 @@ from remuda.sim.fleet_world import Call, ProviderWorld
 ALWAYS = MILLION
 
 
-class Told:
+class Recorder:
     """Who is told of changes, and keeps them."""
 
     def __init__(self) -> None:
@@ -53,8 +53,10 @@ class Place:
         self.queue = Queue()
         rates = Rates({Fault(name.replace("_", "-")): chance for name, chance in chances.items()})
         self.faults = Faults(1, rates)
-        self.told = Told()
-        self.world = ProviderWorld(scenario(Request(1, faults="none")), self.queue, self.faults, self.told)
+        self.recorder = Recorder()
+        self.world = ProviderWorld(
+            scenario(Request(1, faults="none")), self.queue, self.faults, self.recorder
+        )
         self._token = 0
 
     def first(self, state: int) -> int:
@@ -85,7 +87,7 @@ def test_a_machine_goes_through_its_life_in_its_own_time() -> None:
         assert place.state(machine) == through
         place.wait(20 * MINUTE)
         assert place.state(machine) == end
-        assert place.told.nodes == ({machine: 3} if end == states.CONFIGURED else {})
+        assert place.recorder.nodes == ({machine: 3} if end == states.CONFIGURED else {})
     assert place.world.cluster[machine] == place.world.need[machine] == -1
 
 
@@ -129,7 +131,7 @@ def test_what_fails_waits_for_a_person_and_can_be_made_again(fault: str, op: Op,
         seen.append(place.state(machine))
     assert states.FAILED in seen
     assert seen[-1] == states.SPECULATIVE
-    assert not place.told.nodes
+    assert not place.recorder.nodes
     assert place.faults.counts == {fault.replace("_", "-"): 1}
 
 
@@ -220,14 +222,14 @@ class Clock:
 
     def follow(self, trace: Any, length: int) -> list[tuple[int, tuple[FleetNeed, ...]]]:
         """What a trace asks for over a time."""
-        told = []
+        recorder = []
         while self.at < START + length:
             needs, wait = next(trace)
-            told.append((self.at - START, needs))
+            recorder.append((self.at - START, needs))
             if not wait:
                 break
             self.at += wait
-        return told
+        return recorder
 
 
 def test_steady_demand_is_steady() -> None:
@@ -244,22 +246,22 @@ def test_a_wave_goes_up_and_down_between_its_bounds() -> None:
 
 def test_a_burst_is_short_and_a_storm_renames_what_it_asks_for() -> None:
     clock = Clock()
-    told = clock.follow(burst(UNIT, clock, random.Random(1), 20 * MINUTE), 3 * HOUR)
-    assert {needs[0].count for _, needs in told} == {6, 48}
+    recorder = clock.follow(burst(UNIT, clock, random.Random(1), 20 * MINUTE), 3 * HOUR)
+    assert {needs[0].count for _, needs in recorder} == {6, 48}
     clock = Clock()
-    told = clock.follow(storm(UNIT, clock, random.Random(1), 20 * MINUTE), 3 * HOUR)
-    assert all(sum(need.count or 0 for need in needs) == 48 for _, needs in told)
-    assert len({need.name for _, needs in told for need in needs}) > 5
-    assert any(len(needs) == 2 for _, needs in told)
+    recorder = clock.follow(storm(UNIT, clock, random.Random(1), 20 * MINUTE), 3 * HOUR)
+    assert all(sum(need.count or 0 for need in needs) == 48 for _, needs in recorder)
+    assert len({need.name for _, needs in recorder for need in needs}) > 5
+    assert any(len(needs) == 2 for _, needs in recorder)
 
 
 def test_gangs_come_and_go_under_names_of_their_own() -> None:
     clock = Clock()
-    told = clock.follow(gangs(replace(UNIT, count=6), clock, random.Random(1), 3 * MINUTE, 2), 3 * HOUR)
-    assert {len(needs) for _, needs in told} <= {0, 1, 2}
-    names = [need.name for _, needs in told for need in needs]
+    recorder = clock.follow(gangs(replace(UNIT, count=6), clock, random.Random(1), 3 * MINUTE, 2), 3 * HOUR)
+    assert {len(needs) for _, needs in recorder} <= {0, 1, 2}
+    names = [need.name for _, needs in recorder for need in needs]
     assert len(set(names)) > 10
-    assert all(2 <= (need.count or 0) <= 6 for _, needs in told for need in needs)
+    assert all(2 <= (need.count or 0) <= 6 for _, needs in recorder for need in needs)
 
 
 def test_a_cluster_reports_at_intervals_and_when_its_needs_change_unless_it_is_silent() -> None:

@@ -18,7 +18,7 @@ from remuda.sim.loop import run
 from remuda.sim.pools import Scenario, Summary, day, hostile, simulate
 from remuda.sim.provider import Behaviour
 from remuda.sim.scenario import Arrival, pool_setup
-from remuda.sim.world import World
+from remuda.sim.world import PoolWorld
 
 #: what each of these seeds once showed
 REGRESSIONS = {
@@ -152,8 +152,8 @@ def test_a_backlog_on_reused_machines_does_not_keep_a_pool_of_higher_priority_wa
         assert max(began) < 160  # the backlog ends after 200 s at the earliest
 
 
-async def _lived(scenario: Scenario, seed: int) -> World:
-    world: World = LightWorld(scenario, seed) if scenario.light else FullWorld(scenario, seed)
+async def _lived(scenario: Scenario, seed: int) -> PoolWorld:
+    world: PoolWorld = LightWorld(scenario, seed) if scenario.light else FullWorld(scenario, seed)
     try:
         await world.live()
     finally:

@@ -96,7 +96,7 @@ CODES: Mapping[str, tuple[str, str]] = {
         "may have {most:machine}: no more are made",
     ),
     "rail.paused": (
-        "The kill switch is on: everything is judged and told, nothing is done.",
+        "The kill switch is on: everything is decided and reported, nothing is done.",
         "is paused: {withheld:action is|actions are} withheld",
     ),
 }

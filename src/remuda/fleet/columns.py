@@ -125,8 +125,8 @@ class Fleet:
         since: NDArray[np.int64],
     ) -> Rows:
         """The same from columns. An id that comes twice ends as it came last."""
-        told, distinct = self._rows_for(ids)
-        rows = told
+        places, distinct = self._rows_for(ids)
+        rows = places
         if not distinct:
             _, last = np.unique(rows[::-1], return_index=True)
             keep = len(rows) - 1 - last
@@ -134,7 +134,7 @@ class Fleet:
                 rows[keep], kind[keep], state[keep], cluster[keep], need[keep], priority[keep], since[keep],
             )  # fmt: skip
         self.put(rows, kind=kind, state=state, cluster=cluster, need=need, priority=priority, since=since)
-        return told
+        return places
 
     def place(self, ids: Sequence[str]) -> Rows:
         """The rows of machines, made for those that have none; `put` says what is in them."""

@@ -41,11 +41,11 @@ def plan(
     refused. For example: remuda fleet plan --inventory examples/fleet-inventory.yaml --demand examples/fleet-demand.yaml
     """
     need_numpy()
-    from remuda.fleet.questions import decided, tell_refused
+    from remuda.fleet.questions import decided, report_refused
     from remuda.fleet.report import report
 
     trial = decided(session, (*inventory, *demand, *policy), at)
-    tell_refused(session, trial.inputs)
+    report_refused(session, trial.inputs)
     session.show(report(trial, session.form))
     if trial.plan.shortfalls or trial.inputs.refused:
         raise click.exceptions.Exit(1)

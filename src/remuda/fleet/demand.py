@@ -84,7 +84,7 @@ class Demand:
     def __len__(self) -> int:
         return len(self.code)
 
-    def tell(self, cluster: str, needs: Sequence[FleetNeed]) -> None:
+    def put(self, cluster: str, needs: Sequence[FleetNeed]) -> None:
         """Replace a cluster's whole demand. `intake` and `rollups` check what comes from outside before it comes here."""
         number = self.names.cluster(cluster)
         self._splice(np.array([number], np.int32), needs)
@@ -92,12 +92,12 @@ class Demand:
         self.held.pop(number, None)
         self._heard([number])
 
-    def tell_all(self, needs: Mapping[str, Sequence[FleetNeed]]) -> None:
+    def put_all(self, needs: Mapping[str, Sequence[FleetNeed]]) -> None:
         """Replace the demand of several clusters at once."""
         numbers = np.array([self.names.cluster(cluster) for cluster in needs], np.int32)
-        self._splice(numbers, [need for told in needs.values() for need in told])
-        for number, told in zip(numbers.tolist(), needs.values(), strict=True):
-            self.heard[number] = size_of(told)
+        self._splice(numbers, [need for asked in needs.values() for need in asked])
+        for number, asked in zip(numbers.tolist(), needs.values(), strict=True):
+            self.heard[number] = size_of(asked)
             self.held.pop(number, None)
         self._heard(numbers.tolist())
 

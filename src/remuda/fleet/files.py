@@ -78,26 +78,26 @@ def read_files(paths: Iterable[str], now: Instant, stdin: BinaryIO | None = None
         if not found:
             raise BadInput(f"the files hold no {kind.name}: remuda explain {kind.name}.spec says what one is")
     places, records = _joined(inventories, unreadable)
-    machines = read_machines(records, now, lambda index: _told_place(*places[index]))
-    told = [_problem(*places[flaw.index], "machines", flaw) for flaw in machines.flaws]
+    machines = read_machines(records, now, lambda index: _place_of(*places[index]))
+    flaws = [_problem(*places[flaw.index], "machines", flaw) for flaw in machines.flaws]
     keys = label_keys({machine.shape.key(): machine.shape for machine in machines.accepted}.values())
     needs = {}
     for demand in demands:
         cluster = cluster_of(demand)
         asked = read_needs(cluster, _with_texts(demand, need_records(demand), unreadable), keys=keys, now=now)
         needs[cluster] = asked.accepted
-        told += [_problem(demand, flaw.index, "needs", flaw) for flaw in asked.flaws]
+        flaws += [_problem(demand, flaw.index, "needs", flaw) for flaw in asked.flaws]
     return Inputs(
         machines.accepted,
         needs,
         next((policy_of(each.spec) for each in objects if each.kind == FLEET_POLICY.name), Policy()),
-        tuple(problem for problem, is_refused in told if is_refused),
-        tuple(problem for problem, is_refused in told if not is_refused),
+        tuple(problem for problem, is_refused in flaws if is_refused),
+        tuple(problem for problem, is_refused in flaws if not is_refused),
     )
 
 
 def _between(objects: Iterable[Object[Any]]) -> list[Problem]:
-    """What is wrong between objects: a cluster that tells its demand twice, and more than one policy."""
+    """What is wrong between objects: a cluster with two Demands, and more than one policy."""
     problems = []
     first: dict[tuple[str, str], Object[Any]] = {}
     for each in objects:
@@ -108,9 +108,7 @@ def _between(objects: Iterable[Object[Any]]) -> list[Problem]:
         if each.kind == DEMAND.name:
             path = "spec.cluster" if each.spec.cluster else "metadata.name"
             name = (each.kind, cluster_of(each))
-            words = (
-                f"cluster {quoted(cluster_of(each))} tells its demand a second time: a Demand is all of it"
-            )
+            words = f"cluster {quoted(cluster_of(each))} has a second Demand: one Demand is all that a cluster needs"
             try:
                 read_name(cluster_of(each))
             except ValueError as error:
@@ -174,7 +172,7 @@ def _joined(
     return places, records
 
 
-def _told_place(owner: Object[Any], index: int) -> str:
+def _place_of(owner: Object[Any], index: int) -> str:
     return f"{owner.file}:{owner.place(f'spec.machines[{index}]')[0]}"
 
 

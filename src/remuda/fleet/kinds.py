@@ -123,6 +123,6 @@ class Kinds:
         """Which kinds meet a requirement."""
         codes, values = self.domains(requirement.key)
         holds: Callable[[dict[str, str]], bool] = requirement.matches
-        told = np.array([holds({requirement.key: value}) for value in values] + [holds({})], np.bool_)
-        mask: Mask = told[codes]
+        matches = np.array([holds({requirement.key: value}) for value in values] + [holds({})], np.bool_)
+        mask: Mask = matches[codes]
         return mask

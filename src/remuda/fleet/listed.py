@@ -141,7 +141,8 @@ class Listed:
             is_now = np.zeros(len(self.differs), np.bool_)
             is_now[now] = True
             mine &= ~is_now[rows]
-        return rows[mine]
+        found: Rows = rows[mine]
+        return found
 
     def _kinds(self, changes: Changes) -> NDArray[np.int32]:
         """The kinds of what is listed, each shape looked up once."""

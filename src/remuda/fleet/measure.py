@@ -211,14 +211,14 @@ def gangs_placed(workload: Workload, plan: Plan) -> int:
     if not blocks:
         return 0
     row = demand.row_of()[np.concatenate([block.needs for block in blocks])]
-    given = np.bincount(row, minlength=len(demand))
-    part = int(((given > 0) & (given != demand.count)).sum())
+    served = np.bincount(row, minlength=len(demand))
+    part = int(((served > 0) & (served != demand.count)).sum())
     # A rack is a shape here.
     racks = np.unique(np.stack([row, fleet.kind[plan.rows(Op.ASSIGN)]]), axis=1)
     torn = int((np.bincount(racks[0], minlength=len(demand)) > 1).sum())
     if part or torn:
         raise InvariantError(f"{workload.name}: {part} gangs are incomplete and {torn} in more than one rack")
-    return int((given > 0).sum())
+    return int((served > 0).sum())
 
 
 def spent(times: Sequence[float]) -> Spent:

@@ -40,7 +40,7 @@ def need_of(record: Record, cluster: str, now: Instant) -> FleetNeed:
 def _check_size(record: Record, need: FleetNeed) -> None:
     """A need asks for something, in one way."""
     if need.count is None and "count" in record.fields:
-        record.flaw("count", "is there beside total: a need tells one of the two")
+        record.flaw("count", "is there beside total: a need has one of the two")
     if not need.unit:
         words = (
             "is required: what the largest unit uses"
@@ -59,8 +59,8 @@ def _check_size(record: Record, need: FleetNeed) -> None:
 
 
 def _report_ignored(record: Record, need: FleetNeed) -> None:
-    """A sum has no units to lay out, so what is asked of their layout is not kept, and that is told."""
-    words = "is not kept: a need told as a total has no units to count; tell a count"
+    """A sum has no units to lay out, so what is asked of their layout is not kept, and that is noted."""
+    words = "is not kept: a need that is a total has no units to count; write a count"
     if need.spread is not None:
         record.flaw("topologySpread", words, refused=False)
     if need.separation is not None and need.separation.key:

@@ -65,7 +65,7 @@ class Block:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def told(self, index: int) -> dict[str, Term]:
+    def terms_at(self, index: int) -> dict[str, Term]:
         """The numbers behind one action."""
         place = int(self.group[index])
         return {name: int(column[place]) for name, column in self.terms.items()}
@@ -119,7 +119,7 @@ class Plan:
                 yield FleetAction(
                     target=fleet.ids[row],
                     expects=str(expects),
-                    reason=Reason(block.code, f"machine/{fleet.ids[row]}", block.told(index)),
+                    reason=Reason(block.code, f"machine/{fleet.ids[row]}", block.terms_at(index)),
                     op=block.op.name.lower(),
                     cluster=fleet.names.clusters[fleet.names.need_cluster[need]] if need >= 0 else "",
                     need=fleet.names.needs[need] if need >= 0 else "",

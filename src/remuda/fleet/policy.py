@@ -53,7 +53,7 @@ class Rails(Struct, frozen=True):
     rollup_agreeing: int = 3
     spending: dict[str, int] = {}
     quotas: tuple[Quota, ...] = ()
-    #: the kill switch: everything is judged and told, nothing is done
+    #: the kill switch: everything is decided and reported, nothing is done
     paused: bool = False
 
 

@@ -47,7 +47,7 @@ def decided(session: Session, files: tuple[str, ...], at: str | None) -> "Trial"
     return try_out(read_files(files, now), now)
 
 
-def tell_refused(session: Session, inputs: Inputs) -> None:
+def report_refused(session: Session, inputs: Inputs) -> None:
     """Name on stderr what was refused, and what is strange."""
     for problem in inputs.refused:
         click.echo(str(problem), err=True)
@@ -62,7 +62,7 @@ def answer_from_files(session: Session, name: str, files: tuple[str, ...], at: s
     """Decide on files, and show why a need has what it has."""
     need_numpy()
     trial = decided(session, files, at)
-    tell_refused(session, trial.inputs)
+    report_refused(session, trial.inputs)
     _answer(session, name, trial)
 
 

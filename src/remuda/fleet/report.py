@@ -9,7 +9,7 @@ from remuda.fleet import states
 from remuda.fleet.plan import EXPECTS, Block, Op
 from remuda.fleet.trial import Trial
 from remuda.fleet.why import NeedWhy, missing_text, why_need
-from remuda.fleet.wording import kind_text, told_reason, told_shortfall
+from remuda.fleet.wording import kind_text, named_reason, named_shortfall
 from remuda.model.plans import Reason, Term
 from remuda.model.times import Instant
 from remuda.output.moments import age
@@ -129,8 +129,8 @@ def report(trial: Trial, form: str) -> Report:
     )
     tables.append(Table(("NEED", "PRIORITY", "MISSING", "SINCE", "WHY"), rows, "shortfalls"))
     for title, reasons in (("rails", plan.rails), ("notes", plan.notes)):
-        told = tuple((reason.code, sentence(reason)) for reason in reasons)
-        tables.append(Table(("CODE", "WHAT"), told, title))
+        words = tuple((reason.code, sentence(reason)) for reason in reasons)
+        tables.append(Table(("CODE", "WHAT"), words, title))
     return Report(None, tuple(table for table in tables if table.rows), lines)
 
 
@@ -154,7 +154,7 @@ def _actions(trial: Trial, block: Block) -> Iterator[DescribedAction]:
     expects = str(states.STATES[EXPECTS[block.op]])
     for index, row in enumerate(block.rows.tolist()):
         need = int(block.needs[index])
-        reason = told_reason(fleet, block, index)
+        reason = named_reason(fleet, block, index)
         yield DescribedAction(
             id=fleet.ids[row],
             op=block.op.name.lower(),
@@ -188,7 +188,7 @@ def _groups(trial: Trial) -> Iterator[tuple[str, ...]]:
         for place in np.argsort(first, kind="stable").tolist():
             index = int(first[place])
             row = int(block.rows[index])
-            reason = told_reason(fleet, block, index)
+            reason = named_reason(fleet, block, index)
             need = str(reason.terms.get("need") or reason.terms.get("from") or "-")
             why = sentence(reason).removeprefix(fleet.ids[row]).rpartition(f"{need}: ")[2].lstrip()
             shape = fleet.kinds.shapes[int(fleet.kind[row])]
@@ -212,7 +212,7 @@ def _shortfalls(trial: Trial) -> tuple[DescribedShortfall, ...]:
                 asked=1_000_000 if need.count is None else need.count,
                 missing=short.units,
                 since=short.since,
-                reason=_reason(told_shortfall(short.reason)),
+                reason=_reason(named_shortfall(short.reason)),
             )
         )
     return tuple(found)

@@ -37,12 +37,12 @@ def offer(
     size = size_of(needs)
     before = demand.heard.get(number)
     if confirmed or percent is None or not _is_doubtful(fleet, number, size, before, percent):
-        demand.tell(cluster, needs)
+        demand.put(cluster, needs)
         return True
     held = demand.held.get(number)
     agreeing = 1 + (held.agreeing if held else 0)
     if agreeing >= policy.rails.rollup_agreeing:
-        demand.tell(cluster, needs)
+        demand.put(cluster, needs)
         return True
     demand.hold(cluster, Held(tuple(needs), size, before or served_by(fleet, number), agreeing))
     return False

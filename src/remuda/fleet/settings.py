@@ -127,7 +127,7 @@ class RailsSpec(Struct, frozen=True, forbid_unknown_fields=True, rename="camel")
         tuple[QuotaSpec, ...], Meta(max_length=10_000, description="The most machines of providers.")
     ] = ()
     paused: Annotated[
-        bool, Meta(description="The kill switch: everything is judged and told, nothing is done.")
+        bool, Meta(description="The kill switch: everything is decided and reported, nothing is done.")
     ] = False
 
 

@@ -172,5 +172,5 @@ def _bytes(column: Any, kind: Any) -> bytes:
     return np.ascontiguousarray(column, kind).tobytes()
 
 
-def _array(data: bytes, kind: Any, wanted: Any = None) -> Any:
-    return np.frombuffer(data, kind).astype(wanted or kind)
+def _array(data: bytes, kind: Any, as_type: Any = None) -> Any:
+    return np.frombuffer(data, kind).astype(as_type or kind)

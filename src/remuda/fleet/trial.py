@@ -40,8 +40,8 @@ class Trial:
         names = self.fleet.names
         return {
             names.need(names.cluster(cluster), need.name): need
-            for cluster, told in self.inputs.needs.items()
-            for need in told
+            for cluster, asked in self.inputs.needs.items()
+            for need in asked
         }
 
     @cached_property
@@ -74,7 +74,7 @@ def try_out(inputs: Inputs, now: Instant) -> Trial:
     fleet = Fleet(Names())
     fleet.upsert(inputs.machines)
     demand = Demand(fleet)
-    demand.tell_all(inputs.needs)
+    demand.put_all(inputs.needs)
     plan, _ = decide(fleet, demand, Memory(), inputs.policy, now)
     return Trial(inputs, fleet, demand, plan, now)
 
@@ -92,12 +92,12 @@ def missing_with(
     demand = trial.demand
     if need is not None:
         demand = Demand(trial.fleet)
-        demand.tell_all(
+        demand.put_all(
             {
                 cluster: [
-                    need if (need.cluster, need.name) == (each.cluster, each.name) else each for each in told
+                    need if (need.cluster, need.name) == (each.cluster, each.name) else each for each in asked
                 ]
-                for cluster, told in trial.inputs.needs.items()
+                for cluster, asked in trial.inputs.needs.items()
             }
         )
     plan, _ = decide(trial.fleet, demand, Memory(), policy or trial.inputs.policy, trial.now)

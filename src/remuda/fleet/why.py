@@ -14,10 +14,10 @@ from remuda.fleet.trial import Trial, missing_with
 from remuda.fleet.wording import (
     amounts_text,
     kind_text,
+    named_shortfall,
     need_name,
     penalties_of,
     rules_of,
-    told_shortfall,
 )
 from remuda.model.amount_texts import quantity
 from remuda.model.plans import Reason
@@ -76,7 +76,7 @@ def why_need(trial: Trial, code: int, *, changes: bool) -> NeedWhy:
     if any(step.remark.startswith("preempted") for step in lost):
         headline = f"{name} had {asked}, and loses some of it to a higher priority"
     if short is not None:
-        reason = told_shortfall(short.reason)
+        reason = named_shortfall(short.reason)
         headline = f"{name} misses {missing_text(short.units, need)}"
         steps.append(Step("missing", missing_text(short.units, need), sentence(reason)))
         steps += _changes(trial, code, need, short.units) if changes else []
@@ -204,7 +204,7 @@ def _preempts(trial: Trial, code: int) -> Iterator[Step]:
             continue
         victims: dict[tuple[str, int], int] = {}
         for place in places.tolist():
-            victim = int(block.told(place)["victim"] or 0) if "victim" in block.terms else -1
+            victim = int(block.terms_at(place)["victim"] or 0) if "victim" in block.terms else -1
             who = need_name(fleet, victim) or fleet.names.clusters[int(fleet.cluster[block.rows[place]])]
             key = (who, int(block.grace[place]))
             victims[key] = victims.get(key, 0) + 1

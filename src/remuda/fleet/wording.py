@@ -49,33 +49,33 @@ def rules_of(need: FleetNeed) -> list[str]:
 
 def penalties_of(need: FleetNeed) -> list[str]:
     """What it costs to interrupt it, and to take a machine back."""
-    told = (("interruption", need.interruption_penalty), ("reclamation", need.reclamation_penalty))
-    return [f"{what} {dollars(penalty)}" for what, penalty in told if penalty]
+    penalties = (("interruption", need.interruption_penalty), ("reclamation", need.reclamation_penalty))
+    return [f"{what} {dollars(penalty)}" for what, penalty in penalties if penalty]
 
 
-def told_reason(fleet: Fleet, block: Block, index: int) -> Reason:
+def named_reason(fleet: Fleet, block: Block, index: int) -> Reason:
     """
     The reason of one action, with names in the place of the numbers that mean something only inside.
 
-    It tells the kind of the machine, the need it is for, and the one it is taken from.
+    It names the kind of the machine, the need it is for, and the one it is taken from.
     """
     row = int(block.rows[index])
-    told = block.told(index)
+    columns = block.terms_at(index)
     cluster = int(fleet.cluster[row])
-    before = int(told.pop("victim", fleet.need[row])) if block.op in _TAKES else -1
+    before = int(columns.pop("victim", fleet.need[row])) if block.op in _TAKES else -1
     holder = need_name(fleet, before) or (fleet.names.clusters[cluster] if cluster >= 0 else "")
     terms: dict[str, Term] = {
-        **told,
+        **columns,
         "kind": kind_text(fleet.kinds.shapes[int(fleet.kind[row])]),
         "need": need_name(fleet, int(block.needs[index])),
         "from": holder if block.op in _TAKES else "",
         "grace": int(block.grace[index]),
     }
-    told_by: dict[str, Term] = {key: value for key, value in terms.items() if value or key not in _ASIDE}
-    return Reason(block.code, f"machine/{fleet.ids[row]}", told_by)
+    used: dict[str, Term] = {key: value for key, value in terms.items() if value or key not in _ASIDE}
+    return Reason(block.code, f"machine/{fleet.ids[row]}", used)
 
 
-def told_shortfall(reason: Reason) -> Reason:
+def named_shortfall(reason: Reason) -> Reason:
     """The reason of a shortfall, with amounts as people write them."""
     resource = reason.terms.get("resource")
     if not isinstance(resource, str):

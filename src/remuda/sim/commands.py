@@ -151,15 +151,15 @@ def live_through_fleets(
     found = []
     for request in requests:
 
-        def tell(how_far: str, seed: int = request.seed) -> None:
+        def progress(how_far: str, seed: int = request.seed) -> None:
             if shows:
                 click.echo(f"\r\x1b[Kseed {seed}: {how_far}", err=True, nl=False)
 
         try:
             with FleetHistory(request, decide) as history:
-                summary = history.live(tell)
+                summary = history.live(progress)
         except InvariantError as error:
-            tell("a rule is broken\n")
+            progress("a rule is broken\n")
             click.echo(f"{error}\nto see it again: remuda simulate fleet {request.words()}", err=True)
             raise click.exceptions.Exit(1) from None
         found.append(summary)

@@ -52,8 +52,8 @@ class Units:
 
 def label(shape: Shape, key: str) -> str | None:
     """One of a shape's labels, what it says outside them included."""
-    told = {INSTANCE_TYPE: shape.instance_type, ZONE: shape.zone, REGION: shape.region}.get(key)
-    return told or shape.labels.get(key)
+    value = {INSTANCE_TYPE: shape.instance_type, ZONE: shape.zone, REGION: shape.region}.get(key)
+    return value or shape.labels.get(key)
 
 
 def domain_keys(need: FleetNeed) -> tuple[str, ...]:

@@ -69,16 +69,16 @@ class FleetHistory:
             self._expect(fault)
         self.queue.after(CYCLE, self._measure)
 
-    def live(self, tell: Callable[[str], None] = lambda _: None) -> FleetSummary:
-        """Go through it all; `tell` hears how far it is. Whatever fails is told with its seed and step."""
+    def live(self, progress: Callable[[str], None] = lambda _: None) -> FleetSummary:
+        """Go through it all; `progress` hears how far it is. Whatever fails is raised with its seed and step."""
         try:
-            return self._live(tell)
+            return self._live(progress)
         except InvariantError:
             raise
         except Exception as error:
             raise self.watch.broken("nothing fails", f"{type(error).__name__}: {error}") from error
 
-    def _live(self, tell: Callable[[str], None]) -> FleetSummary:
+    def _live(self, progress: Callable[[str], None]) -> FleetSummary:
         length = self.request.length
         if self._situations is not None:
             self._situations.begin()
@@ -86,7 +86,7 @@ class FleetHistory:
             before = self.faults.counts.copy()
             self.watch.codes.clear()
             self.queue.run(START + min(begun + MINUTE, length))
-            tell(f"{min(begun + MINUTE, length) * 100 // length} % of {self.request.hours:g} hours")
+            progress(f"{min(begun + MINUTE, length) * 100 // length} % of {self.request.hours:g} hours")
             struck = self.faults.counts - before
             if self._situations is not None and not self._situations.add(self.watch.codes | set(struck)):
                 break
@@ -96,7 +96,7 @@ class FleetHistory:
             if self.queue.now - stopped > _LONGEST_SETTLING:
                 raise self.watch.broken("the world converges", self._unrest())
             self.queue.run(self.queue.now + CYCLE)
-            tell("coming to rest")
+            progress("coming to rest")
         self._check_rest()
         return self._summary(stopped)
 
@@ -121,12 +121,12 @@ class FleetHistory:
         if self.faults.stopped:
             return
         self._expect(fault)
-        between, many = self.faults.between, max(1, self.request.machines // 2_000)
+        between, number = self.faults.between, max(1, self.request.machines // 2_000)
         match fault:
             case Fault.SPOT_INTERRUPTION:
                 self.world.interrupt_spot(10 if self.request.faults == "hostile" else 1)
             case Fault.FORGOTTEN:
-                self.world.forget(many)
+                self.world.forget(number)
             case Fault.PRICE_CHANGE:
                 self.world.change_price()
             case Fault.PROVIDER_OUTAGE:
@@ -225,8 +225,8 @@ class FleetHistory:
     def _check_rest(self) -> None:
         shard, now = self.process.shard, self.queue.now
         rest = Rest(shard.fleet, shard.policy, now, self._needs())
-        for rule, told in rest.flaws():
-            raise self.watch.broken(rule, told)
+        for rule, detail in rest.flaws():
+            raise self.watch.broken(rule, detail)
         plan, _ = self._decide(shard.fleet, shard.demand, Memory(), shard.policy, now)
         if plan.blocks:
             raise self.watch.broken("a lost memory starts nothing", f"{plan.blocks[0]}")
@@ -269,7 +269,7 @@ class FleetHistory:
 
 
 class _Watch(FleetWatch):
-    """The watch, which also tells the meter."""
+    """The watch, which also feeds the meter."""
 
     meter: Meter
 

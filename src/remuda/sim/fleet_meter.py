@@ -33,7 +33,7 @@ class Point:
 
 
 @dataclass
-class Wanted:
+class Asked:
     """What a need asks for, and since when each part of it does."""
 
     need: FleetNeed
@@ -49,7 +49,7 @@ class Meter:
     def __init__(self, queue: Queue, world: ProviderWorld, length: int) -> None:
         self._queue, self._world = queue, world
         self.fits = Fits(world.shapes)
-        self.wanted: dict[int, Wanted] = {}
+        self.waiting: dict[int, Asked] = {}
         self._of_cluster: dict[str, list[int]] = {}
         #: by machine the need it serves as a node; −1 for none
         self._serving = [-1] * len(world.state)
@@ -76,17 +76,17 @@ class Meter:
             number = self._world.number_of_need(cluster, need.name)
             numbers.append(number)
             count = units_asked(need)
-            wanted = self.wanted.get(number)
-            if wanted is None:
-                wanted = self.wanted[number] = Wanted(need, 0, self.fits.number(need))
-            if count > wanted.count:
-                wanted.waits.append((self._queue.now, count))
-            elif count < wanted.count:
-                wanted.waits = [(at, min(upto, count)) for at, upto in wanted.waits]
-            wanted.need, wanted.count = need, count
-            self._settle(number, wanted)
+            waiting = self.waiting.get(number)
+            if waiting is None:
+                waiting = self.waiting[number] = Asked(need, 0, self.fits.number(need))
+            if count > waiting.count:
+                waiting.waits.append((self._queue.now, count))
+            elif count < waiting.count:
+                waiting.waits = [(at, min(upto, count)) for at, upto in waiting.waits]
+            waiting.need, waiting.count = need, count
+            self._settle(number, waiting)
         for number in set(before) - set(numbers):
-            self.wanted.pop(number, None)
+            self.waiting.pop(number, None)
         self._of_cluster[cluster] = numbers
 
     def joined(self, machine: int) -> None:
@@ -108,28 +108,28 @@ class Meter:
     def _serve(self, machine: int, need: int) -> None:
         old = self._serving[machine]
         self._serving[machine] = need
-        if old >= 0 and old in self.wanted:
+        if old >= 0 and old in self.waiting:
             self._served[old] -= self._units(old, machine)
-        if need >= 0 and need in self.wanted:
+        if need >= 0 and need in self.waiting:
             self._served[need] += self._units(need, machine)
-            self._settle(need, self.wanted[need])
+            self._settle(need, self.waiting[need])
 
     def _units(self, need: int, machine: int) -> int:
-        return int(self.fits.table()[self.wanted[need].profile, self._world.shape[machine]])
+        return int(self.fits.table()[self.waiting[need].profile, self._world.shape[machine]])
 
-    def _settle(self, number: int, wanted: Wanted) -> None:
+    def _settle(self, number: int, waiting: Asked) -> None:
         """Note how long what is served now was waited for."""
-        if not wanted.waits:
+        if not waiting.waits:
             return
         served, below = self._served[number], 0
         left = []
-        for at, upto in wanted.waits:
+        for at, upto in waiting.waits:
             if upto <= served:
                 self.binds.append((self._queue.now - at, max(0, upto - below)))
             else:
                 left.append((at, upto))
             below = upto
-        wanted.waits = left
+        waiting.waits = left
 
     def measure(self, actions: int) -> None:
         """Account for the time since the last measurement as if all of it had been like now."""
@@ -141,13 +141,13 @@ class Meter:
         cost = int(price[world.shape[exists]].sum())
         cheapest = self._least()
         asked = served = bound = 0
-        for number, wanted in self.wanted.items():
-            has = min(wanted.count, self._served[number])
-            asked += wanted.count
+        for number, waiting in self.waiting.items():
+            has = min(waiting.count, self._served[number])
+            asked += waiting.count
             served += has
-            bound += has * int(cheapest[wanted.profile])
-            if has < wanted.count:
-                self.short[wanted.need.priority] += (wanted.count - has) * length
+            bound += has * int(cheapest[waiting.profile])
+            if has < waiting.count:
+                self.short[waiting.need.priority] += (waiting.count - has) * length
         bound //= 1_000
         self.cost += cost * length
         self.bound += bound * length

@@ -74,16 +74,16 @@ def page(summary: FleetSummary, points: Sequence[Point]) -> str:
 
 
 def _numbers(summary: FleetSummary) -> str:
-    def told(counts: dict[str, int] | dict[str, float]) -> str:
+    def listed(counts: dict[str, int] | dict[str, float]) -> str:
         return ", ".join(f"{name} {count:,}" for name, count in counts.items()) or "none"
 
     rows = {
         "bind latency": f"p50 {summary.bind_p50_s:,.1f} s, p99 {summary.bind_p99_s:,.1f} s",
         "cost": f"${summary.cost_per_hour:,.2f} an hour, {summary.cost_ratio:.2f} × the lower bound",
-        "actions": f"{told(summary.actions)}; {summary.churn:g} per machine and hour",
-        "short": f"unit-minutes by priority: {told(summary.shortfall_minutes)}",
-        "rails": told(summary.rail_trips),
-        "faults": told(summary.faults),
+        "actions": f"{listed(summary.actions)}; {summary.churn:g} per machine and hour",
+        "short": f"unit-minutes by priority: {listed(summary.shortfall_minutes)}",
+        "rails": listed(summary.rail_trips),
+        "faults": listed(summary.faults),
         "at rest": f"{summary.converged_s:,.0f} s after faults stopped, {summary.needs_unmet} of {summary.needs} needs unmet",
     }
     body = "".join(f"<tr><th>{name}</th><td>{escape(text)}</td></tr>" for name, text in rows.items())
@@ -92,7 +92,7 @@ def _numbers(summary: FleetSummary) -> str:
 
 def _chart(
     title: str,
-    told: str,
+    caption: str,
     points: Sequence[Point],
     series: Sequence[Series],
     *,
@@ -127,8 +127,8 @@ def _chart(
         f'<span class="key" style="background:var(--c{one.colour})"></span>{one.name}' for one in series
     )
     return (
-        f"<h2>{title}</h2><p>{told} {keys}</p>"
-        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{title}: {told}">'
+        f"<h2>{title}</h2><p>{caption} {keys}</p>"
+        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{title}: {caption}">'
         f"{_grid(highest, scale, height)}{''.join(drawn)}{_hours(first - START, length)}</svg>"
     )
 

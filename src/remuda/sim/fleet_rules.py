@@ -28,13 +28,13 @@ _GRACES = ((900_000, 10_000), (500_000, 30_000), (100_000, 120_000))
 
 @dataclass
 class Seen:
-    """A plan, and what was known when it was made. `told` is what was believed of each cluster's reports, by name."""
+    """A plan, and what was known when it was made. `reported` is what was believed of each cluster's reports, by name."""
 
     fleet: Fleet
     plan: Plan
     policy: Policy
     now: Instant
-    told: Mapping[str, Mapping[str, FleetNeed]]
+    reported: Mapping[str, Mapping[str, FleetNeed]]
     units: Callable[[FleetNeed, Shape], int] = units_on
     #: rows and needs of each sort of action
     acts: dict[Op, list[tuple[int, int, int]]] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Seen:
         names = self.fleet.names
         if code < 0:
             return None
-        return self.told.get(names.clusters[names.need_cluster[code]], {}).get(names.needs[code])
+        return self.reported.get(names.clusters[names.need_cluster[code]], {}).get(names.needs[code])
 
     def shape(self, row: int) -> Shape:
         """What a machine offers."""

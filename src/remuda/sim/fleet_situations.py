@@ -4,7 +4,7 @@ from collections.abc import Collection
 from itertools import combinations
 
 #: minutes without anything new after which nothing new is expected
-_STALE_MINUTES = 6
+_STALE_MINUTES = 8
 
 
 class Situations:

@@ -1,4 +1,4 @@
-"""What is told of a simulated fleet."""
+"""What a simulated fleet went through, in numbers."""
 
 from msgspec import Struct
 

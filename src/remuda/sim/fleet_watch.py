@@ -36,7 +36,7 @@ class FleetWatch:
         #: who is a node of which cluster, in truth
         self.nodes: dict[int, int] = {}
         #: by cluster what was believed of its reports since the shard started
-        self.told: dict[str, dict[str, FleetNeed]] = {}
+        self.reported: dict[str, dict[str, FleetNeed]] = {}
         #: how many in a row said next to nothing
         self._tiny: Counter[str] = Counter()
         self._preempted: list[tuple[Instant, int]] = []
@@ -69,10 +69,10 @@ class FleetWatch:
         self._trace.update("".join(self._lines).encode())
         self._lines.clear()
 
-    def broken(self, rule: str, told: str) -> InvariantError:
+    def broken(self, rule: str, detail: str) -> InvariantError:
         """The error for a broken rule."""
         at = write_duration((self._queue.now - START) // SECOND * SECOND)
-        return InvariantError(f"seed {self._seed}, step {self._queue.step} at {at}: {rule}: {told}")
+        return InvariantError(f"seed {self._seed}, step {self._queue.step} at {at}: {rule}: {detail}")
 
     def joined(self, machine: int, cluster: int) -> None:
         """A machine is a node of one cluster at a time."""
@@ -94,14 +94,14 @@ class FleetWatch:
     def started(self, shard: WatchedShard) -> None:
         """Nothing that was heard before is known any more."""
         self.note("starts", shard.epoch)
-        self.told.clear()
+        self.reported.clear()
         self._tiny.clear()
         self._is_new = True
 
     def heard(self, cluster: str, needs: tuple[FleetNeed, ...], *, believed: bool) -> None:
         """A cluster that suddenly needs next to nothing is believed at the third time, and any other at once."""
         self.note("heard", cluster, len(needs), int(believed))
-        before = self.told.get(cluster)
+        before = self.reported.get(cluster)
         doubtful = before is not None and _dropped(list(before.values()), needs)
         self._tiny[cluster] = self._tiny[cluster] + 1 if doubtful else 0
         if doubtful and believed != (self._tiny[cluster] >= _AGREEING):
@@ -112,7 +112,7 @@ class FleetWatch:
             raise self.broken("a report of as much as before is believed", cluster)
         if believed:
             self._tiny[cluster] = 0
-            self.told[cluster] = {need.name: need for need in needs}
+            self.reported[cluster] = {need.name: need for need in needs}
 
     def listed(self, shard: WatchedShard, provider: int) -> None:
         """What a provider forgets is forgotten, and the rest is believed as it was listed last."""
@@ -152,12 +152,12 @@ class FleetWatch:
             self.note("plan", block.op.name, machines, block.needs.tolist())
             if block.op in {Op.PREEMPT, Op.RECLAIM}:
                 self._ordered.update(dict.fromkeys(machines, (self._queue.now, block.op)))
-        seen = Seen(shard.fleet, plan, shard.policy, self._queue.now, self.told, self._units)
+        seen = Seen(shard.fleet, plan, shard.policy, self._queue.now, self.reported, self._units)
         for rule, check in RULES.items():
-            for told in check(seen):
-                raise self.broken(rule, told)
-        for rule, told in self._rails(shard, seen):
-            raise self.broken(rule, told)
+            for detail in check(seen):
+                raise self.broken(rule, detail)
+        for rule, detail in self._rails(shard, seen):
+            raise self.broken(rule, detail)
 
     def unrecorded(self) -> None:
         """Nothing of the decision made just now will be done."""
@@ -196,7 +196,7 @@ class FleetWatch:
         reclaims = Counter(int(fleet.cluster[row]) for row, _, _ in seen.acts.get(Op.RECLAIM, ()))
         for cluster, number in reclaims.items():
             name = fleet.names.clusters[cluster]
-            if name not in self.told:
+            if name not in self.reported:
                 yield "nothing is reclaimed from a cluster not heard", name
             if rails.reclaim_percent is None:
                 continue

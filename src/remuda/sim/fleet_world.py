@@ -61,9 +61,9 @@ class Call:
 class ProviderWorld:
     """Machines are numbered from 0. A state of `states.ABSENT` is one that the provider does not know."""
 
-    def __init__(self, scenario: Scenario, queue: Queue, faults: Faults, told: Listener) -> None:
+    def __init__(self, scenario: Scenario, queue: Queue, faults: Faults, listener: Listener) -> None:
         count = len(scenario.machines)
-        self._scenario, self._queue, self._faults, self._told = scenario, queue, faults, told
+        self._scenario, self._queue, self._faults, self._listener = scenario, queue, faults, listener
         self.dice = random.Random(f"world {scenario.request.seed}")
         self.shapes: list[Shape] = list(scenario.shapes)
         self.needs: list[tuple[str, str]] = []
@@ -167,7 +167,7 @@ class ProviderWorld:
                 self.priority[machine] = call.priority
                 self._configure(machine, pace.configure)
             case Op.PREEMPT | Op.RECLAIM if state == states.CONFIGURED:
-                self._told.drains(machine, call.op)
+                self._listener.drains(machine, call.op)
                 span = Span(min(pace.drain.low, call.grace), min(pace.drain.high, call.grace))
                 self._begin(machine, states.DRAINING, span, Fault.DRAIN_FAILS)
             case Op.RELEASE if state == states.IDLE:
@@ -203,7 +203,7 @@ class ProviderWorld:
                 self._go(machine, states.IDLE)
             case states.CONFIGURING:
                 self._go(machine, states.CONFIGURED)
-                self._told.joined(machine, int(self.cluster[machine]))
+                self._listener.joined(machine, int(self.cluster[machine]))
             case states.DRAINING:
                 self._clear(machine)
                 self._go(machine, states.IDLE)
@@ -224,14 +224,14 @@ class ProviderWorld:
     def _clear(self, machine: int) -> None:
         self.cluster[machine] = self.need[machine] = -1
         self.priority[machine] = 0
-        self._told.left(machine)
+        self._listener.left(machine)
 
     def _go(self, machine: int, state: int) -> int:
         self.state[machine] = state
         self.since[machine] = self._queue.now
         self.touch(np.array([machine]))
         self._turn[machine] += 1
-        self._told.note("machine", machine, state, self.cluster[machine], self.need[machine])
+        self._listener.note("machine", machine, state, self.cluster[machine], self.need[machine])
         return self._turn[machine]
 
     def touch(self, machines: NDArray[np.int64]) -> None:
@@ -292,7 +292,7 @@ class ProviderWorld:
         self.shape[changed] = len(self.shapes)
         self.shapes.append(shape)
         self.touch(changed)
-        self._told.note("price", old, shape.price)
+        self._listener.note("price", old, shape.price)
 
     def go_down(self, length: int) -> None:
         """One provider answers nothing but errors for a while."""

@@ -29,7 +29,7 @@ from remuda.sim.scenario import (
     Scenario,
     changed,
 )
-from remuda.sim.world import World
+from remuda.sim.world import PoolWorld
 from remuda.sources.queue import rows
 from remuda.sources.queue.queue import POLL, Answer, Queue
 from remuda.sources.queue.schema import TABLES
@@ -39,7 +39,7 @@ T = TypeVar("T")
 _GROWING = frozenset({"pool.growing", "pool.backing-off", "pool.failing", "pool.waiting-for-room"})
 
 
-class FullWorld(World):
+class FullWorld(PoolWorld):
     """The real queue and ledger, and a process that dies and comes back."""
 
     def __init__(self, scenario: Scenario, seed: int) -> None:
@@ -255,7 +255,7 @@ class FullWorld(World):
             return "no process answers"
         states = self.store.read(rows.state_counts)
         if states.get("waiting") or states.get("running"):
-            return f"jobs are left: {states}; {self._told(process)}"
+            return f"jobs are left: {states}; {self._describe(process)}"
         if process.ledger.operations():
             return f"operations are left: {process.ledger.operations()}"
         unsteady = [reason for reason in self.watch.reasons if reason.code in _GROWING]
@@ -267,9 +267,9 @@ class FullWorld(World):
             if machine.name not in self.watch.foreign
             and (machine.ended is not None or machine.story[-1] is State.CREATING)
         ]
-        return f"machines are on the move: {moving}; {self._told(process)}" if moving else ""
+        return f"machines are on the move: {moving}; {self._describe(process)}" if moving else ""
 
-    def _told(self, process: Process) -> str:
+    def _describe(self, process: Process) -> str:
         return f"{process.loop.standing}, {self.watch.reasons}"
 
     async def check_end(self) -> None:

@@ -10,11 +10,11 @@ from remuda.sim.history import Summary
 from remuda.sim.process import WatchedJob, make_loop, terms_of
 from remuda.sim.scenario import Arrival, Event, Scenario
 from remuda.sim.source import SimSource
-from remuda.sim.world import World
+from remuda.sim.world import PoolWorld
 from remuda.sources.queue.queue import Answer
 
 
-class LightWorld(World):
+class LightWorld(PoolWorld):
     """Jobs arrive and machines fail; nobody meddles."""
 
     def __init__(self, scenario: Scenario, seed: int) -> None:

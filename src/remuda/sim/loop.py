@@ -121,14 +121,16 @@ class SimLoop(asyncio.BaseEventLoop):
         self._rounds += 1
         if not soon:
             if not timers:
-                raise DeadlockError(self._tell("nothing is scheduled, and these wait for ever"))
+                raise DeadlockError(self._describe("nothing is scheduled, and these wait for ever"))
             if timers[0][0] > self._now:
                 self._now, self._rounds = timers[0][0], 0
         while timers and timers[0][0] <= self._now:
             soon.append(heapq.heappop(timers)[3])
         if self._rounds > self.most_rounds_at_once:
             self._rounds = 0  # the runner still has to cancel what is left
-            raise DeadlockError(self._tell("many rounds went by while time stood still, and these are alive"))
+            raise DeadlockError(
+                self._describe("many rounds went by while time stood still, and these are alive")
+            )
         for _ in range(len(soon)):
             handle = soon.popleft()
             if not handle.cancelled():
@@ -145,7 +147,7 @@ class SimLoop(asyncio.BaseEventLoop):
     ) -> asyncio.Task[T]:
         return _Task(next(self._task_count), coro, self, options)
 
-    def _tell(self, what: str) -> str:
+    def _describe(self, what: str) -> str:
         waiting = sorted((task.get_name(), " → ".join(_places(task))) for task in asyncio.all_tasks(self))
         message = "".join(f"\n  {name} at {place}" for name, place in waiting) or "\n  no task at all"
         return f"simulation stuck at {self._now:g} s: {what}:{message}"

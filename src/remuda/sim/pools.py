@@ -18,7 +18,7 @@ from remuda.sim.loop import run
 from remuda.sim.provider import Behaviour
 from remuda.sim.scenario import Arrival, Scenario, hostile, pool_setup
 from remuda.sim.watch import Violation
-from remuda.sim.world import World
+from remuda.sim.world import PoolWorld
 
 __all__ = ["Scenario", "Summary", "Violation", "day", "hostile", "simulate"]
 
@@ -33,7 +33,7 @@ def simulate(scenario: Scenario, seed: int) -> Summary:
 
 
 async def _live(scenario: Scenario, seed: int) -> Summary:
-    world: World = LightWorld(scenario, seed) if scenario.light else FullWorld(scenario, seed)
+    world: PoolWorld = LightWorld(scenario, seed) if scenario.light else FullWorld(scenario, seed)
     try:
         return await world.live()
     finally:

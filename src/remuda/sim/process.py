@@ -47,13 +47,13 @@ def make_loop(
     seed: int,
     pace: Pace,
     fault_point: FaultPoint,
-    tell: Callable[[str], None],
+    write: Callable[[str], None],
 ) -> PoolsLoop:
-    """A loop whose warnings and errors are told."""
+    """A loop whose warnings and errors go to `write`."""
     tools = Tools(
         clock,
         random.Random(seed),
-        Log(clock, tell, "warning"),
+        Log(clock, write, "warning"),
         LoopMetrics(CollectorRegistry()),
         fault_point,
     )
@@ -81,7 +81,7 @@ class WatchedJob(PoolsController):
         return plan, after
 
     def report(self, seen: Snapshot, plan: Plan[PoolAction]) -> dict[str, object]:
-        """Nothing to tell: the watch has seen it."""
+        """Nothing to report: the watch has seen it."""
         del seen, plan
         return {}
 

@@ -59,9 +59,9 @@ class RunnerWatch(Watch):
 
     def heard(self, line: str) -> None:
         """A warning or error of the loop: only injected faults and refusals are expected."""
-        told = msgspec.json.decode(line)
-        words = str(told.get("error") or told.get("detail"))
-        if told.get("outcome") != "refused" and not any(word in words for word in _EXPECTED):
+        entry = msgspec.json.decode(line)
+        words = str(entry.get("error") or entry.get("detail"))
+        if entry.get("outcome") != "refused" and not any(word in words for word in _EXPECTED):
             raise self.broken("nothing else fails", line)
 
     def decided(self, seen: Snapshot, policy: Policy, now: Instant, plan: Plan[PoolAction]) -> None:

@@ -87,17 +87,17 @@ class Watch:
         """Add a line to the history."""
         self._trace.update(f"{self._clock.monotonic():.6f} {' '.join(map(str, words))}\n".encode())
 
-    def broken(self, rule: str, told: str) -> Violation:
+    def broken(self, rule: str, detail: str) -> Violation:
         """The error for a broken rule; the first one is kept, because a loop may swallow what is raised in it."""
-        violation = Violation(f"seed {self._seed} at {self._clock.monotonic():.3f} s: {rule}: {told}")
+        violation = Violation(f"seed {self._seed} at {self._clock.monotonic():.3f} s: {rule}: {detail}")
         self.violation = self.violation or violation
         return violation
 
     def heard(self, line: str) -> None:
         """A warning or error of the loop: only injected faults and refusals are expected."""
-        told = msgspec.json.decode(line)
-        words = str(told.get("error") or told.get("detail"))
-        if "injected fault" not in words and told.get("outcome") != "refused":
+        entry = msgspec.json.decode(line)
+        words = str(entry.get("error") or entry.get("detail"))
+        if "injected fault" not in words and entry.get("outcome") != "refused":
             raise self.broken("nothing else fails", line)
 
     def decided(self, seen: Snapshot, policy: Policy, now: Instant, plan: Plan[PoolAction]) -> None:

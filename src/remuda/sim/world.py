@@ -15,7 +15,7 @@ from remuda.sim.watch import Watch
 from remuda.sources.queue.queue import Answer
 
 
-class World(History[Event, Watch]):
+class PoolWorld(History[Event, Watch]):
     """What both worlds share: machines, and work for them."""
 
     #: whether someone asked for a job to end; None where nobody ever does

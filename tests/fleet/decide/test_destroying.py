@@ -125,7 +125,7 @@ class History:
                 held_by = int(fleet.priority[row] if holder < 0 else demand.priority[holder])
                 gap = int(demand.priority[row_of[code]]) - held_by
                 assert gap > 0, "strictly lower priorities only"
-                assert block.told(place)["gap"] == gap
+                assert block.terms_at(place)["gap"] == gap
                 assert block.grace[place] == grace_of(self.policy, gap)
             victims = {int(fleet.need[row]) for row in block.rows.tolist()}
             for code in victims:

@@ -55,7 +55,7 @@ def test_a_higher_priority_takes_as_many_machines_as_it_lacks_and_no_more() -> N
     found = block(plan)
     assert found.rows.tolist() == [0, 1, 2]
     assert [fleet.names.needs[code] for code in found.needs.tolist()] == ["high"] * 3
-    assert found.told(0) == {
+    assert found.terms_at(0) == {
         "priority": 200,
         "gap": 100,
         "victim": demand.code[0],

@@ -50,7 +50,7 @@ class TestReclaims:
         assert found.needs.tolist() == [-1, -1, -1]
         assert found.grace.tolist() == [10 * MINUTE] * 3
         gone = fleet.names.need(0, "gone")
-        assert found.told(0) == {"price": 2 * DOLLAR, "penalty": 0, "need": gone}
+        assert found.terms_at(0) == {"price": 2 * DOLLAR, "penalty": 0, "need": gone}
 
     def test_the_cheapest_to_lose_goes_first_then_the_dearest_to_keep(self) -> None:
         fleet = fleet_of(
@@ -165,7 +165,7 @@ class TestReleases:
         assert memory.settled is not None
         assert memory.settled.until == NOW + hold
         found = only(decided(fleet, demand, memory=memory, now=NOW + hold + 5), Op.RELEASE)
-        assert found.told(0) == {"idle_for": hold + 5, "hold": hold, "price": DOLLAR}
+        assert found.terms_at(0) == {"idle_for": hold + 5, "hold": hold, "price": DOLLAR}
 
     def test_what_a_need_is_given_stays(self) -> None:
         fleet = fleet_of(machines(3, of_type(CapacityType.SPOT), since=0))
@@ -177,7 +177,7 @@ class TestReleases:
         demand = demand_of(fleet, need("n", 1))
         fleet.change(np.array([0]), states.IDLE, 0, claim=int(demand.code[0]))
         assert decided(fleet, demand).count(Op.RELEASE) == 0
-        demand.tell("c", ())
+        demand.put("c", ())
         assert decided(fleet, demand).count(Op.RELEASE) == 1
 
     def test_holds_are_as_the_operator_sets_them(self) -> None:

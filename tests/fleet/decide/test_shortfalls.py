@@ -221,7 +221,7 @@ def test_a_shortfall_tells_how_much_since_when_and_of_whom() -> None:
         ("need/c/a", 3, NOW),
         ("need/c/b", 1, NOW),
     ]
-    demand.tell("c", (need("a", 6), need("z", 9)))
+    demand.put("c", (need("a", 6), need("z", 9)))
     plan, memory = decide(fleet, demand, memory, Policy(), NOW + MINUTE, engine=NUMPY)
     assert {one.reason.subject: one.since for one in plan.shortfalls} == {
         "need/c/a": NOW,

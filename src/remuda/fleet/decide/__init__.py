@@ -12,7 +12,7 @@ from remuda.fleet.decide import gangs, specials
 from remuda.fleet.decide.assign import adopt, assign
 from remuda.fleet.decide.engine import Engine, fitting
 from remuda.fleet.decide.keep import keep
-from remuda.fleet.decide.limits import limits_of, tell_limits
+from remuda.fleet.decide.limits import limits_of, report_limits
 from remuda.fleet.decide.preempt import preempt
 from remuda.fleet.decide.rails import recall
 from remuda.fleet.decide.reclaim import reclaim
@@ -63,7 +63,7 @@ def decide(
     gangs.repair(work)
     reclaim(work)
     since = shortfalls(work)
-    tell_limits(work)
+    report_limits(work)
     return _conclude(work, since)
 
 
@@ -88,7 +88,7 @@ def _observe(
         credit=kept.credit,
         unmet=unmet,
         free=np.zeros((TIERS, kinds), np.int64),
-        wanted=short @ (fit > 0) if len(fit) else np.zeros(kinds, np.int64),
+        contenders=short @ (fit > 0) if len(fit) else np.zeros(kinds, np.int64),
         limits=limits_of(fleet, policy.rails),
         held=Holdings(kept.rows, kept.need, kept.fit),
         order=np.zeros(0, np.int64),

@@ -24,12 +24,12 @@ def credit(
     """The same as `kernels.credit`."""
     serving = np.flatnonzero((state == states.CONFIGURED) | (state == states.CONFIGURING))
     place = row_of[need[serving]].astype(np.int64)
-    given = np.zeros(len(serving), np.int64)
+    provided = np.zeros(len(serving), np.int64)
     known = place >= 0
-    given[known] = fit[profile[place[known]], kind[serving[known]]]
-    held = given > 0
+    provided[known] = fit[profile[place[known]], kind[serving[known]]]
+    held = provided > 0
     count = int(held.sum())
-    rows[:count], needs[:count], units[:count] = serving[held], place[held], given[held]
+    rows[:count], needs[:count], units[:count] = serving[held], place[held], provided[held]
     sums += units_by_need(needs[:count], units[:count], len(sums))
     lost = serving[~held]
     orphans[: len(lost)] = lost

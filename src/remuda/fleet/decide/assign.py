@@ -147,7 +147,7 @@ def _block(work: Work, op: Op, code: str, picks: Ints, selected: SelectedRows) -
             "price": work.fleet.kinds.price[kind],
             "cost": costs(work, kind, demand.interruption_penalty[row]),
             "fit": work.fit[demand.profile[row], kind],
-            "wanted": work.wanted[kind],
+            "wanted": work.contenders[kind],
         },
         np.zeros(len(selected.rows), np.int64),
     )

@@ -58,7 +58,7 @@ def check_serving(work: Work, groups: "Groups") -> None:
     _check_positive("units that fit", groups.fits)
     _check_shape("units that fit", groups.fits, (len(groups.kinds),))
     _check_shape("free machines", work.free, (TIERS, number))
-    _check_shape("wanted", work.wanted, (number,))
+    _check_shape("wanted", work.contenders, (number,))
     _check_shape("counted by quotas", limits.counts, (len(limits.left), number))
     _check_shape("bites of quotas", limits.quota_bites, (len(limits.left),))
     _check_shape("bites of caps", limits.money_bites, (len(limits.money),))

@@ -80,7 +80,14 @@ def _made(work: Work, need_row: int, profile: int, key: str) -> Candidates:
     fit = fits[kind]
     domain = work.fleet.kinds.domains(key)[0][kind] if key else np.zeros(len(kind), np.int64)
     order = np.lexsort(
-        (kind, work.wanted[kind], _waste(work, profile, kind, fit), cost * MOST_UNITS // fit, tier, domain)
+        (
+            kind,
+            work.contenders[kind],
+            _waste(work, profile, kind, fit),
+            cost * MOST_UNITS // fit,
+            tier,
+            domain,
+        )
     )
     kind, tier, fit, cost, domain = kind[order], tier[order], fit[order], cost[order], domain[order]
     domains, starts, group = np.unique(domain, return_index=True, return_inverse=True)

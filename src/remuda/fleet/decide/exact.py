@@ -59,10 +59,12 @@ def refine(work: Work, asked: Ints) -> None:
     demand, fit = work.demand, work.fit
     if not len(work.order):
         return
-    given = work.picks.table()
+    allotted = work.picks.table()
     by_kind = work.free.sum(axis=0)
-    if len(given):
-        by_kind = by_kind + np.bincount(given[:, 3], given[:, 1] * given[:, 2], len(by_kind)).astype(np.int64)
+    if len(allotted):
+        by_kind = by_kind + np.bincount(allotted[:, 3], allotted[:, 1] * allotted[:, 2], len(by_kind)).astype(
+            np.int64
+        )
     for parts in work.waiting.values():
         for _, kind, number in parts:
             by_kind[kind] += number
@@ -90,7 +92,7 @@ def refine(work: Work, asked: Ints) -> None:
         done += 1
         if done > _MOST_COMPONENTS:
             return
-        _refine_one(work, places, kinds, given, asked)
+        _refine_one(work, places, kinds, allotted, asked)
 
 
 def _can_be_judged(work: Work, row: int) -> bool:
@@ -114,10 +116,10 @@ def _components(usable: NDArray[np.bool_]) -> Ints:
         label = joined
 
 
-def _refine_one(work: Work, places: Ints, kinds: Ints, given: Ints, asked: Ints) -> None:
+def _refine_one(work: Work, places: Ints, kinds: Ints, allotted: Ints, asked: Ints) -> None:
     demand = work.demand
     rows = [int(work.order[place]) for place in places]
-    parts = _given(work, places, rows, given)
+    parts = _allotted(work, places, rows, allotted)
     left = {
         (tier, kind): int(work.free[tier, kind]) for tier in range(TIERS) for kind in kinds.tolist() if work.free[tier, kind]
     }  # fmt: skip
@@ -153,11 +155,11 @@ def _refine_one(work: Work, places: Ints, kinds: Ints, given: Ints, asked: Ints)
         _rewrite(work, places, search)
 
 
-def _given(work: Work, places: Ints, rows: list[int], given: Ints) -> list[Part]:
+def _allotted(work: Work, places: Ints, rows: list[int], allotted: Ints) -> list[Part]:
     """What the needs of a component were given, and what is held back for them."""
     parts: list[Part] = []
     index = {place: number for number, place in enumerate(places.tolist())}
-    mine = given[np.isin(given[:, 0], places)] if len(given) else given
+    mine = allotted[np.isin(allotted[:, 0], places)] if len(allotted) else allotted
     for first, needs, each, kind, tier in mine.tolist():
         parts.extend((index[place], tier, kind, each) for place in range(first, first + needs))
     for number, row in enumerate(rows):
@@ -259,9 +261,9 @@ def _rewrite(work: Work, places: Ints, search: _Search) -> None:
             work.unmet[row] = max(0, search.missing[index] - units)
         else:
             work.unmet[row] = lacks(parts)
-        given = [part[1:] for part in parts]
-        if work.demand.profiles.all[int(work.demand.profile[row])].same and given:
-            given = gangs.held_until_whole(work, row, given)
-        for tier, kind, count in given:
+        allotted = [part[1:] for part in parts]
+        if work.demand.profiles.all[int(work.demand.profile[row])].same and allotted:
+            allotted = gangs.held_until_whole(work, row, allotted)
+        for tier, kind, count in allotted:
             picks.add(int(places[index]), 1, count, kind, tier)
             work.free[tier, kind] -= count

@@ -51,10 +51,10 @@ def keep(fleet: Fleet, demand: Demand, engine: Engine, lapsed: Instant) -> Kept:
     rows, need, fit, orphans = rows[:held], need[:held], fit[:held], orphans[:lost]
     claims = np.flatnonzero(fleet.claim >= 0)
     if len(claims):
-        meant = row_of[fleet.claim[claims]]
-        coming = _CAN_BE_CLAIMED[state[claims]] & (meant >= 0)
+        claimant = row_of[fleet.claim[claims]]
+        coming = _CAN_BE_CLAIMED[state[claims]] & (claimant >= 0)
         coming &= (state[claims] != states.IDLE) | (fleet.since[claims] > lapsed)
-        claims, whom = claims[coming], meant[coming].astype(np.int64)
+        claims, whom = claims[coming], claimant[coming].astype(np.int64)
         units = fit_table[demand.profile[whom], fleet.kind[claims]]
         fits = units > 0
         rows = np.concatenate([rows, claims[fits]])

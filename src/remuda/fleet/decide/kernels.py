@@ -31,7 +31,7 @@ def serve_plain(
     allocatable: Ints,
     price: Ints,
     interruption: Ints,
-    wanted: Ints,
+    contenders: Ints,
     free: Ints,
     provider: Ints,
     counted: Mask,
@@ -124,7 +124,8 @@ def serve_plain(
                             if waste > best_waste:
                                 continue
                             if waste == best_waste and (
-                                wanted[kind] > wanted[best] or (wanted[kind] == wanted[best] and kind > best)
+                                contenders[kind] > contenders[best]
+                                or (contenders[kind] == contenders[best] and kind > best)
                             ):
                                 continue
                     best, best_tier, best_cost, best_use = kind, tier, cost, use
@@ -228,12 +229,12 @@ def credit(
     for row in range(len(state)):
         if state[row] == _CONFIGURED or state[row] == _CONFIGURING:
             place = row_of[need[row]]
-            given = fit[profile[place], kind[row]] if place >= 0 else 0
-            if given > 0:
+            provided = fit[profile[place], kind[row]] if place >= 0 else 0
+            if provided > 0:
                 rows[held] = row
                 needs[held] = place
-                units[held] = given
-                sums[place] += given
+                units[held] = provided
+                sums[place] += provided
                 held += 1
             else:
                 orphans[lost] = row

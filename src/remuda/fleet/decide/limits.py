@@ -101,7 +101,7 @@ def bites(work: Work, kinds: Ints) -> None:
     limits.money_bites |= (limits.money >= 0) & (cost > limits.money)
 
 
-def tell_limits(work: Work) -> None:
+def report_limits(work: Work) -> None:
     """Say which quotas and caps kept something from being bought, and whether the kill switch is on."""
     rails, limits = work.policy.rails, work.limits
     for number in np.flatnonzero(limits.quota_bites).tolist():

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from remuda.fleet import states
 from remuda.fleet.decide import rails
 from remuda.fleet.decide.preempt_gang import preempt_for_gang
-from remuda.fleet.decide.preempt_singly import Given, members, preempt_one_by_one
+from remuda.fleet.decide.preempt_singly import Allotted, members, preempt_one_by_one
 from remuda.fleet.decide.preemptions import Preemptions
 from remuda.fleet.decide.victims import Victims, find_victims
 from remuda.fleet.decide.work import Work
@@ -101,7 +101,7 @@ def _serve(preemptions: Preemptions, rows: Ints) -> None:
     numbers = work.demand.profile[rows].tolist()
     priorities = work.demand.priority[rows].tolist()
     awaits = bool(preemptions.coming.any())
-    given = Given(work)
+    allotted = Allotted(work)
     too_large = [
         lot
         for lot, size in enumerate(preemptions.victims.size)
@@ -113,7 +113,7 @@ def _serve(preemptions: Preemptions, rows: Ints) -> None:
             preempt_for_gang(preemptions, row)
             continue
         if not profile.is_plain:
-            preempt_one_by_one(preemptions, row, given.to(row))
+            preempt_one_by_one(preemptions, row, allotted.to(row))
             continue
         rest = int(work.unmet[row])
         if awaits:
@@ -133,10 +133,10 @@ def _serve(preemptions: Preemptions, rows: Ints) -> None:
             rest -= times * units
             work.unmet[row] = max(0, int(work.unmet[row]) - gained)
         if rest > 0 and too_large:
-            _tell_too_large(preemptions, row, too_large)
+            _report_too_large(preemptions, row, too_large)
 
 
-def _tell_too_large(preemptions: Preemptions, row: int, lots: list[int]) -> None:
+def _report_too_large(preemptions: Preemptions, row: int, lots: list[int]) -> None:
     """Note the smallest gang that would serve a need if the rail ever let so many go at once."""
     work, victims = preemptions.work, preemptions.victims
     fit, priority = work.fit[work.demand.profile[row]], int(work.demand.priority[row])

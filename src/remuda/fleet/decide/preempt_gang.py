@@ -110,14 +110,14 @@ def _by_domain(domain: Ints, units: Ints, domains: int) -> Ints:
 
 
 def _cheapest(
-    preemptions: Preemptions, ranking: Ranking, domain: Ints, fit: Ints, wanted: Ints
+    preemptions: Preemptions, ranking: Ranking, domain: Ints, fit: Ints, lacking: Ints
 ) -> _Choice | None:
     """
     The domain whose victims cost least, with how often each lot is taken; those within the rail go before others.
 
-    `wanted` are the units each domain lacks. Lots are taken by their rank in each domain, all domains at once.
+    `lacking` are the units each domain lacks. Lots are taken by their rank in each domain, all domains at once.
     """
-    victims, domains = preemptions.victims, len(wanted)
+    victims, domains = preemptions.victims, len(lacking)
     order = np.array(ranking.order, np.int64)
     rank = np.full(len(victims.start), -1, np.int64)
     rank[order] = np.arange(len(order))
@@ -133,8 +133,8 @@ def _cheapest(
     offered = left * gain
     before = np.cumsum(offered) - offered
     before -= before[np.searchsorted(home, home)]
-    times = np.clip(-(-(wanted[home] - before) // gain), 0, left)
-    enough = _by_domain(home, offered, domains) >= wanted
+    times = np.clip(-(-(lacking[home] - before) // gain), 0, left)
+    enough = _by_domain(home, offered, domains) >= lacking
     if not enough.any():
         return None
     machines = _by_domain(home, times * np.array(victims.size, np.int64)[lot], domains)

@@ -59,7 +59,7 @@ def members(victims: Victims, lot: int) -> Ints:
     return kinds
 
 
-class Given:
+class Allotted:
     """What special needs hold, with what this decision has given them so far."""
 
     def __init__(self, work: Work) -> None:

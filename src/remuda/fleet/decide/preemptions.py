@@ -163,14 +163,14 @@ class Preemptions:
     def _machines(self, place: Ints, number: Ints) -> tuple[Ints, Ints, Ints]:
         """For each machine taken its row, who holds it, and the entry that takes it."""
         victims = self.victims
-        wanted = np.zeros(len(victims.kind), np.int64)
-        np.add.at(wanted, place, number)
-        here = np.flatnonzero(wanted[victims.where] > 0)
+        taken_of = np.zeros(len(victims.kind), np.int64)
+        np.add.at(taken_of, place, number)
+        here = np.flatnonzero(taken_of[victims.where] > 0)
         here = here[np.argsort(victims.where[here], kind="stable")]
         where = victims.where[here]
-        begins = np.zeros(len(wanted), np.int64)
+        begins = np.zeros(len(taken_of), np.int64)
         begins[where[::-1]] = np.arange(len(here))[::-1]
-        here = here[np.arange(len(here)) - begins[where] < wanted[where]]
+        here = here[np.arange(len(here)) - begins[where] < taken_of[where]]
         by_place = np.argsort(place, kind="stable")
         entry = np.repeat(by_place, number[by_place])
         turn = np.argsort(entry, kind="stable")

@@ -39,7 +39,7 @@ def _reclaim(work: Work, windows: dict[int, Window]) -> None:
     rows = rows[~late]
     cluster = fleet.cluster[rows].astype(np.int64)
     may = reclaimable(work)[cluster]
-    _tell_distrust(work, cluster[~may])
+    _report_distrust(work, cluster[~may])
     rows, cluster = rows[may], cluster[may]
     if not len(rows):
         return
@@ -105,12 +105,12 @@ def _without_unsettled(work: Work, rows: Ints) -> Ints:
     place = demand.row_of()[own]
     special = (place >= 0) & ~demand.profiles.plain[demand.profile[place]] if len(demand) else stays
     if special.any():
-        given = [block.needs for block in work.blocks if block.op in {Op.ASSIGN, Op.CREATE, Op.PREEMPT}]
-        stays |= special & np.isin(own, np.concatenate([*given, np.zeros(0, np.int32)]))
+        served = [block.needs for block in work.blocks if block.op in {Op.ASSIGN, Op.CREATE, Op.PREEMPT}]
+        stays |= special & np.isin(own, np.concatenate([*served, np.zeros(0, np.int32)]))
     return rows[~stays]
 
 
-def _tell_distrust(work: Work, cluster: Ints) -> None:
+def _report_distrust(work: Work, cluster: Ints) -> None:
     """Say whose machines stay because what their cluster asks for is not known, or not believed."""
     names = work.fleet.names.clusters
     kept = dict(zip(*(column.tolist() for column in np.unique(cluster, return_counts=True)), strict=True))

@@ -30,9 +30,9 @@ def select_rows(fleet: Fleet, candidates: Ints, picks: Ints) -> SelectedRows:
         return SelectedRows(none, none, none)
     total = picks[:, 1] * picks[:, 2]
     kinds = len(fleet.kinds)
-    wanted = np.bincount(picks[:, 3], weights=total, minlength=kinds).astype(np.int64)
+    needed = np.bincount(picks[:, 3], weights=total, minlength=kinds).astype(np.int64)
     kind = fleet.kind[candidates]
-    use = wanted[kind] > 0
+    use = needed[kind] > 0
     here, kind = candidates[use], kind[use].astype(np.int64)
     width = max(1, int(fleet.rows).bit_length())
     packed = (kind << width) | here
@@ -40,7 +40,7 @@ def select_rows(fleet: Fleet, candidates: Ints, picks: Ints) -> SelectedRows:
     here, kind = packed & ((1 << width) - 1), packed >> width
     starts = np.searchsorted(kind, np.arange(kinds))
     rank = np.arange(len(here)) - starts[kind]
-    rows = here[rank < wanted[kind]]
+    rows = here[rank < needed[kind]]
     by_kind = np.argsort(picks[:, 3], kind="stable")
     pick = np.repeat(by_kind, total[by_kind])
     begins = np.cumsum(total[by_kind]) - total[by_kind]

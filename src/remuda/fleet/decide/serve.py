@@ -82,7 +82,7 @@ def serve(work: Work, engine: Engine, place: PlaceSpecial) -> None:
             cursor = np.array([begin, 0, 0, 0, 0], np.int64)
             while not engine.serve_plain(
                 stop, groups.table, groups.starts, groups.kinds, groups.fits, demand.profiles.unit,
-                kinds.allocatable, kinds.price, kinds.interruption, work.wanted, work.free, kinds.provider,
+                kinds.allocatable, kinds.price, kinds.interruption, work.contenders, work.free, kinds.provider,
                 limits.counts, limits.left, limits.money, limits.quota_bites, limits.money_bites, picks, served, cursor,
             ):  # fmt: skip
                 picks = np.concatenate([picks, np.zeros_like(picks)])

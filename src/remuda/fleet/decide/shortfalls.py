@@ -25,11 +25,11 @@ def shortfalls(work: Work) -> tuple[NDArray[np.int32], Ints]:
     since = _since(work, code)
     supply = Supply(work)
     alike, first = _alike(work, rows, supply)
-    told = [why(supply, row) for row in rows[first].tolist()]
+    causes = [why(supply, row) for row in rows[first].tolist()]
     columns = (rows.tolist(), code.tolist(), work.unmet[rows].tolist(), since.tolist(), alike)
     subject = demand.names.subject
     for row, need, units, start, place in zip(*columns, strict=True):
-        name, terms = told[place]
+        name, terms = causes[place]
         if name == "need.capped-by-rail":
             terms = {**terms, "machines": work.withheld[row]}
         work.shortfalls.append(Shortfall(need, units, start, Reason(name, subject(need), terms)))
@@ -64,7 +64,8 @@ def _alike(work: Work, rows: Ints, supply: Supply) -> tuple[list[int], list[int]
         np.where(_column(rows, work.awaited) >= unmet, unmet, 0),
     )
     places: dict[tuple[int, ...], int] = {}
-    alike, first = [], []
+    alike: list[int] = []
+    first: list[int] = []
     for place, values in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
         found = places.setdefault(values, len(first))
         alike.append(found)

@@ -122,7 +122,7 @@ class Work:
     #: tier × kind → machines
     free: Ints
     #: how many unmet needs could use a kind
-    wanted: Ints
+    contenders: Ints
     limits: Limits
     held: Holdings
     #: demand rows in the order they are served

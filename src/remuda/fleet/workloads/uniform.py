@@ -116,9 +116,9 @@ def _workload(
     number = np.arange(machines)
     cold = idle(_SHAPES, number % len(TYPES) * len(ZONES) + number % len(ZONES))
     supply = np.bincount(number % len(TYPES), minlength=len(TYPES))
-    wanted = np.bincount(asked.of, weights=asked.count, minlength=len(TYPES)).astype(np.int64)
-    short = bool((wanted > supply).any())
-    expected = Expected(int(np.minimum(supply, wanted).sum()), None if short else 0)
+    asked_for = np.bincount(asked.of, weights=asked.count, minlength=len(TYPES)).astype(np.int64)
+    short = bool((asked_for > supply).any())
+    expected = Expected(int(np.minimum(supply, asked_for).sum()), None if short else 0)
     return Workload(name, names, cold, asked, expected)
 
 

@@ -1,0 +1,33 @@
+"""When a history has shown all that histories before it have, and nothing new is expected of it."""
+
+from remuda.sim.fleet_history import FleetHistory
+from remuda.sim.fleet_queue import START
+from remuda.sim.fleet_scenario import Request
+from remuda.sim.fleet_situations import Situations
+
+
+def test_minutes_that_show_nothing_new_end_it_and_something_new_begins_the_count_again() -> None:
+    situations = Situations()
+    assert all(situations.add({"a", "b"}) for _ in range(8))
+    assert situations.add({"c"})
+    assert all(situations.add({"a", "c"}) for _ in range(8))
+    assert not situations.add({"a"})
+
+
+def test_what_came_together_is_new_though_each_came_before() -> None:
+    situations = Situations()
+    situations.add({"a"})
+    situations.add({"b"})
+    assert all(situations.add({"a"}) for _ in range(7))
+    assert situations.add({"a", "b"})
+    assert situations.add({"a"})
+
+
+def test_a_history_that_shows_nothing_new_ends_its_faults_early_and_comes_to_rest() -> None:
+    situations = Situations()
+    lengths = []
+    for _ in range(2):
+        with FleetHistory(Request(3, 40, 2, 0.25), situations=situations) as history:
+            history.live()
+            lengths.append(history.queue.now - START)
+    assert lengths[1] < lengths[0]
