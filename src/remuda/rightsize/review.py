@@ -19,6 +19,7 @@ SCHEMA = "remuda.dev/rightsize-review/v1"
 ADVISED = "vpa objects"
 
 Severity: TypeAlias = Literal["error", "warning", "info"]
+Direction: TypeAlias = Literal["raise", "lower", "set", "remove"]
 #: how even the use of memory is
 UsageClass: TypeAlias = Literal["stable", "volatile", "gpu"]
 Risk: TypeAlias = Literal["", "will-oom", "leak", "starved"]
@@ -82,6 +83,8 @@ class ContainerReview(Struct, frozen=True, rename="camel"):
     written: dict[str, dict[str, str]] | None = None
     #: what LimitRanges of its namespace give it where it does not say
     defaults: Size = msgspec.field(default=Size(), name="given")
+    #: what becomes of each value that changes: `requests.memory` → raise, `limits.memory` → lower
+    directions: dict[str, Direction] = {}
 
 
 class WorkloadReview(Struct, frozen=True, rename="camel"):

@@ -10,8 +10,9 @@ import pytest
 from tests.rightsize.report.reviews import AT, changed, sample_review
 
 from remuda.rightsize.report.compare import changes
-from remuda.rightsize.report.page import html
+from remuda.rightsize.report.page import MEANINGS, html
 from remuda.rightsize.review import ADVISED, Review, Waste
+from remuda.rightsize.snapshot import Ask, Size
 
 #: tags that need no end, or may be left open inside tables
 _OPEN = {"meta", "br", "tr", "td", "th", "use", "path", "thead", "tbody"}
@@ -97,6 +98,39 @@ def test_what_matters_is_in_it() -> None:
         assert words in text, words
     assert text.count("<svg viewBox") == 16
     assert text.count('role="img"><title>') == 16
+
+
+def test_workloads_come_before_findings_and_these_by_their_cause() -> None:
+    review = sample_review()
+    killed = msgspec.structs.replace(review.findings[0], rule="killed")
+    twice = [killed, review.findings[1], msgspec.structs.replace(killed, object="Deployment shop/other")]
+    text = html(msgspec.structs.replace(review, findings=tuple(twice)))
+    assert text.index('id="contents"') < text.index('id="findings"') < text.index('<section id="w0"')
+    found = text[text.index('id="findings"') : text.index('<section id="w0"')]
+    assert found.count("<caption>") == 2
+    assert found.index('id="f0"') < found.index('id="f2"') < found.index('id="f1"')
+    assert f"<b>killed</b> {MEANINGS['killed']}" in found
+
+
+def test_the_table_of_workloads_shows_what_is_now_and_what_is_advised() -> None:
+    text = html(sample_review())
+    table = text[text.index('id="contents"') : text.index('id="findings"')]
+    assert "816Mi/816Mi" not in table.replace("→ 816Mi/816Mi", "")
+    assert "512Mi/512Mi → 816Mi/816Mi" in table
+
+
+def test_where_request_and_limit_go_different_ways_both_are_in_the_page() -> None:
+    review = sample_review()
+    item = review.workloads[0].containers[0]
+    item = msgspec.structs.replace(
+        item,
+        now=Size(Ask(200, 32), Ask(None, 80)),
+        recommended=Size(Ask(100, 50), Ask(None, 64)),
+        verdict="raise",
+    )
+    workload = msgspec.structs.replace(review.workloads[0], containers=(item,))
+    text = html(msgspec.structs.replace(review, workloads=(workload,)))
+    assert text.count(">CPU lower<") == text.count(">memory request up, limit down<") == 2
 
 
 def test_the_bounds_are_of_the_strategy_that_the_review_went_by() -> None:

@@ -155,6 +155,25 @@ async def test_the_filter_hides_what_does_not_match(browser: Browser, tmp_path: 
     assert page.complaints == []
 
 
+async def test_a_heading_sorts_the_workloads_and_again_the_other_way(
+    browser: Browser, tmp_path: Path
+) -> None:
+    page = await browser.open(write(tmp_path, html(sample_review())))
+    names = "[...document.querySelectorAll('#workloads tbody tr')].map(row => row.cells[1].textContent)"
+    values = "[...document.querySelectorAll('#workloads tbody tr')].map(row => row.cells[8].textContent)"
+    press = "(n) => document.querySelectorAll('#workloads th button')[n].click()"
+    before = await page.evaluate(names)
+    await page.evaluate(f"({press})(1)")
+    assert await page.evaluate(names) == sorted(before, reverse=True)
+    await page.evaluate(f"({press})(1)")
+    assert await page.evaluate(names) == sorted(before)
+    await page.evaluate(f"({press})(8)")
+    found = [float(each) for each in await page.evaluate(values) if each]
+    assert found == sorted(found, reverse=True)
+    assert len(set(found)) > 1
+    assert page.complaints == []
+
+
 async def test_hostile_names_are_only_shown(browser: Browser, tmp_path: Path) -> None:
     review = sample_review()
     item = review.workloads[0].containers[0]

@@ -32,7 +32,7 @@ from remuda.rightsize.decide.sized import Sized
 from remuda.rightsize.decide.tiers import Tiered, bounds_of, tier_of
 from remuda.rightsize.decide.traces import estimate_of, explain_samples
 from remuda.rightsize.decide.usage_class import usage_class_of
-from remuda.rightsize.decide.verdicts import size_of, verdict_of
+from remuda.rightsize.decide.verdicts import directions_of, size_of, verdict_of
 from remuda.rightsize.decide.waste import total_of, waste_of
 from remuda.rightsize.estimate.estimator import Estimate
 from remuda.rightsize.evidence import Evidence
@@ -269,6 +269,7 @@ def _judged(
         rules=explanation.rules,
         evidence=replace(evidence, floors=()),
         defaults=context.defaults,
+        directions=directions_of(context.size, recommended),
     )
 
 

@@ -4,7 +4,7 @@ from math import inf
 
 from remuda.rightsize.decide.context import requested
 from remuda.rightsize.decide.sized import Sized
-from remuda.rightsize.review import Verdict
+from remuda.rightsize.review import Direction, Verdict
 from remuda.rightsize.snapshot import Ask, Size
 
 
@@ -32,6 +32,26 @@ def verdict_of(now: Size, recommended: Size, *, is_held: bool) -> Verdict:
     if any(move < 0 for move in moves):
         return "lower"
     return "leave" if is_held else "keep"
+
+
+def directions_of(now: Size, recommended: Size) -> dict[str, Direction]:
+    """What becomes of each value that changes; a request and its limit may go different ways."""
+    found: dict[str, Direction] = {}
+    for part in ("requests", "limits"):
+        old, new = getattr(now, part), getattr(recommended, part)
+        for name, before, after in (
+            ("cpu", old.cpu_millicores, new.cpu_millicores),
+            ("memory", old.memory_bytes, new.memory_bytes),
+        ):
+            if before == after:
+                continue
+            if before is None:
+                found[f"{part}.{name}"] = "set"
+            elif after is None:
+                found[f"{part}.{name}"] = "remove"
+            else:
+                found[f"{part}.{name}"] = "raise" if after > before else "lower"
+    return found
 
 
 def size_of(cpu: Sized, memory: Sized) -> Size:

@@ -81,6 +81,15 @@ def _move(now: int | None, then: int | None, part: str) -> str:
     return "raise" if (nothing if then is None else then) > (nothing if now is None else now) else "lower"
 
 
+def verdicts(item: ContainerReview) -> dict[Resource, str]:
+    """A verdict for each resource where the values of a container go different ways; else nothing: it has one for all."""
+    ways = {each: way(item, each) for each in RESOURCES}
+    found = set(ways.values()) - {""}
+    if item.verdict not in {"raise", "lower"} or (len(found) < 2 and not any("/" in each for each in found)):
+        return {}
+    return {resource: each or "keep" for resource, each in ways.items()}
+
+
 class Pair(NamedTuple):
     """A request and a limit of one resource."""
 

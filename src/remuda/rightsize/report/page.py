@@ -1,16 +1,17 @@
 """
-A review as one HTML file: a summary, what was found, and for each workload its use against what it asks for.
+A review as one HTML file: a summary, all workloads, what was found by its cause, and the use of each against what it asks for.
 
 The page loads nothing from anywhere, which its own policy forbids, too, and is whole without scripts.
 """
 
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from html import escape
 
 from remuda.model.times import SECOND, write_instant
 from remuda.output.show import Table, one_line
+from remuda.rightsize.decide.findings import RULES
 from remuda.rightsize.decide.waste import waste_of
 from remuda.rightsize.evidence import Evidence
 from remuda.rightsize.report.changes_show import change_tables
@@ -19,6 +20,7 @@ from remuda.rightsize.report.figures import (
     NOTHING,
     RESOURCES,
     RISKS,
+    Resource,
     beyond_and_missing,
     chosen,
     cores,
@@ -32,6 +34,7 @@ from remuda.rightsize.report.figures import (
     money,
     names,
     of,
+    verdicts,
     write_pair,
     write_waste,
 )
@@ -39,6 +42,8 @@ from remuda.rightsize.report.page_style import SCRIPT, STYLE
 from remuda.rightsize.report.plots import Window, axis, plot
 from remuda.rightsize.review import ContainerReview, Review, WorkloadReview
 
+#: rule → what it means
+MEANINGS: Mapping[str, str] = {str(rule): meaning for rule, meaning in RULES.items()}
 #: with more containers than this, plots have fewer points
 _LARGE = 500
 _FEW_COLUMNS = 60
@@ -51,6 +56,8 @@ _LOOKS = {
     "keep": "",
     "leave": "",
 }
+#: `up/down` of the table, in words
+_WAYS = {"up/down": "request up, limit down", "down/up": "request down, limit up"}
 
 
 def html(review: Review, changes: Changes | None = None) -> str:
@@ -85,8 +92,8 @@ def _page(review: Review, changes: Changes | None) -> Iterator[str]:
         yield _table(first)
         if more:
             yield f"<details><summary>Which ones</summary>{''.join(map(_table, more))}</details>"
-    yield from _findings(review)
     yield from _contents(review)
+    yield from _findings(review)
     about = findings_of(review)
     called = names(review)
     for n, workload in enumerate(review.workloads):
@@ -148,19 +155,24 @@ def _findings(review: Review) -> Iterator[str]:
         yield "<p>None.</p>"
         return
     places = {f"{item.kind} {item.namespace}/{item.name}": n for n, item in enumerate(review.workloads)}
-    yield (
-        '<div class="wide"><table><thead><tr><th>Severity</th><th>Rule</th><th>Where</th><th>Is</th><th>Should be</th>'
-        "<th>Fix</th></tr></thead><tbody>"
-    )
+    causes: dict[str, list[int]] = {}
     for n, item in enumerate(review.findings):
-        place = places.get(item.object)
-        where = _text(item.object) if place is None else f'<a href="#w{place}">{_text(item.object)}</a>'
+        causes.setdefault(item.rule, []).append(n)
+    for rule, found in causes.items():
         yield (
-            f'<tr id="f{n}"><td>{_badge(item.severity, _LOOKS[item.severity])}</td><td class="s">{_text(item.rule)}</td>'
-            f'<td class="w">{where}<br><code>{_text(item.field)}</code></td><td class="w">{_text(item.is_)}</td>'
-            f'<td>{_text(item.should)}</td><td class="w">{_text(item.fix)}</td></tr>'
+            f'<div class="wide"><table><caption><b>{_text(rule)}</b> {_text(MEANINGS.get(rule, ""))}</caption><thead><tr>'
+            "<th>Severity</th><th>Where</th><th>Is</th><th>Should be</th><th>Fix</th></tr></thead><tbody>"
         )
-    yield "</tbody></table></div>"
+        for n in found:
+            item = review.findings[n]
+            place = places.get(item.object)
+            where = _text(item.object) if place is None else f'<a href="#w{place}">{_text(item.object)}</a>'
+            yield (
+                f'<tr id="f{n}"><td>{_badge(item.severity, _LOOKS[item.severity])}</td>'
+                f'<td class="w">{where}<br><code>{_text(item.field)}</code></td><td class="w">{_text(item.is_)}</td>'
+                f'<td>{_text(item.should)}</td><td class="w">{_text(item.fix)}</td></tr>'
+            )
+        yield "</tbody></table></div>"
 
 
 def _contents(review: Review) -> Iterator[str]:
@@ -173,7 +185,8 @@ def _contents(review: Review) -> Iterator[str]:
     yield (
         '<div class="wide"><table id="workloads"><caption>What matters most comes first. Waste is what all pods request beyond '
         "the recommendation; below zero it is missing.</caption><thead><tr><th>Risk</th><th>Workload</th><th>Kind</th>"
-        f'<th>Verdict</th><th class="r">Tier</th><th class="r">Pods</th><th class="r">Cores</th><th class="r">GiB</th>{month}'
+        "<th>Verdict</th><th>CPU now → advised</th><th>Memory now → advised</th>"
+        f'<th class="r">Tier</th><th class="r">Pods</th><th class="r">Cores</th><th class="r">GiB</th>{month}'
         "</tr></thead><tbody>"
     )
     for n, item in enumerate(review.workloads):
@@ -182,7 +195,7 @@ def _contents(review: Review) -> Iterator[str]:
         yield (
             f"<tr><td>{_badge(RISKS[item.risk], 'bad') if item.risk else ''}</td>"
             f'<td><a href="#w{n}">{_text(f"{item.namespace}/{item.name}")}</a></td><td>{_text(item.kind)}</td>'
-            f"<td>{_verdicts(item)}</td>"
+            f'<td>{_verdicts(item)}</td><td class="s">{_moves(item, "cpu")}</td><td class="s">{_moves(item, "memory")}</td>'
             f'<td class="r">{"" if item.tier is None else item.tier}</td><td class="r">{item.replicas}</td>'
             f'<td class="r">{cores(waste.cpu_millicores) if waste.cpu_millicores else ""}</td>'
             f'<td class="r">{gib(waste.memory_bytes) if waste.memory_bytes else ""}</td>{cost}</tr>'
@@ -190,8 +203,31 @@ def _contents(review: Review) -> Iterator[str]:
     yield "</tbody></table></div>"
 
 
+def _moves(workload: WorkloadReview, resource: Resource) -> str:
+    """Request and limit of each container now, and what they should be where that is something else."""
+    lines = []
+    for item in workload.containers:
+        now, then = write_pair(resource, item.now), write_pair(resource, item.recommended)
+        name = f"{item.name}: " if len(workload.containers) > 1 else ""
+        lines.append(_text(name + (now if now == then else f"{now} → {then}")))
+    return "<br>".join(lines)
+
+
+def _ways(item: ContainerReview) -> str:
+    """The verdict of a container; where its values go different ways, one for each resource."""
+    found = verdicts(item)
+    if not found:
+        return _badge(item.verdict, _LOOKS[item.verdict])
+    return " ".join(
+        _badge(
+            f"{'CPU' if resource == 'cpu' else 'memory'} {_WAYS.get(each, each)}", _LOOKS.get(each, "warn")
+        )
+        for resource, each in found.items()
+    )
+
+
 def _verdicts(workload: WorkloadReview) -> str:
-    found = dict.fromkeys(item.verdict for item in workload.containers)
+    found = dict.fromkeys(map(_ways, workload.containers))
     marks = [
         label
         for label, holds in (
@@ -200,9 +236,7 @@ def _verdicts(workload: WorkloadReview) -> str:
         )
         if holds
     ]
-    return " ".join(
-        [*(_badge(each, _LOOKS[each]) for each in found), *(_badge(mark, "warn") for mark in marks)]
-    )
+    return " ".join([*found, *(_badge(mark, "warn") for mark in marks)])
 
 
 def _heading(workload: WorkloadReview, n: int, called: str, currency: str) -> str:
@@ -227,7 +261,7 @@ def _container(
     about: Sequence[int],
 ) -> Iterator[str]:
     badges = [_badge(RISKS[item.risk], "bad")] if item.risk else []
-    badges.append(_badge(item.verdict, _LOOKS[item.verdict]))
+    badges.append(_ways(item))
     badges += [
         _badge(label, look)
         for label, look, holds in (

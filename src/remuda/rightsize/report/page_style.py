@@ -1,4 +1,4 @@
-"""How the page of a review looks, and the one convenience that it has where scripts run."""
+"""How the page of a review looks, and what is convenient where scripts run: filter and sort workloads."""
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1b2530; --soft: #5d6a77; --line: #dde3e9; --paper: #fff; --card: #f5f7f9;
@@ -47,11 +47,13 @@ details { margin: .5rem 0; } summary { cursor: pointer; color: var(--link); }
 details table { margin-top: .4rem; } code { font: .85em ui-monospace, monospace; }
 input { font: inherit; color: inherit; background: var(--card); border: 1px solid var(--line); border-radius: .4rem;
   padding: .35rem .7rem; width: min(100%, 26rem); margin-bottom: .6rem; }
+th button { all: unset; cursor: pointer; } th button:focus-visible { outline: 2px solid var(--link); }
+th[aria-sort="descending"] button::after { content: " ↓"; } th[aria-sort="ascending"] button::after { content: " ↑"; }
 @media (max-width: 40rem) { body { padding: 1rem .8rem 3rem; } text { font-size: 24px; } }
 @media print { section { content-visibility: visible; break-inside: avoid; } input { display: none; } }
 """.strip()
 
-#: a box that hides the workloads that do not have what is written there; without scripts there is no box
+#: a box that hides the workloads that do not have what is written there, and headings that sort; without scripts there are none
 SCRIPT = """
 (() => {
   const table = document.getElementById("workloads");
@@ -68,5 +70,24 @@ SCRIPT = """
       row.hidden = section.hidden = !words.every((word) => text.includes(word));
   });
   table.parentElement.before(box);
+  const number = (text) => {
+    const read = parseFloat(text.replace(/,/g, "").replace("\u2212", "-"));
+    return Number.isNaN(read) ? -Infinity : read;
+  };
+  [...table.tHead.rows[0].cells].forEach((head, n) => {
+    const button = document.createElement("button");
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener("click", () => {
+      const down = head.getAttribute("aria-sort") !== "descending";
+      for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+      head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      const of = ([row]) => row.cells[n].textContent.trim();
+      const compare = head.classList.contains("r") ? (a, b) => number(of(a)) - number(of(b))
+        : (a, b) => of(a).localeCompare(of(b), "en", { numeric: true });
+      rows.sort((a, b) => (down ? -compare(a, b) : compare(a, b)));
+      table.tBodies[0].append(...rows.map(([row]) => row));
+    });
+  });
 })();
 """.strip()

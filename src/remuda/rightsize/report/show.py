@@ -29,7 +29,7 @@ from remuda.rightsize.report.figures import (
     names,
     of,
     pair,
-    way,
+    verdicts,
     write_pair,
     write_waste,
 )
@@ -124,9 +124,9 @@ def _sizes(review: Review) -> Table:
 
 def _verdict(item: ContainerReview, resource: Resource) -> str:
     """One for the container, beside its first row; where its values go different ways, one for each resource."""
-    ways = {way(item, each) for each in RESOURCES} - {""}
-    if item.verdict in {"raise", "lower"} and (len(ways) > 1 or any("/" in each for each in ways)):
-        return way(item, resource) or "keep"
+    found = verdicts(item)
+    if found:
+        return found[resource]
     return item.verdict if resource == RESOURCES[0] else ""
 
 

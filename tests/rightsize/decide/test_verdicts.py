@@ -1,0 +1,33 @@
+"""What becomes of each value, by itself."""
+
+import pytest
+
+from remuda.rightsize.decide.verdicts import directions_of
+from remuda.rightsize.snapshot import Ask, Size
+
+
+@pytest.mark.parametrize(
+    ("now", "then", "expected"),
+    [
+        pytest.param(Size(Ask(1, 2), Ask(3, 4)), Size(Ask(1, 2), Ask(3, 4)), {}, id="nothing changes"),
+        pytest.param(
+            Size(Ask(100, 32), Ask(None, 80)),
+            Size(Ask(50, 50), Ask(None, 64)),
+            {"requests.cpu": "lower", "requests.memory": "raise", "limits.memory": "lower"},
+            id="a request goes up beside a limit that goes down",
+        ),
+        pytest.param(
+            Size(Ask(None, 32), Ask(9, None)),
+            Size(Ask(50, None), Ask(None, 64)),
+            {
+                "requests.cpu": "set",
+                "limits.cpu": "remove",
+                "requests.memory": "remove",
+                "limits.memory": "set",
+            },
+            id="what is not set is set, and what is set is removed",
+        ),
+    ],
+)
+def test_each_value_that_changes_has_a_direction(now: Size, then: Size, expected: dict[str, str]) -> None:
+    assert directions_of(now, then) == expected
