@@ -1,5 +1,7 @@
 """`remuda capacity`."""
 
+from collections.abc import Iterable
+
 import click
 
 from remuda.capacity.commands.gate import gate
@@ -9,8 +11,8 @@ from remuda.capacity.commands.plan import plan
 from remuda.capacity.decide.fits import folded
 from remuda.control.command import Group, Session, pass_session
 from remuda.errors import BadInput
-from remuda.model.findings import SEVERITIES, Severity, is_any
-from remuda.output.show import Report
+from remuda.model.findings import SEVERITIES, Finding, Severity, is_any
+from remuda.output.show import Report, one_line
 
 
 @click.group(cls=Group)
@@ -39,6 +41,11 @@ def capacity() -> None:
     show_default=True,
     help="Exit 1 for findings that are at least so severe.",
 )
+@click.option(
+    "--fixes",
+    type=click.Choice(["helm"]),
+    help="Print fixes instead: values of the chart gha-runner-scale-set, a YAML document for each set.",
+)
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of -o json and end.")
 @pass_session
 def audit(
@@ -51,6 +58,7 @@ def audit(
     summaries: tuple[str, ...],
     at: str | None,
     fail_on: Severity,
+    fixes: str | None,
     schema: bool,
 ) -> None:
     """
@@ -75,7 +83,11 @@ def audit(
         )
     snapshot = look(session, context, files, overflow_nodes(known), at, summaries)
     made = judge(snapshot, labels, known, session.instant(at, session.now()))
-    match session.form:
+    if fixes:
+        click.echo(_helm(made.findings), nl=False)
+    match "" if fixes else session.form:
+        case "":
+            pass
         case "json":
             for piece in document.text(made):
                 click.echo(piece, nl=False)
@@ -87,6 +99,19 @@ def audit(
         raise click.exceptions.Exit(2)
     if is_any(made.findings, fail_on):
         raise click.exceptions.Exit(1)
+
+
+def _helm(findings: Iterable[Finding]) -> str:
+    """Fixes as YAML, with what is left to a person as comments."""
+    import yaml
+
+    from remuda.capacity.show.helm import documents
+
+    made = []
+    for comments, values in documents(findings):
+        written = yaml.safe_dump(values, sort_keys=False, allow_unicode=True) if values else "{}\n"
+        made.append("".join(f"# {one_line(line)}\n" for line in comments) + written)
+    return "---\n".join(made) or "# no set has anything to fix\n"
 
 
 capacity.add_command(plan)
