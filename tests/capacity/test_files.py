@@ -30,12 +30,9 @@ from tests.capacity.builders import (
 )
 
 from remuda.capacity.observe.files import FilesRead, read_files
-from remuda.capacity.observe.gather import POOL_MAX, POOL_MIN
 from remuda.capacity.snapshot import NODES, PODS, SCALE_SETS, SUMMARIES, Filesystem, ScaleSet, Snapshot
 from remuda.model.findings import Place
 from remuda.model.pods import Match, Taint, Term, Toleration
-from remuda.pools.objects import RunnerPoolSpec
-from remuda.rules.bounds import DEFAULT_MIN
 
 
 def read(folder: Path, *items: object) -> Snapshot:
@@ -167,9 +164,12 @@ def test_a_pool_becomes_a_scale_set_by_its_class(tmp_path: Path) -> None:
     ]
 
 
-def test_a_pool_that_does_not_say_means_what_pools_mean() -> None:
-    most = next(each.default for each in msgspec.structs.fields(RunnerPoolSpec) if each.name == "max")
-    assert (DEFAULT_MIN, most) == (POOL_MIN, POOL_MAX)
+def test_a_pool_that_says_no_minimum_keeps_no_more_than_its_maximum(tmp_path: Path) -> None:
+    pool = written_pool()
+    pool["spec"] |= {"max": 2}
+    pool["spec"].pop("min", None)
+    pool["spec"].pop("ceiling", None)
+    assert [(each.min, each.max) for each in read(tmp_path, pool).scale_sets] == [(2, 2)]
 
 
 def test_a_vm_asks_for_what_it_says_before_what_its_guest_has(tmp_path: Path) -> None:

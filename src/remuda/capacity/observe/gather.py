@@ -30,6 +30,7 @@ from remuda.capacity.snapshot import (
 from remuda.model.amounts import amount, as_written, pod_sizes, strict_amounts
 from remuda.model.findings import Place
 from remuda.model.times import Instant, read_instant
+from remuda.rules.bounds import DEFAULT_MAX, default_min
 
 SET_NAME = "actions.github.com/scale-set-name"
 SET_NAMESPACE = "actions.github.com/scale-set-namespace"
@@ -42,8 +43,6 @@ POOL = "remuda.dev/pool"
 POLICY = "remuda.dev/capacity-policy"
 #: what GitHub's controller takes a maximum for that is not given
 NO_LIMIT = 2**31 - 1
-#: what a RunnerPool means that does not say it
-POOL_MIN, POOL_MAX = 3, 10
 #: KubeVirt requests a tenth of a processor for each that it shows to a guest
 _SHARE_OF_CPU = 100
 #: pods that take nothing any more; one that is told to end takes it until it has
@@ -358,7 +357,7 @@ def scale_set_from_pool(
     """
     spec = item.spec
     vm = spec.provider.kubevirt.spec if spec.provider.kubevirt else manifests.VmSpec()
-    least = 0 if spec.ceiling else POOL_MIN
+    most = DEFAULT_MAX if spec.max is None else spec.max
     requests, limits = _vm_sizes(vm)
     seen = (launchers or {}).get(f"{item.metadata.namespace}/{item.metadata.name}", {})
     unsure = [] if seen or not spec.provider.kubevirt else [_NO_LAUNCHER]
@@ -367,8 +366,8 @@ def scale_set_from_pool(
         namespace=item.metadata.namespace,
         name=item.metadata.name,
         labels=(spec.class_,),
-        min=least if spec.min is None else spec.min,
-        max=POOL_MAX if spec.max is None else spec.max,
+        min=default_min(most, has_ceiling=bool(spec.ceiling)) if spec.min is None else spec.min,
+        max=most,
         requests={name: max(requests.get(name, 0), seen.get(name, 0)) for name in (requests | seen)},
         limits=limits,
         unsure=(*unsure, *scheduling_doubts(vm)),
