@@ -219,7 +219,8 @@ def test_the_page_draws_four_charts_and_loads_nothing() -> None:
     assert reader.tags.count("svg") == 4
     assert "script" not in reader.tags
     assert reader.links == []
-    assert "http" not in drawn
+    assert "http:" not in drawn
+    assert "https:" not in drawn
     assert summary.digest in drawn
     assert all(word in drawn for word in ("Supply", "Demand", "Cost", "Churn"))
     assert page(summary, []).startswith("<!doctype html>")

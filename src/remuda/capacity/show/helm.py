@@ -47,7 +47,7 @@ def _fix(item: Finding, values: Values) -> bool:
         *_, kind, name = item.field.split(".")
         _resources(values, kind)[name] = terms["quantity"]
     elif item.rule in {"missing-requests", "missing-limits"} and terms.get("example"):
-        pairs = (part.split(": ") for part in str(terms["example"]).split(", "))
+        pairs = dict(part.split(": ") for part in str(terms["example"]).split(", "))
         _resources(values, item.rule.removeprefix("missing-")).update(pairs)
     else:
         return False
