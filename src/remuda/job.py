@@ -73,6 +73,8 @@ class Command:
     command: Reference
     help: str
     section: Section = Section.OTHER
+    #: what people type who do not know it yet, for a hint
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

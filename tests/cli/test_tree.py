@@ -87,6 +87,10 @@ def test_a_group_alone_shows_its_help_and_is_a_mistake(path: tuple[str, ...], ru
         pytest.param(["pools", "list", "--quite"], "--quiet", id="an option"),
         pytest.param(["explain", "RunnerPol"], "did you mean RunnerPool?", id="a kind"),
         pytest.param(["explain", "RunnerPool.spec.mni"], "did you mean min?", id="a field"),
+        pytest.param(["logs", "1"], "Did you mean 'jobs logs'?", id="a command below another"),
+        pytest.param(["get", "jobs"], "Did you mean 'jobs list'?", id="a verb of another tool"),
+        pytest.param(["run", "x"], "Did you mean 'submit'?", id="another word for a command"),
+        pytest.param(["pool"], "Did you mean 'pools'?", id="a slip, before a command below another"),
         pytest.param(["xyzzy"], "No such command 'xyzzy'.", id="nothing near"),
     ],
 )
@@ -112,6 +116,21 @@ def test_help_costs_no_import_of_what_it_does_not_need() -> None:
     assert {"aiohttp", "rich", "sqlite3", "msgspec", "yaml", "prometheus_client"}.isdisjoint(
         ran.stderr.split()
     )
+
+
+@pytest.mark.slow
+def test_a_name_without_its_kind_is_found_among_what_there_is(lively: Place, run: Run) -> None:
+    assert "Did you mean 'why pool shell'?" in run("why", "--data-dir", lively.data, "shell").err
+    assert "Did you mean 'why job 2'?" in run("why", "--data-dir", lively.data, "2").err
+    assert "Did you mean" not in run("why", "--data-dir", lively.data, "xyzzy").err
+
+
+@pytest.mark.slow
+def test_asking_a_running_process_costs_no_import_of_the_store_or_an_event_loop(lively: Place) -> None:
+    words = ["jobs", "list", "--data-dir", str(lively.data)]
+    script = f"import sys; from remuda.cli import main\ntry: main({words})\nfinally: print(*sys.modules, file=sys.stderr)"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert {"aiohttp", "asyncio", "rich", "sqlite3", "yaml"}.isdisjoint(ran.stderr.split())
 
 
 @pytest.mark.slow
@@ -181,11 +200,26 @@ def test_completion_knows(words: str, found: set[str]) -> None:
         pytest.param("remuda why pool ", {"shell"}, id="a pool to ask about"),
         pytest.param("remuda submit te", {"test/shell"}, id="a class to submit to"),
         pytest.param("remuda submit x", set(), id="no class begins so"),
-        pytest.param("remuda why machine ", set(), id="machines come and go"),
+        pytest.param("remuda why job ", {"1", "2"}, id="a job to ask about"),
+        pytest.param("remuda jobs logs ", {"1", "2"}, id="a job to look at"),
+        pytest.param("remuda jobs list --state wai", {"waiting"}, id="a state"),
+        pytest.param("remuda jobs list --state failed,r", {"failed,running"}, id="one more state"),
+        pytest.param("remuda jobs cancel --pool ", {"shell"}, id="a pool whose jobs are cancelled"),
         pytest.param("remuda pools pause x", set(), id="none begins so"),
     ],
 )
-def test_completion_knows_the_pools(words: str, found: set[str], lively: Place) -> None:
+def test_completion_knows_what_there_is(words: str, found: set[str], lively: Place) -> None:
+    assert completed(words, lively) == found
+
+
+@pytest.mark.slow
+def test_completion_knows_the_machines(lively: Place) -> None:
+    found = completed("remuda why machine ", lively)
+    assert found
+    assert all(name.startswith("shell-") for name in found)
+
+
+def completed(words: str, lively: Place) -> set[str]:
     env = {
         **os.environ,
         "_REMUDA_COMPLETE": "bash_complete",
@@ -196,7 +230,7 @@ def test_completion_knows_the_pools(words: str, found: set[str], lively: Place) 
     ran = subprocess.run(
         [sys.executable, "-m", "remuda"], env=env, capture_output=True, text=True, check=True
     )
-    assert {line.partition(",")[2] for line in ran.stdout.splitlines() if line.strip()} == found
+    return {line.partition(",")[2] for line in ran.stdout.splitlines() if line.strip()}
 
 
 @pytest.mark.slow

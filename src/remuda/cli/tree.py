@@ -102,6 +102,13 @@ class Tree(Group):
         found: click.Command = load(self.late[cmd_name].command)
         return found
 
+    def hint(self, ctx: click.Context, args: list[str]) -> str:
+        """As of any group; and commands below another one, other words for a command, and names without their kind."""
+        from remuda.cli.guess import guess
+
+        found = guess(self, ctx, args, {name: command.also for name, command in self.late.items()})
+        return f"Did you mean {found!r}?" if found else super().hint(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of commands by section, without importing any."""
         del ctx

@@ -16,7 +16,6 @@ import msgspec
 
 from remuda.control.routes import Call, Route, check_query, match
 from remuda.errors import BadInput, NotFound, Unavailable
-from remuda.ledger.store import FILE, explained, reading
 from remuda.output.show import one_line
 
 T = TypeVar("T")
@@ -82,6 +81,8 @@ class Remuda:
         return True
 
     def _from_store(self, path: str, query: dict[str, str]) -> Any:
+        from remuda.ledger.store import FILE, explained, reading  # noqa: PLC0415 - not while something runs
+
         try:
             route, names = match(self._views(), "GET", path)
         except NotFound:

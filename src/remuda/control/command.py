@@ -159,12 +159,16 @@ class Group(click.Group):
         """As click does, with a suggestion."""
         name = args[0] if args else ""
         if name and not name.startswith("-") and self.get_command(ctx, name) is None:
-            import difflib  # noqa: PLC0415 - only for a mistake
-
-            near = difflib.get_close_matches(name, self.list_commands(ctx), 1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            ctx.fail(f"No such command {name!r}.{hint}")
+            hint = self.hint(ctx, args)
+            ctx.fail(f"No such command {name!r}." + (f" {hint}" if hint else ""))
         return super().resolve_command(ctx, args)
+
+    def hint(self, ctx: click.Context, args: list[str]) -> str:
+        """What may have been meant by words that begin with no command of this group; nothing when nobody can tell."""
+        import difflib  # noqa: PLC0415 - only for a mistake
+
+        near = difflib.get_close_matches(args[0], self.list_commands(ctx), 1)
+        return f"Did you mean {near[0]!r}?" if near else ""
 
 
 pass_session = click.make_pass_decorator(Session)

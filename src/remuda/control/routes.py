@@ -1,15 +1,18 @@
 """Routes as data: what is asked, what is answered, and who does it."""
 
 import re
-import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote
 
 from msgspec import Struct
 
 from remuda.errors import BadInput, NotFound
-from remuda.ledger.schema import Tables
+
+if TYPE_CHECKING:  # a command that asks a running process needs no store
+    import sqlite3
+
+    from remuda.ledger.schema import Tables
 
 #: the most bytes of a request, unless its route takes more
 LARGEST_BODY = 1024 * 1024
@@ -40,7 +43,7 @@ class Call(Struct, frozen=True):
 
 
 Answer: TypeAlias = Any
-View: TypeAlias = Callable[[sqlite3.Connection, Call], Answer]
+View: TypeAlias = "Callable[[sqlite3.Connection, Call], Answer]"
 Handler: TypeAlias = Callable[[Call], Awaitable[Answer | AsyncIterator[bytes]]]
 
 
@@ -55,7 +58,7 @@ class Route(Struct, frozen=True):
     path: str
     summary: str
     answer: Any
-    view: View | None = None
+    view: "View | None" = None
     handler: Handler | None = None
     body: Any = None
     query: dict[str, str] = {}
@@ -64,7 +67,7 @@ class Route(Struct, frozen=True):
     #: the largest body; None is what all routes take
     most_bytes: int | None = None
     #: beside the ledger's, the tables that `view` reads
-    tables: tuple[Tables, ...] = ()
+    tables: "tuple[Tables, ...]" = ()
 
 
 def check_query(route: Route, query: Iterable[str]) -> None:

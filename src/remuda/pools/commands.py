@@ -10,7 +10,7 @@ from remuda.errors import BadInput
 from remuda.output.moments import age, clock_time
 from remuda.output.show import Report, Table
 from remuda.pools.decide.world import Override
-from remuda.pools.questions import complete_pools, first_lines, told_lines
+from remuda.pools.questions import complete_machines, complete_pools, first_lines, told_lines
 from remuda.pools.views import MachineView, PoolsView, PoolView
 from remuda.pools.why import Why, tell_override
 
@@ -211,7 +211,7 @@ def list_machines(session: Session, pool: str | None) -> None:
 
 
 @machines.command("describe")
-@click.argument("name")
+@click.argument("name", shell_complete=complete_machines)
 @pass_session
 def describe_machine(session: Session, name: str) -> None:
     """Everything about one machine, and why it was made."""
@@ -232,7 +232,7 @@ def describe_machine(session: Session, name: str) -> None:
 
 
 @machines.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_machines)
 @pass_session
 def console(session: Session, name: str) -> None:
     """What a machine said last."""

@@ -1,12 +1,11 @@
 """`remuda why` and `replay`: what was decided and why, and what would be decided otherwise."""
 
-import click
-
 from remuda.control.client import path_of
 from remuda.control.command import Session
+from remuda.control.completion import completes
 from remuda.control.notices import notices, say_first
-from remuda.errors import NotFound, RemudaError
-from remuda.model.jobs import Ahead, Attempt, Job, JobState
+from remuda.errors import NotFound
+from remuda.model.jobs import Ahead, Attempt, Job, JobList, JobState
 from remuda.model.machines import pool_of
 from remuda.model.times import write_duration
 from remuda.output.moments import age, clock_time
@@ -16,18 +15,11 @@ from remuda.pools.controller import LOOP
 from remuda.pools.views import PoolsView
 from remuda.pools.why import Event, Why
 
-
-def complete_pools(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
-    """The pools whose names begin so, for a shell; none when they cannot be asked for."""
-    del parameter
-    session = context.find_object(Session)
-    if session is None or context.params.get("kind", "pool") != "pool":
-        return []
-    try:
-        found = session.remuda.get("/v1/pools", PoolsView)
-    except RemudaError:
-        return []
-    return [pool.name for pool in found.pools if pool.name.startswith(begun)]
+complete_pools = completes("/v1/pools", PoolsView, lambda view: (pool.name for pool in view.pools))
+complete_machines = completes(
+    "/v1/pools", PoolsView, lambda view: (machine.name for machine in view.machines)
+)
+complete_jobs = completes("/v1/jobs", JobList, lambda found: (str(job.id) for job in found.jobs), most=1000)
 
 
 def answer_why(session: Session, kind: str, name: str, at: str | None, *, history: bool) -> None:

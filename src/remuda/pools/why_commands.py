@@ -4,7 +4,7 @@ import click
 
 from remuda.control.command import Command, Session, pass_session
 from remuda.control.why import at_option
-from remuda.pools.questions import answer_why, complete_pools
+from remuda.pools.questions import answer_why, complete_jobs, complete_machines, complete_pools
 
 _history = click.option("--history", is_flag=True, help="Also what came before.")
 
@@ -27,7 +27,7 @@ def pool(session: Session, name: str, at: str | None, history: bool) -> None:
 
 
 @click.command(cls=Command)
-@click.argument("name")
+@click.argument("name", shell_complete=complete_machines)
 @at_option
 @_history
 @pass_session
@@ -41,7 +41,7 @@ def machine(session: Session, name: str, at: str | None, history: bool) -> None:
 
 
 @click.command(cls=Command)
-@click.argument("name", metavar="NUMBER")
+@click.argument("name", metavar="NUMBER", shell_complete=complete_jobs)
 @at_option
 @_history
 @pass_session

@@ -9,11 +9,13 @@ JOB = Job(
             "remuda.sources.queue.submit_commands:submit",
             "Hand a job in, as in remuda submit CLASS -- command.",
             Section.RUN,
+            also=("run", "exec", "start"),
         ),
         "jobs": Command(
             "remuda.sources.queue.commands:jobs",
             "Look at jobs, their output, cancel and retry them.",
             Section.RUN,
+            also=("ps", "job"),
         ),
     },
     views="remuda.sources.queue.routes:VIEWS",
