@@ -115,7 +115,7 @@ def test_a_workflow_targets_the_name_and_the_labels(
     tmp_path: Path, spec: dict[str, Any], labels: tuple[str, ...], given: tuple[str, ...]
 ) -> None:
     scale_set = read(tmp_path, written_set(**spec)).scale_sets[0]
-    assert (scale_set.labels, scale_set.given) == (labels, given)
+    assert (scale_set.labels, scale_set.own_labels) == (labels, given)
 
 
 def test_a_set_without_bounds_has_no_minimum_and_no_maximum(tmp_path: Path) -> None:

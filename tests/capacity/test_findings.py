@@ -154,7 +154,7 @@ POLICY, STING = "CapacityPolicy kvm", "Node sting"
         ("envelope-not-carried", "error", SET, {"docs": docs(requests=measured("2", "9Gi"))}, {}),
         ("envelope-not-carried", "warning", SET, {"docs": docs(limits=measured("4", "16Gi"))}, {}),
         ("repo-shaped-label", "error", SET, {"docs": docs(labels=(LABEL, "acme-docs"))}, {"forbiddenLabels": ["^acme-"]}),
-        ("repo-shaped-label", "error", SET, {"docs": docs(labels=("docs-set", LABEL, "acme-docs"), given=(LABEL, "acme-docs"))}, {"forbiddenLabels": ["^acme-"]}),
+        ("repo-shaped-label", "error", SET, {"docs": docs(labels=("docs-set", LABEL, "acme-docs"), own_labels=(LABEL, "acme-docs"))}, {"forbiddenLabels": ["^acme-"]}),
         ("missing-requests", "error", SET, {"docs": docs(requests=measured("2"))}, {}),
         ("missing-requests", "error", SET, {"docs": docs(requests=measured("", "8Gi"))}, {}),
         ("missing-limits", "error", SET, {"docs": docs(limits=measured("8"))}, {}),
@@ -364,7 +364,7 @@ def test_a_decision_for_a_warm_pool_counts_until_its_day_is_over(until: str, is_
 
 
 def test_a_name_that_is_also_among_the_labels_of_a_set_is_judged() -> None:
-    named = docs(labels=("acme-docs", LABEL), given=("acme-docs", LABEL))
+    named = docs(labels=("acme-docs", LABEL), own_labels=("acme-docs", LABEL))
     assert found(herd(named), rules(forbiddenLabels=["^acme-"])) == [("repo-shaped-label", "error", SET)]
 
 
@@ -402,7 +402,7 @@ def test_a_node_is_told_which_labels_of_primary_nodes_it_lacks() -> None:
 
 def test_names_of_sets_and_urls_may_carry_owners() -> None:
     """Judged are the labels that workflows target: the name of a set that was given labels is none."""
-    owned = docs(labels=("acme-docs", LABEL), given=(LABEL,), scope="https://github.com/acme/docs")
+    owned = docs(labels=("acme-docs", LABEL), own_labels=(LABEL,), scope="https://github.com/acme/docs")
     assert found(herd(owned), rules(forbiddenLabels=["^acme-"])) == []
 
 

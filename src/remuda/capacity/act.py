@@ -52,14 +52,14 @@ async def install(client: Client, objects: Sequence[Mapping[str, Any]]) -> tuple
     A PriorityClass of somebody else is left as it is: its value can never be changed, and a quota needs its name only.
     """
     before = [await _found(client, item) for item in objects]
-    wanted = [not _is_foreign(item, seen) for item, seen in zip(objects, before, strict=True)]
-    for item, is_wanted in zip(objects, wanted, strict=True):
-        if is_wanted:
+    ours = [not _is_foreign(item, seen) for item, seen in zip(objects, before, strict=True)]
+    for item, is_ours in zip(objects, ours, strict=True):
+        if is_ours:
             await _apply(client, item, {"dryRun": "All"})
     made = []
-    for item, seen, is_wanted in zip(objects, before, wanted, strict=True):
+    for item, seen, is_ours in zip(objects, before, ours, strict=True):
         done = "left as it is"
-        if is_wanted:
+        if is_ours:
             after = await _apply(client, item, {})
             is_same = seen is not None and seen.metadata.resource_version == after.metadata.resource_version
             done = "created" if seen is None else "as it was" if is_same else "changed"
@@ -149,8 +149,8 @@ async def roll_back(client: Client, seen: Mapping[str, Any], patch: Mapping[str,
     try:
         await client.patch(resource, meta["name"], guarded, Thing, meta["namespace"])
     except Conflict:
-        told = resource.told(meta["namespace"], meta["name"])
-        raise Unavailable(f"{told} was changed meanwhile: nothing was done; look again") from None
+        who = resource.told(meta["namespace"], meta["name"])
+        raise Unavailable(f"{who} was changed meanwhile: nothing was done; look again") from None
 
 
 async def policies_in(client: Client) -> dict[str, CapacityPolicySpec]:

@@ -4,7 +4,11 @@ _AUDIT_AGAIN = "audit again, and write down under spec.evidence when it was and 
 _ROLL_BACK = "send scale sets back to primary nodes: remuda capacity rollback SET"
 _ALL_FIT = "all sets at their maximum fit the admitted nodes"
 _ADMITTED = "only nodes that the policy admits"
-_GIVEN = ("no {names}[ of {containers}]", "{names} given", "set {names}[ of {containers}] there[: {example}]")
+_MISSING_AMOUNTS = (
+    "no {names}[ of {containers}]",
+    "{names} given",
+    "set {names}[ of {containers}] there[: {example}]",
+)
 
 #: code → (meaning, what is, what should be, fix)
 CODES: dict[str, tuple[str, str, str, str]] = {
@@ -88,9 +92,9 @@ CODES: dict[str, tuple[str, str, str, str]] = {
     ),
     "capacity.missing-requests": (
         "The set's runners do not request processors and memory, so that nothing can be counted.",
-        *_GIVEN,
+        *_MISSING_AMOUNTS,
     ),
-    "capacity.missing-limits": ("The set's runners have no limit for memory.", *_GIVEN),
+    "capacity.missing-limits": ("The set's runners have no limit for memory.", *_MISSING_AMOUNTS),
     "capacity.missing-ephemeral-storage": (
         "Local storage is not requested or not limited where it must be.",
         "no {missing} for ephemeral-storage",

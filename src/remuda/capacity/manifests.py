@@ -11,9 +11,9 @@ from msgspec import Meta, Struct, field
 from remuda.model.pods import Match, Taint, Term, Toleration
 
 Name = Annotated[str, Meta(min_length=1, description="The name of the object.")]
-Natural = Annotated[int, Meta(ge=0)]
+NonNegative = Annotated[int, Meta(ge=0)]
 #: quantities by resource
-Written = dict[str, Any]
+Quantities = dict[str, Any]
 
 
 class ObjectMeta(Struct, frozen=True, gc=False, rename="camel"):
@@ -25,7 +25,7 @@ class ObjectMeta(Struct, frozen=True, gc=False, rename="camel"):
     deletion_timestamp: str | None = None
 
 
-class Whole(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
+class ClusterObject(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     """Any object; those of a typed list carry neither version nor kind."""
 
     api_version: str = ""
@@ -36,15 +36,15 @@ class Whole(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
 class Resources(Struct, frozen=True, gc=False):
     """Requests and limits."""
 
-    requests: Written = {}
-    limits: Written = {}
+    requests: Quantities = {}
+    limits: Quantities = {}
 
 
 class Port(Struct, frozen=True, gc=False, rename="camel"):
     """A port of a container; one of a pod on the host's network is the host's."""
 
-    container_port: Natural = 0
-    host_port: Natural = 0
+    container_port: NonNegative = 0
+    host_port: NonNegative = 0
     #: every address, unless one is given
     host_ip: str = field(name="hostIP", default="")
     protocol: str = "TCP"
@@ -108,7 +108,7 @@ class PodSpec(Struct, frozen=True, gc=False, rename="camel"):
     node_name: str = ""
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
-    overhead: Written = {}
+    overhead: Quantities = {}
     #: of the pod as a whole, where the cluster knows that
     resources: Resources | None = None
     host_network: bool = False
@@ -121,7 +121,7 @@ class PodStatus(Struct, frozen=True, gc=False):
     phase: str = ""
 
 
-class Pod(Whole, frozen=True, kw_only=True, gc=False):
+class Pod(ClusterObject, frozen=True, kw_only=True, gc=False):
     """A pod."""
 
     spec: PodSpec = PodSpec()
@@ -223,8 +223,8 @@ class ScaleSetSpec(Struct, frozen=True, rename="camel"):
     github_config_url: str = ""
     runner_scale_set_name: str = ""
     runner_scale_set_labels: tuple[str, ...] = ()
-    min_runners: Natural | None = None
-    max_runners: Natural | None = None
+    min_runners: NonNegative | None = None
+    max_runners: NonNegative | None = None
     template: Template = Template()
 
 
@@ -235,7 +235,7 @@ class ScaleSetStatus(Struct, frozen=True):
     state: str = ""
 
 
-class ScaleSet(Whole, frozen=True, kw_only=True):
+class ScaleSet(ClusterObject, frozen=True, kw_only=True):
     """An AutoscalingRunnerSet."""
 
     spec: ScaleSetSpec = ScaleSetSpec()
@@ -266,11 +266,11 @@ class RunnerTemplate(Struct, frozen=True):
 class RunnerDeploymentSpec(Struct, frozen=True):
     """What a RunnerDeployment says."""
 
-    replicas: Natural | None = None
+    replicas: NonNegative | None = None
     template: RunnerTemplate = RunnerTemplate()
 
 
-class RunnerDeployment(Whole, frozen=True, kw_only=True):
+class RunnerDeployment(ClusterObject, frozen=True, kw_only=True):
     """The older form of a scale set."""
 
     spec: RunnerDeploymentSpec = RunnerDeploymentSpec()
@@ -283,11 +283,11 @@ class _ScaleTarget(Struct, frozen=True):
 
 class _RunnerAutoscalerSpec(Struct, frozen=True, rename="camel"):
     scale_target_ref: _ScaleTarget = _ScaleTarget()
-    min_replicas: Natural | None = None
-    max_replicas: Natural | None = None
+    min_replicas: NonNegative | None = None
+    max_replicas: NonNegative | None = None
 
 
-class RunnerAutoscaler(Whole, frozen=True, kw_only=True):
+class RunnerAutoscaler(ClusterObject, frozen=True, kw_only=True):
     """What sets the replicas of a RunnerDeployment, between bounds."""
 
     spec: _RunnerAutoscalerSpec = _RunnerAutoscalerSpec()
@@ -296,9 +296,9 @@ class RunnerAutoscaler(Whole, frozen=True, kw_only=True):
 class Cpu(Struct, frozen=True):
     """Processors of a VM: their product, and 1 for what is not said."""
 
-    cores: Natural = 0
-    sockets: Natural = 0
-    threads: Natural = 0
+    cores: NonNegative = 0
+    sockets: NonNegative = 0
+    threads: NonNegative = 0
 
 
 class _Guest(Struct, frozen=True):
@@ -329,13 +329,13 @@ class PoolSpec(Struct, frozen=True):
     """What a RunnerPool says."""
 
     class_: str = field(name="class", default="")
-    min: Natural | None = None
-    max: Natural | None = None
+    min: NonNegative | None = None
+    max: NonNegative | None = None
     ceiling: str = ""
     provider: _Provider = _Provider()
 
 
-class Pool(Whole, frozen=True, kw_only=True):
+class Pool(ClusterObject, frozen=True, kw_only=True):
     """A RunnerPool."""
 
     spec: PoolSpec = PoolSpec()
@@ -356,13 +356,13 @@ class _Image(Struct, frozen=True, gc=False):
 
 
 class _NodeStatus(Struct, frozen=True):
-    allocatable: Written | None = None
-    capacity: Written = {}
+    allocatable: Quantities | None = None
+    capacity: Quantities = {}
     conditions: tuple[_Condition, ...] = ()
     images: tuple[_Image, ...] = ()
 
 
-class Node(Whole, frozen=True, kw_only=True):
+class Node(ClusterObject, frozen=True, kw_only=True):
     """A node."""
 
     spec: _NodeSpec = _NodeSpec()
@@ -373,25 +373,25 @@ class LimitRangeItem(Struct, frozen=True, rename="camel"):
     """What containers, or pods, get that do not say, and what they may ask for."""
 
     type: str = ""
-    default: Written = {}
-    default_request: Written = {}
-    min: Written = {}
-    max: Written = {}
-    max_limit_request_ratio: Written = {}
+    default: Quantities = {}
+    default_request: Quantities = {}
+    min: Quantities = {}
+    max: Quantities = {}
+    max_limit_request_ratio: Quantities = {}
 
 
 class _LimitRangeSpec(Struct, frozen=True):
     limits: tuple[LimitRangeItem, ...] = ()
 
 
-class LimitRange(Whole, frozen=True, kw_only=True):
+class LimitRange(ClusterObject, frozen=True, kw_only=True):
     """A LimitRange of a namespace."""
 
     spec: _LimitRangeSpec = _LimitRangeSpec()
 
 
 class _Overhead(Struct, frozen=True, rename="camel"):
-    pod_fixed: Written = {}
+    pod_fixed: Quantities = {}
 
 
 class _Scheduling(Struct, frozen=True, rename="camel"):
@@ -399,14 +399,14 @@ class _Scheduling(Struct, frozen=True, rename="camel"):
     tolerations: tuple[Toleration, ...] = ()
 
 
-class RuntimeClass(Whole, frozen=True, kw_only=True):
+class RuntimeClass(ClusterObject, frozen=True, kw_only=True):
     """What pods of a runtime take beside their containers, and on which nodes it is."""
 
     overhead: _Overhead = _Overhead()
     scheduling: _Scheduling = _Scheduling()
 
 
-class PriorityClass(Whole, frozen=True, kw_only=True):
+class PriorityClass(ClusterObject, frozen=True, kw_only=True):
     """A PriorityClass, of which the name matters alone."""
 
 
@@ -424,7 +424,7 @@ class _QuotaSpec(Struct, frozen=True, rename="camel"):
     scope_selector: _ScopeSelector = _ScopeSelector()
 
 
-class Quota(Whole, frozen=True, kw_only=True):
+class Quota(ClusterObject, frozen=True, kw_only=True):
     """A ResourceQuota, as far as it counts pods by their PriorityClass."""
 
     spec: _QuotaSpec = _QuotaSpec()
@@ -445,10 +445,10 @@ class Filesystem(Struct, frozen=True, rename="camel"):
     """A filesystem, as a kubelet tells it."""
 
     time: str = ""
-    capacity_bytes: Natural = 0
-    available_bytes: Natural = 0
-    inodes: Natural = 0
-    inodes_free: Natural = 0
+    capacity_bytes: NonNegative = 0
+    available_bytes: NonNegative = 0
+    inodes: NonNegative = 0
+    inodes_free: NonNegative = 0
 
 
 class _Runtime(Struct, frozen=True, rename="camel"):

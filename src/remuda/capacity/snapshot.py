@@ -53,7 +53,7 @@ class ScaleSet(Struct, frozen=True):
     #: what a workflow targets: the scale set's name, and the labels it was given
     labels: tuple[str, ...]
     #: those of them that it was given one by one: then workflows are to target these, and not its name
-    given: tuple[str, ...] = ()
+    own_labels: tuple[str, ...] = ()
     #: the GitHub URL it is registered with
     scope: str = ""
     min: int = 0

@@ -111,8 +111,8 @@ def as_written(spec: Containers) -> tuple[Mapping[str, object], Mapping[str, obj
     """Requests and limits of a pod as they are written, where one container has them all; else none."""
     if len(spec.containers) != 1 or spec.init_containers or spec.overhead or spec.resources is not None:
         return {}, {}
-    given = spec.containers[0].resources
-    return {**given.limits, **given.requests}, given.limits
+    resources = spec.containers[0].resources
+    return {**resources.limits, **resources.requests}, resources.limits
 
 
 def asks_of(spec: Containers) -> Amounts:

@@ -144,10 +144,10 @@ class _Tokens:
     def take(self) -> str:
         return self._left.pop() if self._left else ""
 
-    def expect(self, *wanted: str) -> str:
+    def expect(self, *expected: str) -> str:
         found = self.take()
-        if found not in wanted:
-            right = " or ".join(repr(sign) for sign in wanted)
+        if found not in expected:
+            right = " or ".join(repr(sign) for sign in expected)
             raise ValueError(
                 f"selector {self._text[:80]!r} wants {right}, found {found[:40] or 'its end'!r}: write it like"
                 " a=b,c!=d,e in (x,y),!f"

@@ -133,13 +133,13 @@ class _Converter:
     def _struct(self, node: MapNode, cls: type, path: str, at: Place) -> Any:
         fields = fields_of(cls)
         values: dict[str, Any] = {}
-        meant = set()
+        misspelt = set()
         for key, entry in node.entries.items():
             field = fields.get(key)
             if field is None:
                 near = nearest(key, [name for name in fields if name not in node.entries])
                 if near:
-                    meant.add(near)
+                    misspelt.add(near)
                     self.broken.add(child_path(path, near))
                 words = f"; did you mean {near}?" if near else _known_keys(fields)
                 self._complain(
@@ -150,7 +150,7 @@ class _Converter:
             if value is not BROKEN:
                 values[field.name] = value
         for key, field in fields.items():
-            if field.required and key not in node.entries and key not in meant:
+            if field.required and key not in node.entries and key not in misspelt:
                 self._complain(at, child_path(path, key), f"is required{_about(field)}")
         return _with_stand_ins(cls, values)
 
@@ -266,34 +266,34 @@ def found(node: Node) -> str:
 
 
 def _no_value(info: inspect.Type) -> str:
-    wanted = "write {}" if isinstance(info, inspect.StructType) else "give it one"
-    return f"has no value: {wanted}, or leave the key out"
+    expected = "write {}" if isinstance(info, inspect.StructType) else "give it one"
+    return f"has no value: {expected}, or leave the key out"
 
 
 def _mismatch(node: Node, info: inspect.Type) -> str:
     match info:
         case inspect.IntType():
-            wanted = "a whole number"
+            expected = "a whole number"
         case inspect.FloatType():
-            wanted = "a number"
+            expected = "a number"
         case inspect.BoolType():
-            wanted = "true or false"
+            expected = "true or false"
         case inspect.StrType():
-            wanted = "text"
+            expected = "text"
         case inspect.LiteralType():
-            wanted = _choices(info)
+            expected = _choices(info)
         case inspect.ListType() | inspect.VarTupleType():
-            wanted = "a list"
+            expected = "a list"
         case inspect.StructType(cls=cls):
-            wanted = (
+            expected = (
                 f"a mapping with keys like {', '.join([*fields_of(cls)][:3])}" if fields_of(cls) else "{}"
             )
         case inspect.DictType():
-            wanted = "a mapping"
+            expected = "a mapping"
         case _:
             raise TypeError(f"{info} cannot be read from a file")
-    quotes = ": put it in quotes" if wanted == "text" and isinstance(node, ScalarNode) else ""
-    return f"wants {wanted}, found {found(node)}{quotes}"
+    quotes = ": put it in quotes" if expected == "text" and isinstance(node, ScalarNode) else ""
+    return f"wants {expected}, found {found(node)}{quotes}"
 
 
 def _choices(info: inspect.LiteralType) -> str:
@@ -327,7 +327,7 @@ def _lengths(info: inspect.ListType | inspect.VarTupleType | inspect.StrType) ->
 
 def _breach(value: float, bounds: _Bounds) -> str:
     """What all bounds together allow, in words, when `value` breaks one; else nothing."""
-    given = [(words, limit, holds) for words, limit, holds in bounds if limit is not None]
-    if all(holds(value, limit) for _, limit, holds in given):
+    limits = [(words, limit, holds) for words, limit, holds in bounds if limit is not None]
+    if all(holds(value, limit) for _, limit, holds in limits):
         return ""
-    return " and ".join(f"{words} {limit}" for words, limit, _ in given)
+    return " and ".join(f"{words} {limit}" for words, limit, _ in limits)

@@ -338,8 +338,8 @@ class Dumps(Generic[G]):
             words = f"wants a list, found {found(items.node)}"
             self.report(Problem(file, *place_of(root, "items"), "items", words))
             return None
-        for key, given in (("kind", kind), ("apiVersion", version)):
-            if not (_word(root, key) or given):
+        for key, from_list in (("kind", kind), ("apiVersion", version)):
+            if not (_word(root, key) or from_list):
                 entry = root.entries.get(key)
                 words = f"wants text, found {found(entry.node)}" if entry else "is required"
                 known = f"{self._reader} reads {', '.join(self._forms)}"
@@ -350,8 +350,10 @@ class Dumps(Generic[G]):
             return None
         form = self._forms[kind]
         if version not in form.api_versions:
-            wanted = " or ".join(form.api_versions)
-            words = f"wants {wanted}, found {quoted(version)}, which this version of Remuda cannot read"
+            known_versions = " or ".join(form.api_versions)
+            words = (
+                f"wants {known_versions}, found {quoted(version)}, which this version of Remuda cannot read"
+            )
             self._blame(root, form.kind, Problem(file, *place_of(root, "apiVersion"), "apiVersion", words))
             return None
         return form

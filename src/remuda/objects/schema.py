@@ -42,19 +42,19 @@ def schema_of_type(info: inspect.Type) -> dict[str, Any]:
         case inspect.DictType():
             return {"type": "object", "additionalProperties": schema_of_type(info.value_type)}
         case inspect.ListType() | inspect.VarTupleType():
-            return {"type": "array", "items": schema_of_type(info.item_type)} | _given(
+            return {"type": "array", "items": schema_of_type(info.item_type)} | _set_limits(
                 minItems=info.min_length, maxItems=info.max_length
             )
         case inspect.LiteralType():
             return {"type": "string", "enum": list(info.values)}
         case inspect.IntType() | inspect.FloatType():
-            return {"type": "integer" if isinstance(info, inspect.IntType) else "number"} | _given(
+            return {"type": "integer" if isinstance(info, inspect.IntType) else "number"} | _set_limits(
                 minimum=info.ge, exclusiveMinimum=info.gt, maximum=info.le, exclusiveMaximum=info.lt
             )
         case inspect.BoolType():
             return {"type": "boolean"}
         case inspect.StrType():
-            return {"type": "string"} | _given(
+            return {"type": "string"} | _set_limits(
                 minLength=info.min_length, maxLength=info.max_length, pattern=info.pattern
             )
     raise TypeError(f"{info} has no schema")
@@ -84,5 +84,5 @@ def _struct(info: inspect.StructType) -> dict[str, Any]:
     return {key: value for key, value in made.items() if value not in ("", [])}
 
 
-def _given(**limits: Any) -> dict[str, Any]:
+def _set_limits(**limits: Any) -> dict[str, Any]:
     return {name: limit for name, limit in limits.items() if limit is not None}

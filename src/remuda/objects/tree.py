@@ -293,17 +293,17 @@ def _value(event: yaml.ScalarEvent) -> Scalar:
     text, tag = event.value, event.tag
     if tag is None or tag == "!":
         return _plain(text) if event.implicit[0] and tag is None else text
-    wanted = {"str": str, "int": int, "float": float, "bool": bool, "null": type(None)}.get(
+    expected = {"str": str, "int": int, "float": float, "bool": bool, "null": type(None)}.get(
         tag.removeprefix(_TAG_PREFIX) if tag.startswith(_TAG_PREFIX) else ""
     )
-    if wanted is None:
+    if expected is None:
         raise ValueError(_wrong_tag(tag))
-    if wanted is str:
+    if expected is str:
         return text
     value = _plain(text)
-    if wanted is float and type(value) is int:
+    if expected is float and type(value) is int:
         return float(value)
-    if type(value) is not wanted:
+    if type(value) is not expected:
         raise ValueError(f"{quoted(text)} does not fit its tag !!{tag.removeprefix(_TAG_PREFIX)}")
     return value
 

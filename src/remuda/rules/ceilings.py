@@ -77,7 +77,7 @@ def _fill(left: int, members: Sequence[Member], rank: list[int], grants: list[in
         return
     total = left + sum(grants[index] for index in rank)
     rise, slope = _level(total, [(grants[index], caps[index], members[index].weight) for index in rank])
-    odd = []
+    remainders = []
     for index in rank:
         whole, remainder = divmod(rise * members[index].weight, slope)
         if whole >= caps[index]:
@@ -85,11 +85,11 @@ def _fill(left: int, members: Sequence[Member], rank: list[int], grants: list[in
         elif whole < grants[index]:
             continue
         elif remainder:
-            odd.append((-remainder, members[index].name, index))
+            remainders.append((-remainder, members[index].name, index))
         left -= whole - grants[index]
         grants[index] = whole
-    odd.sort()
-    for _, _, index in odd[:left]:
+    remainders.sort()
+    for _, _, index in remainders[:left]:
         grants[index] += 1
 
 

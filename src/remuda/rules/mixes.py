@@ -148,8 +148,8 @@ class _Mixes:
         self._at_most = at_most
         self._shares = shares
         self._bins = bins
-        wanted = [share for share in shares if share.most is None or share.most > 0]
-        self._names = sorted({name for share in wanted for name, value in share.size.items() if value > 0})
+        asking = [share for share in shares if share.most is None or share.most > 0]
+        self._names = sorted({name for share in asking for name, value in share.size.items() if value > 0})
         rooms = [each.room for each in bins]
         self._columns = [_column(name, rooms) for name in self._names]
         self._kinds = sorted(self._alike(), key=lambda kind: (kind.size, -len(kind.useful)), reverse=True)
@@ -239,7 +239,7 @@ class _Mixes:
             counts = {share.name: share.most or 0 for share in self._shares}
             return Worst(self._at_most.outcome, counts, self._at_most, self._taken(most))
         outcome, mix = self._decide(ceiling, effort)
-        return replace(self._told(mix, self._pack(mix, effort)), outcome=outcome)
+        return replace(self._worst_of(mix, self._pack(mix, effort)), outcome=outcome)
 
     def _decide(self, ceiling: int | None, effort: int) -> tuple[Outcome, tuple[int, ...]]:
         """At once if all at their most fit, or if one mix stands for all, else the likeliest to fail first."""
@@ -385,7 +385,7 @@ class _Mixes:
             known = self._packings[mix, effort] = pack(groups, self._bins, effort)
         return known
 
-    def _told(self, mix: Sequence[int], packing: Packing) -> Worst:
+    def _worst_of(self, mix: Sequence[int], packing: Packing) -> Worst:
         """Kinds as the shares they are made of."""
         counts: dict[str, int] = {}
         queues: list[list[list[int]]] = []
@@ -412,8 +412,8 @@ class _Mixes:
                     queue.pop()
         missing = {self._shares[index].name: number for queue in queues for index, number in queue if number}
         bound = packing.bound and replace(packing.bound, groups=self._shares_of(packing.bound.groups))
-        told = Packing(packing.outcome, tuple(sorted(placed)), bound, missing)
-        return Worst(packing.outcome, counts, told, self._taken(mix))
+        described = Packing(packing.outcome, tuple(sorted(placed)), bound, missing)
+        return Worst(packing.outcome, counts, described, self._taken(mix))
 
     def _shares_of(self, kinds: Sequence[str]) -> tuple[str, ...]:
         return tuple(

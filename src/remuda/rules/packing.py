@@ -120,8 +120,8 @@ class _Problem:
 
     def __init__(self, groups: Sequence[Group], bins: Sequence[Bin]) -> None:
         self._groups = groups
-        wanted = [group for group in groups if group.count > 0]
-        self._names = sorted({name for group in wanted for name, value in group.size.items() if value > 0})
+        asking = [group for group in groups if group.count > 0]
+        self._names = sorted({name for group in asking for name, value in group.size.items() if value > 0})
         everywhere = tuple(range(len(bins)))
         alike: dict[tuple[tuple[int, ...], tuple[int, ...]], list[int]] = {}
         # Groups often share their bins as one object: to hash thousands of bins once for all of them is enough.
@@ -257,7 +257,7 @@ class _Problem:
             wanted = sum(kind.count * kind.size[number] for kind in kinds)
             there = sum(room[number] for room in useful)
             if wanted > there:
-                yield Bound("sum", self._told(kinds), name, wanted, there)
+                yield Bound("sum", self._group_names(kinds), name, wanted, there)
 
     def _large(self, kinds: list[_Kind], rooms: list[tuple[int, ...]]) -> Iterator[Bound]:
         """Items of at least some size, each counted as if it were of the least size among them."""
@@ -288,7 +288,7 @@ class _Problem:
                 short[number] += each == fits
         # Without any bin nothing runs out.
         name = self._names[short.index(max(short))] if rooms else ""
-        yield Bound("count", self._told(kinds), name, wanted, held)
+        yield Bound("count", self._group_names(kinds), name, wanted, held)
 
     # the search
 
@@ -304,7 +304,7 @@ class _Problem:
         scarcity = [self._scarcity(number) for number in range(len(self._names))]
         name = self._names[scarcity.index(max(scarcity))] if scarcity else ""
         count = sum(kind.count for kind in self._kinds)
-        return Bound("search", self._told(self._kinds), name, count, count - 1)
+        return Bound("search", self._group_names(self._kinds), name, count, count - 1)
 
     # telling
 
@@ -332,7 +332,7 @@ class _Problem:
             missing[part.group] -= part.count
         return {self._groups[index].name: count for index, count in missing.items() if count > 0}
 
-    def _told(self, kinds: Iterable[_Kind]) -> tuple[str, ...]:
+    def _group_names(self, kinds: Iterable[_Kind]) -> tuple[str, ...]:
         return tuple(sorted(self._groups[index].name for kind in kinds for index in kind.groups))
 
 

@@ -8,7 +8,7 @@ from remuda.model.pods import Match, Taint, Term, Toleration
 #: taints that keep new pods away; a soft one does not
 _HARD = ("NoSchedule", "NoExecute")
 #: taints that stand for what a node says otherwise: that it is cordoned or not ready
-_TOLD = tuple(f"node.kubernetes.io/{state}" for state in ("unschedulable", "not-ready", "unreachable"))
+_NODE_STATES = tuple(f"node.kubernetes.io/{state}" for state in ("unschedulable", "not-ready", "unreachable"))
 
 
 def untolerated(taints: Iterable[Taint], tolerations: tuple[Toleration, ...]) -> Iterator[Taint]:
@@ -22,7 +22,7 @@ def untolerated(taints: Iterable[Taint], tolerations: tuple[Toleration, ...]) ->
 def pressing(taints: Iterable[Taint]) -> Iterator[Taint]:
     """What a node in trouble is tainted with and nothing else tells of it: pressure on its disk, no network."""
     for taint in taints:
-        is_state = taint.key.startswith("node.kubernetes.io/") and taint.key not in _TOLD
+        is_state = taint.key.startswith("node.kubernetes.io/") and taint.key not in _NODE_STATES
         if taint.effect in _HARD and is_state:
             yield taint
 

@@ -76,7 +76,7 @@ def gate(
     if not scale_sets:
         found += [("", item) for item in _no_scale_set(snapshot, spec, envelope)]
     found.append(("", room_gate(snapshot, spec, overflow, envelope, now, scale_sets)))
-    session.show(_told_gates(by, spec.label, node, name, found, now))
+    session.show(_gates_report(by, spec.label, node, name, found, now))
     raise click.exceptions.Exit(int(not all(item.holds for _, item in found)))
 
 
@@ -140,7 +140,7 @@ def _no_scale_set(snapshot: "Snapshot", spec: CapacityPolicySpec, envelope: Enve
             yield Gate(name, "unknown", f"scale sets could not be read: {why}")
 
 
-def _told_gates(
+def _gates_report(
     by: str, label: str, node: str, envelope: str, found: "list[tuple[str, Gate]]", now: Instant
 ) -> Report:
     is_open = all(item.holds for _, item in found)

@@ -51,13 +51,13 @@ def rollback(
             f"no policy records a rollback of {scale_set}{beside}; recorded are: {', '.join(names) or 'none'}"
         )
     if wrong := [
-        f"{item.rollback.lane}: {told}" for item in found for told in problems_of(item.rollback.patch)
+        f"{item.rollback.lane}: {problem}" for item in found for problem in problems_of(item.rollback.patch)
     ]:
         raise BadInput("\n".join(wrong))
     full = next((item.rollback.lane for item in found if "/" in item.rollback.lane), scale_set)
     scale_set = scale_set if "/" in scale_set else full
     if not is_applied and not files and context is None and all(item.rollback.patch for item in found):
-        session.show(_told_patches(scale_set, [(item, dict(item.rollback.patch)) for item in found]))
+        session.show(_patches_report(scale_set, [(item, dict(item.rollback.patch)) for item in found]))
         return
     if files:
         _roll_back_on_paper(session, scale_set, found, files)
@@ -65,7 +65,7 @@ def rollback(
     asyncio.run(_roll_back(session, scale_set, found, context, is_applied=is_applied, yes=yes))
 
 
-def _told_patches(
+def _patches_report(
     scale_set: str, patches: "list[tuple[Recorded, dict[str, Any]]]", kind: str = "AutoscalingRunnerSet"
 ) -> Report:
     from msgspec import json
@@ -106,7 +106,7 @@ def _roll_back_on_paper(
         made.append(
             (item, patch_for(item.rollback, scale_sets[0].kind, pod, taints.get(item.overflow.node, ())))
         )
-    session.show(_told_patches(scale_sets[0].id, made, scale_sets[0].kind))
+    session.show(_patches_report(scale_sets[0].id, made, scale_sets[0].kind))
 
 
 _NO_NODE = "there is no node {node}, so that its taints are not known: record a patch in the policy"
@@ -138,15 +138,15 @@ async def _roll_back(
             made.append((item, patch))
         name = f"{meta['namespace']}/{meta['name']}"
         if not is_applied:
-            session.show(_told_patches(name, made, kind))
+            session.show(_patches_report(name, made, kind))
             return
-        told = tuple(changes(seen, after))
-        if told:
-            session.say("\n".join((f"{name} changes:", *(f"  {line}" for line in told))))
+        lines = tuple(changes(seen, after))
+        if lines:
+            session.say("\n".join((f"{name} changes:", *(f"  {line}" for line in lines))))
             confirm(f"Roll {name} back to primary nodes?", yes=yes)
             await roll_back(client, seen, difference(seen, after))
-    verdict = f"{name} is rolled back" if told else f"{name} is rolled back already: nothing was changed"
-    session.show(Report({"lane": name, "changed": bool(told), "changes": list(told)}, lines=(verdict,)))
+    verdict = f"{name} is rolled back" if lines else f"{name} is rolled back already: nothing was changed"
+    session.show(Report({"lane": name, "changed": bool(lines), "changes": list(lines)}, lines=(verdict,)))
 
 
 @click.command(cls=Command)
@@ -178,9 +178,9 @@ def render(
         _check_namespace(namespace)
     if what == "quota" and (
         wrong := [
-            f"policy {by}: {told}"
+            f"policy {by}: {problem}"
             for by, spec in known.items()
-            for told in quota_problems(by, spec, namespace)
+            for problem in quota_problems(by, spec, namespace)
         ]
     ):
         raise BadInput("\n".join(wrong))
@@ -210,8 +210,8 @@ def _print(session: Session, made: "list[Rendered]") -> None:
         session.show(Report({"apiVersion": "v1", "kind": "List", "items": objects}))
         return
     for each in made:
-        told = [*each.notes, "Not caught:", *(f"- {line}" for line in each.not_caught)]
-        for line in () if session.quiet else told:
+        lines = [*each.notes, "Not caught:", *(f"- {line}" for line in each.not_caught)]
+        for line in () if session.quiet else lines:
             click.echo(f"# {one_line(line)}")
         click.echo("---")
         click.echo(_yaml(each.objects), nl=False)
@@ -239,7 +239,7 @@ async def _install(session: Session, made: "list[Rendered]", context: str | None
     rows = tuple((item.kind, item.name, item.done) for item in done)
     data = {"applied": done, "notCaught": [line for each in made for line in each.not_caught]}
     lines = [
-        line for each in made for line in (*each.notes, *(f"Not caught: {told}" for told in each.not_caught))
+        line for each in made for line in (*each.notes, *(f"Not caught: {gap}" for gap in each.not_caught))
     ]
     shown = () if session.quiet else tuple(lines)
     session.show(Report(data, (Table(("KIND", "NAME", "DONE"), rows),), shown))

@@ -70,20 +70,22 @@ def look(
     if files and context:
         raise BadInput("--from reads files and --context a cluster: leave one of them out")
     now = session.now()
-    with session.progress() as tell:
+    with session.progress() as progress:
         if files:
-            return _read(session, (*files, *summaries), session.instant(at, now), tell)
-        recorded = _read(session, summaries, now, tell) if summaries else None
-        tell("the cluster")
+            return _read(session, (*files, *summaries), session.instant(at, now), progress)
+        recorded = _read(session, summaries, now, progress) if summaries else None
+        progress("the cluster")
         asked = frozenset(nodes)
         snapshot = asyncio.run(_collect(context, asked, now))
         return snapshot if recorded is None else _with_recorded(snapshot, recorded, asked)
 
 
-def _read(session: Session, files: tuple[str, ...], now: Instant, tell: Callable[[str], None]) -> Snapshot:
+def _read(
+    session: Session, files: tuple[str, ...], now: Instant, progress: Callable[[str], None]
+) -> Snapshot:
     from remuda.capacity.observe.files import read_files
 
-    tell(", ".join(files))
+    progress(", ".join(files))
     read = read_files(files, now)
     if read.problems:
         raise BadInput("\n".join(map(str, read.problems)))
@@ -138,11 +140,11 @@ def overflow_nodes(known: dict[str, CapacityPolicySpec]) -> set[str]:
 
 
 def needed_policies(
-    session: Session, given: tuple[str, ...], context: str | None, files: tuple[str, ...]
+    session: Session, named: tuple[str, ...], context: str | None, files: tuple[str, ...]
 ) -> dict[str, CapacityPolicySpec]:
     """The policies of files, or else those that the cluster keeps; `BadInput` when there is none."""
-    if given:
-        return policies(session, given)
+    if named:
+        return policies(session, named)
     if files:
         raise BadInput("--from reads no cluster, and a policy is needed: give --policy FILE")
     found = asyncio.run(_kept(context))
@@ -152,11 +154,11 @@ def needed_policies(
 
 
 def known_policies(
-    session: Session, given: tuple[str, ...], context: str | None, files: tuple[str, ...]
+    session: Session, named: tuple[str, ...], context: str | None, files: tuple[str, ...]
 ) -> dict[str, CapacityPolicySpec]:
     """The policies of files, or else those that the cluster keeps and lets us read, which may be none."""
-    if given or files:
-        return policies(session, given)
+    if named or files:
+        return policies(session, named)
     from remuda.kube.errors import Forbidden
 
     try:

@@ -69,8 +69,10 @@ def admit(namespace: str, spec: manifests.PlacedSpec, rules: Admission) -> Admit
 
 def _with_requests(container: manifests.RunnerContainer) -> manifests.RunnerContainer:
     """What is limited without a request is requested as much."""
-    given = container.resources
-    return replace(container, resources=manifests.Resources({**given.limits, **given.requests}, given.limits))
+    resources = container.resources
+    return replace(
+        container, resources=manifests.Resources({**resources.limits, **resources.requests}, resources.limits)
+    )
 
 
 def _is_bare(container: manifests.RunnerContainer) -> bool:
@@ -82,8 +84,8 @@ def _defaulted(spec: manifests.PlacedSpec, item: manifests.LimitRangeItem) -> ma
     requests = {**item.min, **limits, **item.default_request}
 
     def fill(container: manifests.RunnerContainer) -> manifests.RunnerContainer:
-        given = container.resources
-        made = manifests.Resources({**requests, **given.requests}, {**limits, **given.limits})
+        resources = container.resources
+        made = manifests.Resources({**requests, **resources.requests}, {**limits, **resources.limits})
         return replace(container, resources=made)
 
     return replace(
@@ -100,8 +102,8 @@ def _contradicting(items: Iterable[manifests.LimitRangeItem]) -> Iterator[str]:
         if item.type != "Container":
             continue
         limits = {**item.max, **item.default}
-        for kind, given in (("request", {**item.min, **limits, **item.default_request}), ("limit", limits)):
-            for name, value in given.items():
+        for kind, added in (("request", {**item.min, **limits, **item.default_request}), ("limit", limits)):
+            for name, value in added.items():
                 number = amount(name, value)
                 if seen.setdefault((kind, name), number) != number:
                     yield f"LimitRanges give containers several defaults for the {kind} of {name}"
@@ -113,9 +115,9 @@ def _broken(spec: manifests.PlacedSpec, item: manifests.LimitRangeItem) -> Itera
         yield from _outside("the pod", *pod_sizes(replace(spec, overhead={}, resources=None)), item)
         return
     for container in (*spec.containers, *spec.init_containers):
-        given = container.resources
+        resources = container.resources
         who = f"container {container.name}" if container.name else "a container"
-        yield from _outside(who, strict_amounts(given.requests), strict_amounts(given.limits), item)
+        yield from _outside(who, strict_amounts(resources.requests), strict_amounts(resources.limits), item)
 
 
 def _outside(who: str, requests: Amounts, limits: Amounts, item: manifests.LimitRangeItem) -> Iterator[str]:

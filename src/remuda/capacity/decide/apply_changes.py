@@ -121,7 +121,7 @@ class _Applying:
         )
         carried = self._carried(change.envelope, labels) if change.envelope else {}
         made = replace(
-            made, namespace=namespace, name=change.name, labels=labels, given=(like.given if like and not change.label else ()) or labels,
+            made, namespace=namespace, name=change.name, labels=labels, own_labels=(like.own_labels if like and not change.label else ()) or labels,
             max=change.max, min=change.min, place=Place(), **carried,
         )  # fmt: skip
         if any(scale_set.id == made.id for scale_set in self._scale_sets):

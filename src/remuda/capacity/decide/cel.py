@@ -33,12 +33,12 @@ class Judged(Struct, frozen=True):
 
     expression: str
     message: str
-    told: str = ""
+    message_expression: str = ""
 
     def written(self) -> dict[str, Any]:
         """As a ValidatingAdmissionPolicy holds it."""
         made = {"expression": self.expression, "message": self.message}
-        return made | {"messageExpression": self.told} if self.told else made
+        return made | {"messageExpression": self.message_expression} if self.message_expression else made
 
 
 def conditions(label: str) -> Iterator[Condition]:
@@ -141,11 +141,11 @@ def rules(name: str, policy: CapacityPolicySpec) -> Iterator[Judged]:
     )
     of_each = "of every container in spec.template.spec"
     if policy.require.requests:
-        rule = f"{_gives('cpu', 'requests')} && {_gives('memory', 'requests')}"
+        rule = f"{_has_amount('cpu', 'requests')} && {_has_amount('memory', 'requests')}"
         yield Judged(rule, f"cpu and memory must be requested {of_each}, by {by}")
     if policy.require.limits:
-        yield Judged(_gives("memory", "limits"), f"memory must be limited {of_each}, by {by}")
-    ephemeral = f"{_gives(EPHEMERAL, 'requests')} && {_gives(EPHEMERAL, 'limits')}"
+        yield Judged(_has_amount("memory", "limits"), f"memory must be limited {of_each}, by {by}")
+    ephemeral = f"{_has_amount(EPHEMERAL, 'requests')} && {_has_amount(EPHEMERAL, 'limits')}"
     if policy.require.ephemeral_storage:
         yield Judged(ephemeral, f"{EPHEMERAL} must be requested and limited {of_each}, by {by}")
     elif policy.nodes.overflow:
@@ -169,7 +169,7 @@ def rules(name: str, policy: CapacityPolicySpec) -> Iterator[Judged]:
         )
 
 
-def _gives(resource: str, kind: str) -> str:
+def _has_amount(resource: str, kind: str) -> str:
     """
     Whether every container gives a resource, or the pod as a whole; what is limited without a request is requested as much.
 
@@ -178,10 +178,10 @@ def _gives(resource: str, kind: str) -> str:
     kinds = ("requests", "limits") if kind == "requests" else ("limits",)
 
     def has(what: str) -> str:
-        given = " || ".join(
+        conditions = " || ".join(
             f"has({what}.resources.{key}) && {quoted(resource)} in {what}.resources.{key}" for key in kinds
         )
-        return f"has({what}.resources) && ({given})"
+        return f"has({what}.resources) && ({conditions})"
 
     each = f"c, {has('c')}"
     every = f"size(variables.containers) > 0 && variables.containers.all({each}) && variables.sidecars.all({each})"

@@ -77,11 +77,11 @@ _STATES = {"fail": "does not hold", "unknown": "is not known to hold"}
 
 
 def _guardrails(case: LabelContext, site: Site, where: str) -> Iterator[Finding]:
-    for field, given in (
+    for field, amounts in (
         ("requested", measured(site.overflow.requested)),
         ("limited", measured(site.overflow.limited)),
     ):
-        missing = [name for name in ("memory", EPHEMERAL) if name not in given]
+        missing = [name for name in ("memory", EPHEMERAL) if name not in amounts]
         if missing:
             names = " and ".join(missing)
             yield about_policy(
@@ -92,16 +92,16 @@ def _guardrails(case: LabelContext, site: Site, where: str) -> Iterator[Finding]
 
 def _above(case: LabelContext, site: Site, scale_set: ScaleSet) -> Iterator[Finding]:
     """One runner alone that is above what is allowed there."""
-    for field, kind, given, bounds in (
+    for field, kind, amounts, bounds in (
         ("requested", "requests", scale_set.requests, measured(site.overflow.requested)),
         ("limited", "limits", scale_set.limits, measured(site.overflow.limited)),
     ):
         for name, bound in bounds.items():
-            if given.get(name, 0) > bound:
+            if amounts.get(name, 0) > bound:
                 where = field_of(scale_set, "resources", f".{kind}.{name}")
                 yield about_set(
                     case, scale_set, "overflow-above-guardrails", "error", where,
-                    amount=amount_text(name, given[name]), bound=quantity(name, bound), guardrail=field, node=site.overflow.node,
+                    amount=amount_text(name, amounts[name]), bound=quantity(name, bound), guardrail=field, node=site.overflow.node,
                 )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from remuda.capacity.decide.findings import about_policy, about_set, field_of
 from remuda.capacity.decide.fits import Nodes, bits, obstacles, short
 from remuda.capacity.decide.label import Alike, LabelContext, some
-from remuda.capacity.decide.neighbours import HOSTNAME, WHOLE, is_claim
+from remuda.capacity.decide.neighbours import HOSTNAME, WHOLE_NODE, is_claim
 from remuda.capacity.policy import measured
 from remuda.capacity.snapshot import EPHEMERAL, NODES, RESOURCES, Amounts, ScaleSet
 from remuda.model.amount_texts import amount_text, amounts_text
@@ -53,20 +53,20 @@ def _nowhere(
 def _why_nowhere(case: LabelContext, scale_set: ScaleSet, nodes: Nodes) -> str:
     """What is in the way on the nodes it may be on; else on admitted nodes; else that there is none."""
     near = nodes or (case.primary | case.overflow if case.policy else case.ground.all)
-    told_by: dict[str, int] = {}
+    first_index: dict[str, int] = {}
     count = 0
     for count, index in enumerate(case.ground.picked(near), 1):
         node = case.ground.nodes[index]
         words = obstacles(scale_set, node, case.rooms.free(index, case.own))
         for word in words or ("the policy does not admit it for this set",):
-            told_by.setdefault(word, index)
+            first_index.setdefault(word, index)
         if count == 50:
             break
     if not count:
         return "there is no admitted node"
     return "; ".join(
-        f"{case.ground.nodes[index].name} {word}" for word, index in list(told_by.items())[:3]
-    ) + (" …" if len(told_by) > 3 else "")
+        f"{case.ground.nodes[index].name} {word}" for word, index in list(first_index.items())[:3]
+    ) + (" …" if len(first_index) > 3 else "")
 
 
 def _limits(
@@ -126,7 +126,7 @@ def _others(
     if not other:
         return
     if other not in known:
-        known[other] = _told_others(case, other)
+        known[other] = _names_of_others(case, other)
     tainted, taints, untainted = known[other]
     if tainted:
         yield about_set(
@@ -141,7 +141,7 @@ def _others(
         )  # fmt: skip
 
 
-def _told_others(case: LabelContext, other: Nodes) -> tuple[str, str, str]:
+def _names_of_others(case: LabelContext, other: Nodes) -> tuple[str, str, str]:
     """Names of the tainted ones, their taints, and names of those without a taint."""
     nodes = [case.ground.nodes[index] for index in case.ground.picked(other)]
     hard = {node.name: list(untolerated(node.taints, ())) for node in nodes}
@@ -158,12 +158,12 @@ def _hostnames(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
         return
     labels = case.policy.nodes.primary.items() if case.policy else ()
     primary = {str(key): str(value) for key, value in labels}
-    wanted = {(key, value) for key, value in primary.items() if key != HOSTNAME}
+    capability = {(key, value) for key, value in primary.items() if key != HOSTNAME}
     selected = {*scale_set.node_selector.items(), *_required(scale_set.required)} - {
         (HOSTNAME, name) for name in names
     }
     # Of what primary nodes have in common one label may be the capability and another tell them apart from overflow.
-    beside = not wanted or not wanted.isdisjoint(selected) if case.policy else bool(selected)
+    beside = not capability or not capability.isdisjoint(selected) if case.policy else bool(selected)
     if beside and HOSTNAME in primary and names == {primary[HOSTNAME]}:
         return  # the policy itself says so
     is_primary = case.policy is None or all(
@@ -177,7 +177,7 @@ def _hostnames(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
         expected = "no name, or that of a primary node"
     yield about_set(
         case, scale_set, "hostname-in-selector", severity, where, nodes=some(sorted(names)), expected=expected,
-        labels=", ".join(f"{key}={value}" for key, value in sorted(wanted)),
+        labels=", ".join(f"{key}={value}" for key, value in sorted(capability)),
     )  # fmt: skip
 
 
@@ -275,7 +275,7 @@ def _aggregate(case: LabelContext, packing: Packing | None) -> Iterator[Finding]
     if packing.bound is not None:
         yield Finding(
             "capacity.aggregate-does-not-fit", "error", subject, where,
-            {"together": together, "bound": told_bound(packing.bound)}, case.label,
+            {"together": together, "bound": bound_text(packing.bound)}, case.label,
         )  # fmt: skip
     else:
         yield Finding(
@@ -284,13 +284,13 @@ def _aggregate(case: LabelContext, packing: Packing | None) -> Iterator[Finding]
         )  # fmt: skip
 
 
-def told_bound(bound: Bound) -> str:
+def bound_text(bound: Bound) -> str:
     """Why nothing fits, in words and numbers."""
     who = some(bound.groups)
     name = bound.resource.removeprefix(_LIMITED)
     limited = "limits that come to " if bound.resource.startswith(_LIMITED) else ""
     if bound.kind == "sum" and is_claim(name):
-        return f"{who} need {bound.wanted // WHOLE} nodes with {name}, and {bound.room // WHOLE} have it"
+        return f"{who} need {bound.wanted // WHOLE_NODE} nodes with {name}, and {bound.room // WHOLE_NODE} have it"
     if bound.kind == "sum":
         return f"{who} ask for {limited}{amount_text(name, bound.wanted)}, and {amount_text(name, bound.room)} can be used"
     if bound.kind == "count" and not name:

@@ -58,8 +58,8 @@ def _minimum(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
 
 
 def _labels(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
-    where = field_of(scale_set, "labels" if scale_set.given else "name")
-    for label in scale_set.given or scale_set.labels:
+    where = field_of(scale_set, "labels" if scale_set.own_labels else "name")
+    for label in scale_set.own_labels or scale_set.labels:
         pattern = case.forbidden(label)
         if pattern is not None:
             yield about_set(
@@ -106,11 +106,13 @@ def _missing(
     for name, containers in lacking.items():
         by_containers.setdefault(containers, []).append(name)
     envelope = case.envelope(scale_set)
-    given = {} if envelope is None else measured(getattr(envelope, kind))
+    of_envelope = {} if envelope is None else measured(getattr(envelope, kind))
     where = f"{field_of(scale_set, 'resources')}.{kind}"
     for containers, missing in by_containers.items():
         who = _listed(containers)
-        example = ", ".join(f"{name}: {quantity(name, given[name])}" for name in missing if name in given)
+        example = ", ".join(
+            f"{name}: {quantity(name, of_envelope[name])}" for name in missing if name in of_envelope
+        )
         yield about_set(
             case, scale_set, rule, severity, where,
             names=" and ".join(missing), containers=who, example="" if who else example,
@@ -123,18 +125,18 @@ def _carried(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
     envelope = case.envelope(scale_set)
     if budget is None or budget.envelope is UNSET or envelope is None:
         return
-    for kind, wanted, given in (
+    for kind, expected, carried in (
         ("requests", measured(envelope.requests), scale_set.carried[0]),
         ("limits", measured(envelope.limits), scale_set.carried[1]),
     ):
-        for name, value in wanted.items():
+        for name, value in expected.items():
             # What is missing altogether is told by the rules for that.
-            if name not in given or given[name] == value:
+            if name not in carried or carried[name] == value:
                 continue
-            severity: Severity = "error" if given[name] > value else "warning"
+            severity: Severity = "error" if carried[name] > value else "warning"
             where = field_of(scale_set, "resources", f".{kind}.{name}")
             yield about_set(
-                case, scale_set, "envelope-not-carried", severity, where, amount=amount_text(name, given[name]),
+                case, scale_set, "envelope-not-carried", severity, where, amount=amount_text(name, carried[name]),
                 expected=amount_text(name, value), quantity=quantity(name, value), envelope=str(envelope.name),
                 policy=case.policy_object,
             )  # fmt: skip

@@ -14,7 +14,7 @@ from typing import TypeAlias, TypeVar
 
 from msgspec import Struct
 
-from remuda.capacity.decide.neighbours import WHOLE, is_claim
+from remuda.capacity.decide.neighbours import WHOLE_NODE, is_claim
 from remuda.capacity.snapshot import RESOURCES, Amounts, Node, ScaleSet, Snapshot, Usage
 from remuda.model.amount_texts import amount_text
 from remuda.model.pods import Match, Taint, Term, Toleration
@@ -248,7 +248,7 @@ class Rooms:
                 self.running[scale_set] = self.running.get(scale_set, 0) + number
         #: what every node has once
         self._claims = dict.fromkeys(
-            (name for scale_set in snapshot.scale_sets for name in scale_set.claims), WHOLE
+            (name for scale_set in snapshot.scale_sets for name in scale_set.claims), WHOLE_NODE
         )
 
     def free(self, index: int, own: frozenset[str] = frozenset()) -> Amounts:
@@ -372,7 +372,7 @@ def short(size: Mapping[str, int], node: Node, free: Amounts | None = None) -> I
     whole = {"pods": MOST_PODS} | node.allocatable
     for name, value in sorted(size.items()):
         if is_claim(name):
-            if free is not None and value > free.get(name, WHOLE):
+            if free is not None and value > free.get(name, WHOLE_NODE):
                 yield f"has no {name} left"
         elif value > whole.get(name, 0):
             has = amount_text(name, whole[name]) if whole.get(name) else f"no {name}"

@@ -13,7 +13,7 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from remuda.capacity.decide.fits import MOST_PODS, folded
-from remuda.capacity.decide.neighbours import HOSTNAME, WHOLE, is_claim
+from remuda.capacity.decide.neighbours import HOSTNAME, WHOLE_NODE, is_claim
 from remuda.capacity.decide.rollback import is_scale_set, keeps_off, patch_for, pod_from, problems_of
 from remuda.capacity.objects import CapacityPolicySpec, Decision, Envelope, Overflow
 from remuda.capacity.policy import measured, read_day, read_end
@@ -121,10 +121,10 @@ def carriers(
     snapshot: Snapshot, policy: CapacityPolicySpec, overflow: Overflow, envelope: Envelope
 ) -> tuple[ScaleSet, ...]:
     """The scale sets of the label that carry an envelope: those that can be on the node, or all when none can."""
-    given = {item.name: item.envelope for item in policy.sets}
+    envelope_names = {item.name: item.envelope for item in policy.sets}
     found = []
     for scale_set in scale_sets_of(snapshot, policy):
-        named = given.get(scale_set.id, given.get(scale_set.name, UNSET))
+        named = envelope_names.get(scale_set.id, envelope_names.get(scale_set.name, UNSET))
         is_sized = scale_set.carried == (measured(envelope.requests), measured(envelope.limits))
         if named == envelope.name or (named is UNSET and is_sized):
             found.append(scale_set)
@@ -180,13 +180,13 @@ def _capability(
 ) -> Gate:
     if node is None:
         return _absent(snapshot, "capability", overflow)
-    wanted = _capability_of(snapshot, policy)
-    lacking = [f"{key}={value}" for key, value in sorted(wanted.items()) if node.labels.get(key) != value]
+    asked = _capability_of(snapshot, policy)
+    lacking = [f"{key}={value}" for key, value in sorted(asked.items()) if node.labels.get(key) != value]
     if lacking:
         message = f"{node.name} has no label {', '.join(lacking)}"
         fix = f"kubectl label node {node.name} {' '.join(lacking)}, if it can do that"
         return Gate("capability", "fail", message, fix, snapshot.read_at)
-    has = ", ".join(f"{key}={value}" for key, value in sorted(wanted.items()))
+    has = ", ".join(f"{key}={value}" for key, value in sorted(asked.items()))
     return Gate("capability", "pass", f"{node.name} has {has}, as primary nodes have", "", snapshot.read_at)
 
 
@@ -306,7 +306,7 @@ def _room(
         }
     _add(asked, beside)
     for name, value in asked.items():
-        left = whole.get(name, WHOLE if is_claim(name) else 0) - usage.requested.get(name, 0)
+        left = whole.get(name, WHOLE_NODE if is_claim(name) else 0) - usage.requested.get(name, 0)
         if value > left and is_claim(name):
             over.append(f"no {name} left")
         elif value > left:
@@ -350,17 +350,17 @@ def _filesystem(
     if not seen.capacity:
         message = f"the kubelet of {node.name} says nothing of this filesystem"
         return Gate(gate, "unknown", message, _LATER, summary.read_at, expires)
-    wanted = measured(envelope.requests).get(EPHEMERAL)
-    if wanted is None:
+    asked = measured(envelope.requests).get(EPHEMERAL)
+    if asked is None:
         message = f"{envelope.name} requests no {EPHEMERAL}, so what it may write is not bounded"
         return Gate(
             gate, "fail", message, f"give the envelope a request for {EPHEMERAL}", summary.read_at, expires
         )
-    over = list(_lacks(seen, wanted, least))
+    over = list(_lacks(seen, asked, least))
     if over:
         fix = f"free space on {node.name}, or choose a smaller envelope"
         return Gate(gate, "fail", "; ".join(over), fix, summary.read_at, expires)
-    left = (seen.available - wanted) * 100 // seen.capacity
+    left = (seen.available - asked) * 100 // seen.capacity
     message = f"{bytes_text(seen.available)} free of {bytes_text(seen.capacity)}: {left} % left beside the envelope, {least} % are the least"
     return Gate(gate, "pass", message, "", summary.read_at, expires)
 
@@ -379,15 +379,15 @@ def _no_summary(snapshot: Snapshot, node: str) -> str:
     return f"there is no summary of the kubelet of {node}"
 
 
-def _lacks(seen: Filesystem, wanted: int, least: int) -> Iterator[str]:
-    left = seen.available - wanted
+def _lacks(seen: Filesystem, asked: int, least: int) -> Iterator[str]:
+    left = seen.available - asked
     if left * 100 < seen.capacity * least:
         beside = (
             f"{bytes_text(left)} of {bytes_text(seen.capacity)} would be left"
             if left > 0
             else "nothing would be left"
         )
-        message = f"{bytes_text(seen.available)} free, and the envelope may write {bytes_text(wanted)}"
+        message = f"{bytes_text(seen.available)} free, and the envelope may write {bytes_text(asked)}"
         yield f"{message}: {beside}, and below {least} % pods are evicted"
     # a filesystem that has no fixed number of inodes gives none
     if seen.inodes and seen.inodes_free * 100 < seen.inodes * INODES_LEAST:
@@ -402,25 +402,25 @@ def _prewarm(
     snapshot: Snapshot, policy: CapacityPolicySpec, overflow: Overflow, node: Node | None, now: Instant
 ) -> Gate:
     image, record = overflow.prewarm.image, overflow.prewarm.record
-    told = []
+    evidence = []
     if not isinstance(image, UnsetType):
         if node is not None and image in node.images:
             return Gate("prewarm", "pass", f"{node.name} has {image}", "", snapshot.read_at)
         listed = node is not None and bool(node.images)
-        told.append(f"{image} is not among the images of {overflow.node}" if listed else _NO_IMAGES)
-    state: State = "unknown" if told == [_NO_IMAGES] else "fail"
+        evidence.append(f"{image} is not among the images of {overflow.node}" if listed else _NO_IMAGES)
+    state: State = "unknown" if evidence == [_NO_IMAGES] else "fail"
     if isinstance(record, UnsetType):
-        if not told:
+        if not evidence:
             return Gate("prewarm", "fail", "the policy names neither an image nor a record", _PREWARM)
-        return Gate("prewarm", state, told[0], _PREWARM, snapshot.read_at)
+        return Gate("prewarm", state, evidence[0], _PREWARM, snapshot.read_at)
     when = read_day(record.when)
     until = _end(record)
     expires = until if until is not None else None if when is None else when + _max_age(policy)
-    told.append(f"{record.who} on {record.when}: {record.why}")
+    evidence.append(f"{record.who} on {record.when}: {record.why}")
     if when is None or when > now or expires is None or expires <= now:
-        told.append("that day is still to come" if when is not None and when > now else "that is too old")
-        return Gate("prewarm", "fail", "; ".join(told), _PREWARM, when, expires)
-    return Gate("prewarm", "pass", "; ".join(told), "", when, expires)
+        evidence.append("that day is still to come" if when is not None and when > now else "that is too old")
+        return Gate("prewarm", "fail", "; ".join(evidence), _PREWARM, when, expires)
+    return Gate("prewarm", "pass", "; ".join(evidence), "", when, expires)
 
 
 _NO_IMAGES = "the node tells no images"
@@ -435,24 +435,32 @@ def _toleration(snapshot: Snapshot, overflow: Overflow, node: Node | None, scale
     taints = [taint for taint in node.taints if taint.effect in {"NoSchedule", "NoExecute"}]
     taints = [taint for taint in taints if not taint.key.startswith("node.kubernetes.io/")]
     if not taints:
-        told = f"{node.name} has no taint: nothing keeps others off it, and nothing is tolerated explicitly"
+        evidence = (
+            f"{node.name} has no taint: nothing keeps others off it, and nothing is tolerated explicitly"
+        )
         return Gate(
             "toleration",
             "fail",
-            told,
+            evidence,
             f"kubectl taint node {node.name} overflow=true:NoSchedule",
             snapshot.read_at,
         )
     explicit = tuple(item for item in scale_set.tolerations if item.key)
     lacking = list(untolerated(taints, explicit))
     if lacking:
-        told = f"{scale_set.id} does not tolerate {', '.join(map(str, lacking))}"
+        evidence = f"{scale_set.id} does not tolerate {', '.join(map(str, lacking))}"
         if not any(untolerated(taints, scale_set.tolerations)):
-            told = f"{scale_set.id} tolerates everything, and not {', '.join(map(str, lacking))} by its key"
+            evidence = (
+                f"{scale_set.id} tolerates everything, and not {', '.join(map(str, lacking))} by its key"
+            )
         return Gate(
-            "toleration", "fail", told, f"give {scale_set.id} a toleration for each of them", snapshot.read_at
+            "toleration",
+            "fail",
+            evidence,
+            f"give {scale_set.id} a toleration for each of them",
+            snapshot.read_at,
         )
-    blocked = next((told for told in _kept_off(scale_set, node)), "")
+    blocked = next((evidence for evidence in _kept_off(scale_set, node)), "")
     if blocked:
         fix = f"let {scale_set.id} select by what primary and overflow nodes share, and prefer primary ones"
         return Gate("toleration", "fail", blocked, fix, snapshot.read_at)

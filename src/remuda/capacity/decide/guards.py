@@ -114,10 +114,10 @@ def quota(name: str, policy: CapacityPolicySpec, namespace: str | None = None) -
         }
         for where, most in shares.items()
     ]
-    return Rendered((described, *quotas), tuple(_told_shares(policy, counted, shares)), not_caught)
+    return Rendered((described, *quotas), tuple(_share_notes(policy, counted, shares)), not_caught)
 
 
-def _told_shares(policy: CapacityPolicySpec, counted: str, shares: dict[str, int]) -> Iterator[str]:
+def _share_notes(policy: CapacityPolicySpec, counted: str, shares: dict[str, int]) -> Iterator[str]:
     message = ", ".join(f"{name} {most}" for name, most in shares.items())
     yield f"Of the ceiling of {policy.ceiling} runners of {policy.label} namespaces may have: {message}."
     yield f"Give the runners priorityClassName: {counted} in the template of each scale set."
@@ -172,7 +172,7 @@ def admission(name: str, policy: CapacityPolicySpec, action: Action, now: Instan
         "metadata": _metadata(_name(name), name),
         "spec": {"policyName": _name(name), "validationActions": [action]},
     }
-    return Rendered((judged, bound), tuple(_told_rules(policy, warm, action)), not_caught)
+    return Rendered((judged, bound), tuple(_rule_notes(policy, warm, action)), not_caught)
 
 
 def _named(items: Iterator[Condition]) -> list[dict[str, str]]:
@@ -184,7 +184,7 @@ def _is_over(until: str, now: Instant) -> bool:
     return end is not None and end <= now
 
 
-def _told_rules(policy: CapacityPolicySpec, warm: tuple[str, ...], action: Action) -> Iterator[str]:
+def _rule_notes(policy: CapacityPolicySpec, warm: tuple[str, ...], action: Action) -> Iterator[str]:
     done = {"Deny": "refused", "Warn": "let through with a warning", "Audit": "noted in the audit log"}
     yield f"A scale set of {policy.label} that breaks a rule is {done[action]} when it is made or its spec changes."
     ends = [

@@ -228,12 +228,12 @@ class LabelContext:
     def _roles(self) -> Iterator[Role]:
         sites = {site.index: site for site in self.sites if site.index is not None}
         usable, primary = set(self.ground.picked(self.usable)), set(self.ground.picked(self.primary))
-        wanted = (
+        required = (
             ", ".join(f"{key}={value}" for key, value in self.policy.nodes.primary.items())
             if self.policy
             else ""
         )
-        is_primary = Role("primary", True, f"has {wanted}" if wanted else "the policy takes every node")
+        is_primary = Role("primary", True, f"has {required}" if required else "the policy takes every node")
         is_eligible = Role("eligible", True, "sets of the label can run here")
         for index in range(len(self.ground.nodes)):
             if index in sites:
@@ -260,14 +260,14 @@ class LabelContext:
             return Role(
                 "overflow",
                 False,
-                "; ".join(_told_failed(*key, tuple(names)) for key, names in failed.items()),
+                "; ".join(_failed_text(*key, tuple(names)) for key, names in failed.items()),
             )
-        return Role("overflow", False, self._why_not(site.index or 0))
+        return Role("overflow", False, self._obstacles_text(site.index or 0))
 
     def _other_role(self, index: int) -> Role:
         """A node that is neither primary nor overflow, by the labels that it lacks; equal nodes share it."""
-        labels, wanted = self.ground.nodes[index].labels, self.policy.nodes.primary if self.policy else {}
-        lacking = ", ".join(f"{key}={value}" for key, value in wanted.items() if labels.get(key) != value)
+        labels, required = self.ground.nodes[index].labels, self.policy.nodes.primary if self.policy else {}
+        lacking = ", ".join(f"{key}={value}" for key, value in required.items() if labels.get(key) != value)
         made = self._other_roles.get(lacking)
         if made is None:
             reason = f"has not {lacking}, and is no overflow node of the policy"
@@ -283,7 +283,7 @@ class LabelContext:
         key = (role, self.signatures[index])
         made = self._closed_roles.get(key)
         if made is None:
-            made = self._closed_roles[key] = Role(role, False, self._why_not(index))
+            made = self._closed_roles[key] = Role(role, False, self._obstacles_text(index))
         return made
 
     @cached_property
@@ -299,19 +299,20 @@ class LabelContext:
         keys |= {match.key for term in terms for match in term.match_expressions}
         return self.ground.signatures(tuple(sorted(keys)), by_name=any(term.match_fields for term in terms))
 
-    def _why_not(self, index: int) -> str:
+    def _obstacles_text(self, index: int) -> str:
         """What keeps scale sets off a node, that which keeps most of them off first."""
         node = self.ground.nodes[index]
         counts: dict[str, int] = {}
         for alike in self.alike[:_ASKED]:
-            for told in (*closed(alike.scale_sets[0], node), *short(alike.shape.size, node)):
-                counts[told] = counts.get(told, 0) + len(alike.scale_sets)
+            for obstacle in (*closed(alike.scale_sets[0], node), *short(alike.shape.size, node)):
+                counts[obstacle] = counts.get(obstacle, 0) + len(alike.scale_sets)
         if not counts:
             return "no set of the label is admitted here"
         ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:3]
         asked = sum(len(alike.scale_sets) for alike in self.alike[:_ASKED])
         return "; ".join(
-            told if count == asked else f"{told} ({count} of {asked} sets)" for told, count in ranked
+            obstacle if count == asked else f"{obstacle} ({count} of {asked} sets)"
+            for obstacle, count in ranked
         )
 
     def forbidden(self, label: str) -> str | None:
@@ -320,7 +321,7 @@ class LabelContext:
         return next((pattern for pattern in patterns if re.search(pattern, label)), None)
 
 
-def _told_failed(state: str, evidence: str, names: tuple[str, ...]) -> str:
+def _failed_text(state: str, evidence: str, names: tuple[str, ...]) -> str:
     """Gates that do not hold for one reason."""
     who = f"gate {names[0]}" if len(names) == 1 else f"gates {' and '.join(names)}"
     is_one = len(names) == 1

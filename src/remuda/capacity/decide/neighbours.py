@@ -15,7 +15,7 @@ from remuda.model.amounts import Amounts
 from remuda.model.labels import Operator, Requirement
 from remuda.model.pods import Match
 
-WHOLE = 1_000_000
+WHOLE_NODE = 1_000_000
 HOSTNAME = "kubernetes.io/hostname"
 #: what the controller adds to runners beside what is known of it
 _ADDED = ("actions.github.com/", "app.kubernetes.io/", "helm.sh/")
@@ -39,7 +39,7 @@ def ports_of(spec: manifests.PodSpec) -> Iterator[manifests.Port]:
 def port_claims(spec: manifests.PodSpec) -> Amounts:
     """The same to be counted: whatever the address, since that of a runner is every address."""
     return {
-        f"{_PORT}{port.protocol or 'TCP'} {port.host_port or port.container_port}": WHOLE
+        f"{_PORT}{port.protocol or 'TCP'} {port.host_port or port.container_port}": WHOLE_NODE
         for port in ports_of(spec)
     }
 
@@ -98,26 +98,30 @@ class _Making:
 
     def add_term(self, kin: Kin, term: manifests.PodTerm) -> None:
         if term.namespace_selector is not None or term.match_label_keys or term.mismatch_label_keys:
-            self._doubt(kin, "its required pod anti-affinity depends on more than labels of pods")
+            self._note_uncertain(kin, "its required pod anti-affinity depends on more than labels of pods")
             return
         met = {
             other.id: _means(term, kin.namespace, other.namespace, other.labels, _is_added)
             for other in self._sets
         }
         if None in met.values():
-            self._doubt(kin, "its required pod anti-affinity goes by labels that the controller adds")
+            self._note_uncertain(
+                kin, "its required pod anti-affinity goes by labels that the controller adds"
+            )
             return
         others = [other for other in self._sets if met[other.id] and other.id != kin.id]
         if term.topology_key != HOSTNAME and (others or met[kin.id]):
             for each in (kin, *others):
-                self._doubt(each, f"required pod anti-affinity keeps runners apart by {term.topology_key}")
+                self._note_uncertain(
+                    each, f"required pod anti-affinity keeps runners apart by {term.topology_key}"
+                )
         elif met[kin.id]:
-            self._claim(kin, kin, WHOLE)
+            self._claim(kin, kin, WHOLE_NODE)
             for other in others:
                 self._claim(other, kin, 1)
         elif others:
             for each in (kin, *others):
-                self._doubt(
+                self._note_uncertain(
                     each, f"required pod anti-affinity keeps {kin.id} apart from runners of other sets"
                 )
         self._terms.append((kin, term))
@@ -135,7 +139,9 @@ class _Making:
                 else:
                     met = None
                 if met is None:
-                    self._doubt(kin, "pods that are there are to be apart from others by what is not known")
+                    self._note_uncertain(
+                        kin, "pods that are there are to be apart from others by what is not known"
+                    )
                 elif met:
                     self._close(kin, term.topology_key, resident.node)
 
@@ -149,13 +155,13 @@ class _Making:
                 each for each, labels in self._nodes.items() if key in here and labels.get(key) == here[key]
             ]
         for each in same:
-            self._taken.setdefault(each, {})[_APART + kin.id] = WHOLE
+            self._taken.setdefault(each, {})[_APART + kin.id] = WHOLE_NODE
 
     def _claim(self, kin: Kin, of: Kin, number: int) -> None:
         claims = self._claims.setdefault(kin.id, {})
         claims[_APART + of.id] = max(number, claims.get(_APART + of.id, 0))
 
-    def _doubt(self, kin: Kin, words: str) -> None:
+    def _note_uncertain(self, kin: Kin, words: str) -> None:
         found = self._unsure.setdefault(kin.id, [])
         if words not in found:
             found.append(words)
@@ -190,7 +196,7 @@ def _meets(match: Match, labels: Mapping[str, str], is_unknown: Callable[[str], 
         return None
 
 
-def scheduling_doubts(spec: manifests.PlacedSpec) -> Iterator[str]:
+def scheduling_uncertainties(spec: manifests.PlacedSpec) -> Iterator[str]:
     """What of a pod the scheduler looks at and an audit does not."""
     if spec.scheduler_name not in {"", "default-scheduler"}:
         yield f"scheduler {spec.scheduler_name} places its runners"

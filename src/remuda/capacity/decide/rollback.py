@@ -94,7 +94,7 @@ def pod_from(scale_set: ScaleSet) -> dict[str, Any]:
         "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": required}}
     }
     return {
-        "tolerations": [_told(item) for item in scale_set.tolerations],
+        "tolerations": [_toleration_data(item) for item in scale_set.tolerations],
         "nodeSelector": dict(scale_set.node_selector),
         **({"affinity": affinity} if required else {}),
     }
@@ -176,5 +176,5 @@ def _read(written: Any) -> Toleration:
         return Toleration(key=" ")  # covers nothing
 
 
-def _told(item: Toleration) -> dict[str, Any]:
+def _toleration_data(item: Toleration) -> dict[str, Any]:
     return {key: value for key, value in msgspec.to_builtins(item).items() if value not in ("", None)}

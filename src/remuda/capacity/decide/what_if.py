@@ -77,7 +77,7 @@ class NodeDrained(Struct, frozen=True):
 Change: TypeAlias = SetChanged | SetAdded | CeilingChanged | NodeAdded | NodeDrained
 
 
-def read_changes(given: Mapping[str, Sequence[str]]) -> tuple[tuple[Change, ...], tuple[str, ...]]:
+def read_changes(fields: Mapping[str, Sequence[str]]) -> tuple[tuple[Change, ...], tuple[str, ...]]:
     """The changes by option, each option's words in order; and every problem, a line each."""
     readers: dict[str, Callable[[str], Change]] = {
         "--add": _read_added,
@@ -90,7 +90,7 @@ def read_changes(given: Mapping[str, Sequence[str]]) -> tuple[tuple[Change, ...]
     problems: list[str] = []
     seen: dict[tuple[str, ...], str] = {}
     for option, read in readers.items():
-        for words in given.get(option, ()):
+        for words in fields.get(option, ()):
             written = f"{option} {words}"
             try:
                 change = read(words)
@@ -145,24 +145,24 @@ def _read_set(words: str) -> Change:
 
 
 def _read_added(words: str) -> Change:
-    given, problems = _pairs(words, lambda key: key in _ADD_KEYS, _ADD_KEYS)
-    problems += _names(given, "name", "namespace")
-    if "name" not in given:
+    fields, problems = _pairs(words, lambda key: key in _ADD_KEYS, _ADD_KEYS)
+    problems += _names(fields, "name", "namespace")
+    if "name" not in fields:
         problems.append("name is required")
-    if "max" not in given:
+    if "max" not in fields:
         problems.append("max is required: how many runners the set may have, or unbounded")
-    if not given.get("envelope") and not given.get("like"):
+    if not fields.get("envelope") and not fields.get("like"):
         problems.append("envelope is required, or like with the name of a set")
     numbers: dict[str, int | None] = {"max": None, "min": 0}
     for key in numbers:
-        if key in given:
+        if key in fields:
             try:
-                numbers[key] = _number(given[key], unbounded=key == "max")
+                numbers[key] = _number(fields[key], unbounded=key == "max")
             except _Wrong as wrong:
                 problems += [f"{key}: {problem}" for problem in wrong.problems]
     if problems:
         raise _Wrong(*problems)
-    texts = {key: given.get(key, "") for key in ("name", "envelope", "namespace", "label", "like")}
+    texts = {key: fields.get(key, "") for key in ("name", "envelope", "namespace", "label", "like")}
     return SetAdded(f"--add {words}", max=numbers["max"], min=numbers["min"] or 0, **texts)
 
 
@@ -175,22 +175,22 @@ def _read_ceiling(words: str) -> Change:
 
 
 def _read_node(words: str) -> Change:
-    given, problems = _pairs(words, lambda key: key in _NODE_KEYS or "/" in key, _NODE_KEYS)
-    problems += _names(given, "name")
-    if "name" not in given:
+    fields, problems = _pairs(words, lambda key: key in _NODE_KEYS or "/" in key, _NODE_KEYS)
+    problems += _names(fields, "name")
+    if "name" not in fields:
         problems.append("name is required")
-    if not given.get("like"):
-        missing = [key for key in _SIZES if key not in given]
+    if not fields.get("like"):
+        missing = [key for key in _SIZES if key not in fields]
         problems += [f"{key} is required, or like with the name of a node" for key in missing]
     allocatable: Amounts = {}
-    for key, value in given.items():
+    for key, value in fields.items():
         if key in (*_SIZES, "pods") or "/" in key:
             try:
                 allocatable[key] = amount(key, value)
             except ValueError as error:
                 problems.append(f"{key}: {error}")
     labels: dict[str, str] = {}
-    for item in _items(given.get("labels", "")):
+    for item in _items(fields.get("labels", "")):
         key, equals, value = item.partition("=")
         try:
             check_key(key)
@@ -201,7 +201,7 @@ def _read_node(words: str) -> Change:
             problems.append(f"labels: {quoted(item)} is no label: write key=value, several with ; between")
         labels[key] = value
     taints: list[Taint] = []
-    for item in _items(given.get("taints", "")):
+    for item in _items(fields.get("taints", "")):
         left, _, effect = item.rpartition(":")
         key, _, value = left.partition("=")
         if not key or effect not in _EFFECTS:
@@ -211,8 +211,10 @@ def _read_node(words: str) -> Change:
         taints.append(Taint(key, value, effect))
     if problems:
         raise _Wrong(*problems)
-    known = tuple(taints) if "taints" in given else None
-    return NodeAdded(f"--node-add {words}", given["name"], given.get("like", ""), allocatable, labels, known)
+    known = tuple(taints) if "taints" in fields else None
+    return NodeAdded(
+        f"--node-add {words}", fields["name"], fields.get("like", ""), allocatable, labels, known
+    )
 
 
 def _read_drained(words: str) -> Change:
@@ -224,7 +226,7 @@ def _read_drained(words: str) -> Change:
 def _pairs(
     words: str, knows: Callable[[str], bool], known: Iterable[str]
 ) -> tuple[dict[str, str], list[str]]:
-    given: dict[str, str] = {}
+    fields: dict[str, str] = {}
     problems: list[str] = []
     for part in _items(words, ","):
         key, equals, value = part.partition("=")
@@ -233,22 +235,22 @@ def _pairs(
         elif not knows(key):
             near = did_you_mean(key, known) or f"; there is: {', '.join(known)}"
             problems.append(f"there is no {quoted(key)}{near}")
-        elif key in given:
+        elif key in fields:
             problems.append(f"{key} is given twice")
         else:
-            given[key] = value
-    return given, problems
+            fields[key] = value
+    return fields, problems
 
 
 def _items(words: str, between: str = ";") -> list[str]:
     return [part.strip() for part in words.split(between) if part.strip()]
 
 
-def _names(given: Mapping[str, str], *keys: str) -> list[str]:
+def _names(fields: Mapping[str, str], *keys: str) -> list[str]:
     return [
-        f"{key}: {quoted(given[key])} is no name: write small letters, digits, - and dots, like team-a"
+        f"{key}: {quoted(fields[key])} is no name: write small letters, digits, - and dots, like team-a"
         for key in keys
-        if key in given and not (_NAME.fullmatch(given[key]) and len(given[key]) <= 253)
+        if key in fields and not (_NAME.fullmatch(fields[key]) and len(fields[key]) <= 253)
     ]
 
 

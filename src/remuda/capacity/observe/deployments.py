@@ -24,19 +24,19 @@ def pod_of(spec: manifests.RunnerSpec) -> manifests.PlacedSpec:
         containers = (manifests.RunnerContainer(name="runner"),)
         if spec.docker_enabled is not False and not spec.dockerd_within_runner_container:
             containers = (*containers, manifests.RunnerContainer(name="docker"))
-    given = {"runner": spec.resources or manifests.Resources(), "docker": spec.dockerd_container_resources}
+    defaults = {"runner": spec.resources or manifests.Resources(), "docker": spec.dockerd_container_resources}
     known = {
         key: value for key, value in asdict(spec).items() if key in manifests.PlacedSpec.__struct_fields__
     }
-    filled = tuple(_filled(each, given.get(each.name, manifests.Resources())) for each in containers)
+    filled = tuple(_filled(each, defaults.get(each.name, manifests.Resources())) for each in containers)
     return manifests.PlacedSpec(
         **(known | {"containers": (*filled, *spec.sidecar_containers), "resources": None})
     )
 
 
-def _filled(container: manifests.RunnerContainer, given: manifests.Resources) -> manifests.RunnerContainer:
+def _filled(container: manifests.RunnerContainer, defaults: manifests.Resources) -> manifests.RunnerContainer:
     own = container.resources
-    resources = manifests.Resources(own.requests or given.requests, own.limits or given.limits)
+    resources = manifests.Resources(own.requests or defaults.requests, own.limits or defaults.limits)
     return replace(container, resources=resources)
 
 
@@ -71,6 +71,6 @@ def targeted(made: ScaleSet, item: manifests.RunnerDeployment, bounds: tuple[int
     labels = item.spec.template.spec.labels
     is_hooked = item.spec.template.spec.container_mode == "kubernetes"
     return replace(
-        made, kind="RunnerDeployment", labels=labels, given=labels, min=bounds[0], max=bounds[1],
+        made, kind="RunnerDeployment", labels=labels, own_labels=labels, min=bounds[0], max=bounds[1],
         unsure=(*made.unsure, JOB_PODS) if is_hooked else made.unsure,
     )  # fmt: skip

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from remuda.capacity import manifests
 from remuda.capacity.decide.admission import Admission, admit
-from remuda.capacity.decide.neighbours import Kin, Resident, keep_apart, port_claims, scheduling_doubts
+from remuda.capacity.decide.neighbours import Kin, Resident, keep_apart, port_claims, scheduling_uncertainties
 from remuda.capacity.observe.deployments import DEPLOYMENT, as_scale_set, bounds_of, targeted
 from remuda.capacity.observe.pods import NeedsByText, QuickPod, needs_of
 from remuda.capacity.snapshot import (
@@ -301,7 +301,7 @@ def scale_set_from(item: manifests.ScaleSet, place: Place, rules: Admission) -> 
         namespace=item.metadata.namespace,
         name=item.metadata.name,
         labels=tuple(dict.fromkeys((name, *spec.runner_scale_set_labels))),
-        given=spec.runner_scale_set_labels,
+        own_labels=spec.runner_scale_set_labels,
         scope=spec.github_config_url,
         min=spec.min_runners or 0,
         max=None if spec.max_runners is None or spec.max_runners >= NO_LIMIT else spec.max_runners,
@@ -312,7 +312,7 @@ def scale_set_from(item: manifests.ScaleSet, place: Place, rules: Admission) -> 
         bare=_bare(stored),
         node_name=stored.node_name,
         refused=admitted.refused,
-        unsure=(*admitted.unsure, *scheduling_doubts(stored)),
+        unsure=(*admitted.unsure, *scheduling_uncertainties(stored)),
         written=as_written(pod) if pod_sizes(pod) == (requests, limits) else ({}, {}),
         node_selector=stored.node_selector,
         required=stored.required,
@@ -330,20 +330,23 @@ def _bare(pod: manifests.PlacedSpec) -> tuple[Bare, ...]:
     lasting = [each for each in pod.init_containers if each.restart_policy == "Always"]
     found = []
     for resource in ("cpu", "memory", EPHEMERAL):
-        for kind, given in (("requests", {**whole.limits, **whole.requests}), ("limits", whole.limits)):
+        for kind, whole_amounts in (
+            ("requests", {**whole.limits, **whole.requests}),
+            ("limits", whole.limits),
+        ):
             names = [
                 each.name
                 for each in (*pod.containers, *lasting)
-                if not _gives(
+                if not _has_amount(
                     each.resources.requests if kind == "requests" else each.resources.limits, resource
                 )
             ]
-            if names and not _gives(given, resource):
+            if names and not _has_amount(whole_amounts, resource):
                 found.append(Bare("requests" if kind == "requests" else "limits", resource, tuple(names)))
     return tuple(found)
 
 
-def _gives(amounts: manifests.Written, resource: str) -> bool:
+def _has_amount(amounts: manifests.Quantities, resource: str) -> bool:
     return resource in amounts and amount(resource, amounts[resource]) > 0
 
 
@@ -370,7 +373,7 @@ def scale_set_from_pool(
         max=most,
         requests={name: max(requests.get(name, 0), seen.get(name, 0)) for name in (requests | seen)},
         limits=limits,
-        unsure=(*unsure, *scheduling_doubts(vm)),
+        unsure=(*unsure, *scheduling_uncertainties(vm)),
         node_selector=vm.node_selector,
         required=vm.required,
         preferred=vm.preferred,
@@ -422,15 +425,17 @@ def _scale_set_of(meta: manifests.ObjectMeta) -> str:
 def summary_from(item: manifests.Stats, read_at: Instant) -> Summary:
     """What a kubelet says of its filesystems."""
     stats = item.node
-    told = [each for each in (stats.fs, stats.runtime.image_fs) if each is not None]
-    times = [at for each in told if (at := _instant(each.time)) is not None]
+    filesystems = [each for each in (stats.fs, stats.runtime.image_fs) if each is not None]
+    times = [at for each in filesystems if (at := _instant(each.time)) is not None]
     return Summary(_filesystem(stats.fs), _filesystem(stats.runtime.image_fs), min(times, default=read_at))
 
 
-def _filesystem(told: manifests.Filesystem | None) -> Filesystem:
-    if told is None:
+def _filesystem(filesystem: manifests.Filesystem | None) -> Filesystem:
+    if filesystem is None:
         return Filesystem()
-    return Filesystem(told.capacity_bytes, told.available_bytes, told.inodes, told.inodes_free)
+    return Filesystem(
+        filesystem.capacity_bytes, filesystem.available_bytes, filesystem.inodes, filesystem.inodes_free
+    )
 
 
 def _instant(text: str) -> Instant | None:

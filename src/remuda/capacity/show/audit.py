@@ -182,8 +182,8 @@ def _node_row(
 
 
 def _keys(case: LabelContext) -> list[str]:
-    wanted = {key for alike in case.alike for key, _ in alike.shape.placement.selector}
-    return sorted(wanted | {str(key) for key in (case.policy.nodes.primary if case.policy else ())})
+    selected = {key for alike in case.alike for key, _ in alike.shape.placement.selector}
+    return sorted(selected | {str(key) for key in (case.policy.nodes.primary if case.policy else ())})
 
 
 def _taken(name: str, node: Node, used: Usage | None) -> str:
@@ -194,7 +194,7 @@ def _taken(name: str, node: Node, used: Usage | None) -> str:
 def _fits(case: LabelContext, index: int, names: dict[tuple[str, str], str]) -> str:
     """How many of each envelope fit: sets that fit alike together, by the first of them."""
     here = [alike for alike in case.alike if index in alike.fits]
-    told = []
+    fitting = []
     for alike in here[:_MOST_FITTING]:
         first, *more = alike.scale_sets
         beyond = case.overcommitted(alike, index)
@@ -202,9 +202,9 @@ def _fits(case: LabelContext, index: int, names: dict[tuple[str, str], str]) -> 
         marks = ("!" if beyond else "") + (
             "?" if any(scale_set.unsure for scale_set in alike.scale_sets) else ""
         )
-        told.append(f"{who} {alike.fits[index]}{marks}")
-    rest = len(here) - len(told)
-    return ", ".join(told) + (f" and {rest} more" if rest else "") or "-"
+        fitting.append(f"{who} {alike.fits[index]}{marks}")
+    rest = len(here) - len(fitting)
+    return ", ".join(fitting) + (f" and {rest} more" if rest else "") or "-"
 
 
 def _table(headings: tuple[str, ...], rows: Iterable[tuple[str, ...]], title: str, note: str) -> Table:

@@ -74,9 +74,9 @@ def _listed(key: str, items: Iterable[Any], end: str = ",\n", *, is_compact: boo
 
 def quantities(amounts: Mapping[str, int] | None, written: Mapping[str, object] = _NONE) -> Quantities:
     """Amounts as the document has them: what is written somewhere as it stands there."""
-    given = amounts or {}
-    cpu, memory, ephemeral = map(given.get, RESOURCES)
-    return Quantities(cpu, memory, ephemeral, _raw(given, written))
+    known = amounts or {}
+    cpu, memory, ephemeral = map(known.get, RESOURCES)
+    return Quantities(cpu, memory, ephemeral, _raw(known, written))
 
 
 def _room(amounts: Amounts, written: Mapping[str, object] = _NONE) -> Room:
@@ -181,7 +181,7 @@ def _nodes(audit: Audit, *, is_large: bool) -> Iterator[NodeRow]:
     for index, node in enumerate(audit.snapshot.nodes):
         roles = [case.roles[index] for case in audit.cases]
         best = min(roles, key=_rank, default=Role("not-eligible", False, "no label was audited"))
-        fits, overcommits = fitting.told(index)
+        fits, overcommits = fitting.of_node(index)
         yield NodeRow(
             name=node.name,
             admitted=best.admitted,
@@ -221,12 +221,12 @@ class _Fitting:
         self._numbers: dict[tuple[int, int], str] = {}
         self._beyond: dict[tuple[int, tuple[str, ...]], str] = {}
         self._roles: dict[tuple[int, ...], Raw] = {}
-        self._told: dict[tuple[Any, ...], tuple[Any, Any]] = {}
+        self._by_shape: dict[tuple[Any, ...], tuple[Any, Any]] = {}
         self._nodes, self._usage = audit.snapshot.nodes, audit.snapshot.usage
         # Labels whose sets select by the same keys share them.
         self._signatures = list({id(case.signatures): case.signatures for case in audit.cases}.values())
         #: a set of several labels is told once, by the first of them
-        told: set[tuple[str, str]] = set()
+        listed: set[tuple[str, str]] = set()
         self._groups: list[tuple[LabelContext, Alike, list[str]]] = []
         #: nodes on which some set fits or may be
         self._reached: set[int] = set()
@@ -236,21 +236,21 @@ class _Fitting:
                 keys = [
                     key
                     for scale_set in alike.scale_sets
-                    if (key := (scale_set.kind, scale_set.id)) not in told
+                    if (key := (scale_set.kind, scale_set.id)) not in listed
                 ]
-                told.update(keys)
+                listed.update(keys)
                 if keys:
                     written = [msgspec.json.encode(names[key]).decode() for key in keys]
                     self._groups.append((case, alike, written))
 
-    def told(self, index: int) -> tuple[Any, Any]:
+    def of_node(self, index: int) -> tuple[Any, Any]:
         """How many of each set fit on a node, and whose limits over-commit it; nodes that are alike share the text."""
         key = self._key(index)
-        made = self._told.get(key)
+        made = self._by_shape.get(key)
         if made is None:
             made = self._fits(index), self._overcommits(index)
-            if len(self._told) < _MOST_ALIKE:
-                self._told[key] = made
+            if len(self._by_shape) < _MOST_ALIKE:
+                self._by_shape[key] = made
         return made
 
     def _key(self, index: int) -> tuple[Any, ...]:
@@ -280,8 +280,8 @@ class _Fitting:
             if beyond:
                 piece = self._beyond.get((at, beyond))
                 if piece is None:
-                    told = msgspec.json.encode(beyond).decode()
-                    piece = self._beyond[at, beyond] = ",".join([f"{name}:{told}" for name in names])
+                    beyond_text = msgspec.json.encode(beyond).decode()
+                    piece = self._beyond[at, beyond] = ",".join([f"{name}:{beyond_text}" for name in names])
                 parts.append(piece)
         return Raw(f"{{{','.join(parts)}}}".encode())
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from remuda.capacity.decide.findings_placing import told_bound
+from remuda.capacity.decide.findings_placing import bound_text
 from remuda.capacity.decide.label import count, some
 from remuda.capacity.decide.plan import LabelPlan, Placed, Plan, Side
 from remuda.capacity.show.document import finding_row, quantities
@@ -69,23 +69,23 @@ def _verdict(plan: Plan) -> str:
 
 def _compared(item: LabelPlan) -> Table:
     rows = []
-    for what, tell in _ASPECTS.items():
-        before, after = tell(item.before), tell(item.after)
+    for what, write in _ASPECTS.items():
+        before, after = write(item.before), write(item.after)
         rows.append((what, before, after, "" if before == after else "*"))
     return Table(("", "BEFORE", "AFTER", "CHANGED"), tuple(rows), f"Label {item.name}")
 
 
 def _total(resource: str, kind: str) -> Callable[[Side], str]:
-    def tell(side: Side) -> str:
+    def write(side: Side) -> str:
         amounts = side.label.requests if kind == "requests" else side.label.limits
         if not side.label.is_known:
             return "?"
         return count(None) if amounts is None else figure(resource, amounts.get(resource, 0))
 
-    return tell
+    return write
 
 
-def _told_worst(side: Side) -> str:
+def _worst_text(side: Side) -> str:
     found = side.worst
     if found is None:
         return "unknown: nodes were not read"
@@ -101,7 +101,7 @@ def _told_worst(side: Side) -> str:
     return f"{who}: fits, but not every mix is shown to"
 
 
-def _told_safe(side: Side) -> str:
+def _safe_text(side: Side) -> str:
     found = side.safe
     if found is None:
         return "unknown: nodes were not read"
@@ -112,7 +112,7 @@ def _told_safe(side: Side) -> str:
     return f"{found.number}, {how}{alone}"
 
 
-def _told_first(side: Side) -> str:
+def _first_text(side: Side) -> str:
     resource = side.runs_out
     if not resource or side.worst is None:
         return "-"
@@ -129,9 +129,9 @@ _ASPECTS: dict[str, Callable[[Side], str]] = {
     **{f"requests at maximum, {_WORDS[name]}": _total(name, "requests") for name in RESOURCES},
     **{f"limits at maximum, {_WORDS[name]}": _total(name, "limits") for name in RESOURCES},
     "nodes admitted": lambda side: str(side.nodes),
-    "worst moment": _told_worst,
-    "runs out first": _told_first,
-    "highest safe ceiling": _told_safe,
+    "worst moment": _worst_text,
+    "runs out first": _first_text,
+    "highest safe ceiling": _safe_text,
 }
 
 
@@ -162,7 +162,7 @@ def _placed(item: LabelPlan) -> Table:
     side = item.after
     found = side.worst
     rows = [
-        (place.node, _told_counts(place.runners), *(figure(name, place.left.get(name)) for name in RESOURCES))
+        (place.node, _counts_text(place.runners), *(figure(name, place.left.get(name)) for name in RESOURCES))
         for place in side.placed
     ]
     headings = ("NODE", "RUNNERS", "CPU LEFT", "MEMORY GiB LEFT", "EPHEMERAL GiB LEFT")
@@ -170,13 +170,13 @@ def _placed(item: LabelPlan) -> Table:
     if found is None:
         return Table(headings, (), title, "nodes were not read")
     if found.packing.left:
-        rows.append(("on no node", _told_counts(found.packing.left), "", "", ""))
+        rows.append(("on no node", _counts_text(found.packing.left), "", "", ""))
     if found.packing.bound is not None:
-        title += f": {told_bound(found.packing.bound)}"
+        title += f": {bound_text(found.packing.bound)}"
     return _cut(Table(headings, tuple(rows), title, "no runner"))
 
 
-def _told_counts(counts: Mapping[str, int]) -> str:
+def _counts_text(counts: Mapping[str, int]) -> str:
     return some((f"{name} ×{number}" for name, number in sorted(counts.items())), 8)
 
 
