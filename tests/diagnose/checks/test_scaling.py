@@ -6,7 +6,7 @@ import pytest
 from tests.diagnose.worlds import condition, healthy, pool, vm, vm_pool, vmi
 
 from remuda.diagnose.checks.scaling import _HELD, configuration, demand, rollout, scaling
-from remuda.diagnose.world import Asked, Pool, World
+from remuda.diagnose.world import Asked, Pool, SecretKeys, World
 from remuda.pools.codes import CODES
 
 
@@ -44,11 +44,37 @@ def told(reason: str, message: str = "as it says", stale: str = "False", **statu
         ),
         pytest.param(
             healthy(
-                pools=(pool(status={"conditions": [condition("Accepted", "False", "Incomplete", "no key")]}),)
+                pools=(
+                    pool(status={"conditions": [condition("Accepted", "False", "Incomplete", "no key")]}),
+                ),
+                secrets={},
             ),
             "pool linux: no key",
             "see the check secrets",
             id="a Secret of a pool is not whole",
+        ),
+        pytest.param(
+            healthy(
+                pools=(
+                    pool(
+                        status={
+                            "conditions": [
+                                condition(
+                                    "Accepted",
+                                    "False",
+                                    "Incomplete",
+                                    "Secret mine, key config.yaml: is not YAML",
+                                )
+                            ]
+                        },
+                        provider={"kubevirt": {"provisioner": {"secret": "mine", "key": "config.yaml"}}},
+                    ),
+                ),
+                secrets={"circle": SecretKeys(("circle-token",)), "mine": SecretKeys(("config.yaml",))},
+            ),
+            "pool linux: Secret mine, key config.yaml: is not YAML",
+            "correct what the message says in key config.yaml of Secret mine (kubectl get secret mine -n ci -o ",
+            id="what is in a Secret is wrong, which the check of Secrets cannot see",
         ),
         pytest.param(
             healthy(pools=(pool(status={"observedGeneration": 0, "conditions": []}),)),

@@ -94,6 +94,18 @@ def secret_keys(world: World) -> CheckResult:
     return seen.ok(f"{counted(wanted, 'reference')} to Secrets, all there")
 
 
+def secret_fix(world: World, pool: Pool) -> str:
+    """What to do about a pool that a Secret keeps incomplete: what is missing is the check's, what is wrong in it not."""
+    refs = tuple(ref for _, ref in _refs(pool))
+    if not refs or any(_missing(world, ref) for ref in refs):
+        return "see the check secrets"
+    ref = next((ref for what, ref in _refs(pool) if what.endswith("provisioner")), refs[-1])
+    show = f"""kubectl get secret {ref.secret} -n {world.namespace} -o go-template='{{{{index .data "{ref.key}" | base64decode}}}}'"""
+    return (
+        f"correct what the message says in key {ref.key} of Secret {ref.secret} ({show} shows it, tokens too)"
+    )
+
+
 def pull_trouble(world: World, pod: Pod, seen: Seen) -> bool:
     """Tell why a pod's images cannot be had, if so."""
     waiting = {name: why for name, why in pod.waiting().items() if why in IMAGE_REASONS}

@@ -1,5 +1,6 @@
 """Whether pools are accepted, have VMs, follow their queue and their configuration."""
 
+from remuda.diagnose.checks.controller import secret_fix
 from remuda.diagnose.checks.verdicts import Seen, counted, listed
 from remuda.diagnose.world import Asked, Pool, Vm, World, instant
 from remuda.model.times import MINUTE
@@ -49,7 +50,7 @@ def configuration(world: World) -> CheckResult:
         if accepted is not None and not _is_accepted(pool):
             seen.add(
                 f"pool {pool.name}: {accepted.message}",
-                "see the check secrets"
+                secret_fix(world, pool)
                 if accepted.reason == "Incomplete"
                 else f"kubectl edit runnerpool {pool.name} -n {world.namespace}",
             )
