@@ -22,7 +22,7 @@ PURE = [
     SOURCE / "rules",
     SOURCE / "pools" / "decide",
     SOURCE / "rightsize" / "decide",
-    SOURCE / "diagnose" / "checks",
+    SOURCE / "diagnose" / "decide",
 ]
 #: what tells the time, wherever it is called
 _TELLS_TIME = {"now", "utcnow", "today"}
@@ -99,13 +99,7 @@ def test_only_the_list_of_jobs_backends_simulations_and_their_own_commands_know_
         for importer, imported in imports
         if room(imported) in job_rooms() and room(importer) != room(imported)
     }
-    # `cli` only for the diagnosis, which asks a source of pools
-    assert knowing <= {"jobs", "backends", "sim", "cli"}
-    assert {
-        importer
-        for importer, imported in imports
-        if room(importer) == "cli" and room(imported) in job_rooms()
-    } <= {"remuda.cli.diagnose"}
+    assert knowing <= {"jobs", "backends", "sim"}
 
 
 def test_every_job_has_its_doors() -> None:

@@ -16,6 +16,7 @@ from remuda.sources.queue.job import JOB as QUEUE
 JOBS = Jobs(
     jobs=(QUEUE, POOLS, DIAGNOSE, FLEET, CAPACITY, RIGHTSIZE),
     backends={
+        DIAGNOSE.name: (BackendReference("remuda.backends.circleci_questions:ask_circleci"),),
         POOLS.name: (
             BackendReference(
                 "remuda.backends.queue_processes:QueueOnProcesses",

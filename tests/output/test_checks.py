@@ -4,7 +4,8 @@ import io
 
 import pytest
 
-from remuda.output.checks import CheckResult, Verdict, exit_code, report_of
+from remuda.model.checks import CheckResult, Verdict
+from remuda.output.checks import exit_code, report_of
 from remuda.output.show import show
 
 FINE = CheckResult("pools", "ok", "all is well")

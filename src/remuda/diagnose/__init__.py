@@ -1,6 +1,6 @@
 """
-Finds out why pools do not do what is wanted of them: observe, judge, tell.
+Finds out why pools do not do what is wanted of them, and whether workloads are measured.
 
-`collect` reads a cluster into a `World` from which every secret was taken, `checks` are pure functions from that to
-findings, and a bundle is that world in a file: what is found offline is what was found live.
+`observe` reads a cluster into a `Snapshot` from which every secret was taken, `decide` are pure checks of that, and a
+bundle is that snapshot in a file: what is found offline is what was found live.
 """

@@ -6,13 +6,14 @@ JOB = Job(
     name="diagnose",
     commands={
         "diagnose pools": Command(
-            "remuda.cli.diagnose:pools", "Check pools, from the controller down to their guests."
+            "remuda.diagnose.commands:pools", "Check pools, from the controller down to their guests."
         ),
         "diagnose kubevirt": Command(
-            "remuda.cli.diagnose:kubevirt", "Check KubeVirt: whether it is whole, and nodes can run VMs."
+            "remuda.diagnose.commands:kubevirt", "Check KubeVirt: whether it is whole, and nodes can run VMs."
         ),
         "diagnose metrics": Command(
-            "remuda.cli.diagnose:metrics", "Check whether workloads are measured well enough to size them."
+            "remuda.diagnose.commands:metrics",
+            "Check whether workloads are measured well enough to size them.",
         ),
     },
     permissions="remuda.diagnose.permissions:PERMISSIONS",

@@ -1,23 +1,9 @@
-"""What became of the checks of a diagnosis, and one way from their results to words and an exit code."""
+"""One way from the results of checks to words and an exit code."""
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
 
-from msgspec import Struct
-
+from remuda.model.checks import CheckResult, Verdict
 from remuda.output.show import Report, Table
-
-Verdict: TypeAlias = Literal["ok", "problem", "unknown"]
-
-
-class CheckResult(Struct, frozen=True):
-    """What became of one check: the verdict in a sentence, what was seen, and what to do."""
-
-    check: str
-    verdict: Verdict
-    told: str
-    evidence: tuple[str, ...] = ()
-    fix: tuple[str, ...] = ()
 
 
 def report_of(findings: Sequence[CheckResult]) -> Report:
