@@ -13,15 +13,15 @@ from msgspec.structs import replace
 
 from remuda.errors import InvariantError
 from remuda.fleet import states
-from remuda.fleet.columns import Fleet, Rows
+from remuda.fleet.columns import COLUMNS, Fleet, Rows
 from remuda.fleet.decide import decide
 from remuda.fleet.decide.engine import choose
 from remuda.fleet.demand import Demand
-from remuda.fleet.history import replay
+from remuda.fleet.history import cycles_between, replay
 from remuda.fleet.memory import Memory
 from remuda.fleet.plan import Block, Op, Plan
 from remuda.fleet.policy import Policy
-from remuda.fleet.ports import Call
+from remuda.fleet.ports import Call, Changes, Provider
 from remuda.fleet.shard import CYCLE
 from remuda.model.times import HOUR, MINUTE
 from remuda.sim.fleet_faults import Fault
@@ -133,6 +133,10 @@ def test_every_recorded_cycle_of_a_hostile_history_replays_to_the_same_plan(seed
     with FleetHistory(hostile(seed)) as history:
         history.live()
         steps = history.process.store.read(lambda db: list(replay(db, 0, 1 << 60, None, damaged.append)))
+        last = history.process.store.read(lambda db: [*cycles_between(db, 0, 1 << 60, damaged.append)][-1])
+        fleet = history.process.shard.fleet
+        assert last.fleet.ids == fleet.ids
+        assert all((getattr(last.fleet, name) == getattr(fleet, name)).all() for name in COLUMNS)
     assert len(steps) > 100
     assert any(step.actions_then for step in steps)
     assert [step for step in steps if not step.is_same] == []
@@ -219,6 +223,21 @@ class DrainsAgainAfterARestart(WatchedShard):
             asyncio.get_running_loop().create_task(self._call_all(iter(self._calls.pop(-1)), {}))
 
 
+class BelievesOldLists(WatchedShard):
+    """Takes a list although it was read before the last one."""
+
+    def _take(self, provider: Provider, changes: Changes) -> None:
+        self._read_at.pop(provider.name, None)
+        super()._take(provider, changes)
+
+
+class BeginsItsTokensAnew(WatchedShard):
+    """Calls with the tokens of the process before it."""
+
+    def _calls_of(self, block: Block) -> list[tuple[int, Call]]:
+        return [(row, replace(call, token=call.token % (1 << 40))) for row, call in super()._calls_of(block)]
+
+
 class ForgetsNothing(WatchedShard):
     """Keeps machines that a provider does not list any more."""
 
@@ -232,7 +251,9 @@ class ForgetsNothing(WatchedShard):
     [
         (DrainsOneMore, "nothing drains without an order"),
         (DrainsAgainAfterARestart, "nothing drains without an order"),
-        (ForgetsNothing, "what a provider forgets is forgotten"),
+        (BelievesOldLists, "an old list is passed over"),
+        (BeginsItsTokensAnew, "tokens grow"),
+        (ForgetsNothing, f"what a provider forgets is forgotten|{IN_THE_END}"),
     ],
 )
 def test_a_shard_that_is_wrong_is_found_out(wrong: type[WatchedShard], rule: str) -> None:

@@ -9,11 +9,12 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from prometheus_client import CollectorRegistry
 
+from remuda.errors import InvariantError
 from remuda.fleet.columns import Rows
 from remuda.fleet.memory import Memory
 from remuda.fleet.plan import Plan
 from remuda.fleet.policy import Policy
-from remuda.fleet.ports import Changes, Provider, Report
+from remuda.fleet.ports import Call, Changes, Provider, Report
 from remuda.fleet.record import FleetLedger
 from remuda.fleet.shard import CYCLE, Decide, Shard
 from remuda.fleet.snapshot import Batch, FleetPlan, Snapshot
@@ -46,8 +47,11 @@ class Watcher(Protocol):
     def heard(self, cluster: str, needs: tuple[FleetNeed, ...], *, believed: bool) -> None:
         """A cluster's report came."""
 
-    def listed(self, shard: "WatchedShard", provider: int) -> None:
-        """A list was believed."""
+    def listed(self, shard: "WatchedShard", provider: SimProvider, changes: Changes) -> None:
+        """A list came, and was believed or passed over."""
+
+    def called(self, call: Call) -> None:
+        """A call leaves for its provider."""
 
     def decided(self, shard: "WatchedShard", plan: Plan) -> None:
         """A decision was made, and nothing of it begun yet."""
@@ -123,7 +127,7 @@ class WatchedShard(Shard):
     def _take(self, provider: Provider, changes: Changes) -> None:
         super()._take(provider, changes)
         assert isinstance(provider, SimProvider)
-        self.watcher.listed(self, provider.number)
+        self.watcher.listed(self, provider, changes)
 
     def _offer(self, report: Report) -> bool:
         believed = super()._offer(report)
@@ -277,7 +281,11 @@ class Process:
             self._is_woken = False
             self._loop.wake()
 
-    def _on_call(self) -> None:
+    def _on_call(self, call: Call) -> None:
+        try:
+            self._watcher.called(call)
+        except InvariantError as error:
+            self._fail(error)
         if isinstance(self._doom, int):
             self._doom -= 1
             if self._doom < 0:

@@ -22,7 +22,7 @@ class SimProvider:
         world: ProviderWorld,
         queue: Queue,
         faults: Faults,
-        calls: Callable[[], None],
+        calls: Callable[[PortCall], None],
     ) -> None:
         """`calls` hears of every call before it leaves."""
         self.number, self.name = number, name
@@ -45,7 +45,7 @@ class SimProvider:
 
     async def call(self, call: PortCall) -> Answer:
         """Send a call; no answer comes when it or its reply is lost."""
-        self._calls()
+        self._calls(call)
         machine, _, generation = call.machine.removeprefix("m").partition("-")
         world, faults, queue = self._world, self._faults, self._queue
         sent = Call(

@@ -13,10 +13,12 @@ import numpy as np
 from remuda.errors import InvariantError
 from remuda.fleet import states
 from remuda.fleet.plan import Op, Plan
+from remuda.fleet.ports import Call, Changes
 from remuda.model.times import MINUTE, SECOND, Instant, write_duration
 from remuda.model.units import FleetNeed
 from remuda.sim.fleet_fits import Units
 from remuda.sim.fleet_process import WatchedShard
+from remuda.sim.fleet_providers import SimProvider
 from remuda.sim.fleet_queue import START, Queue
 from remuda.sim.fleet_rules import RULES, Seen
 
@@ -44,6 +46,10 @@ class FleetWatch:
         #: machine → when a recorded plan said to drain it, which is before its provider began, and how
         self._ordered: dict[int, tuple[Instant, Op]] = {}
         self._units = Units()
+        #: by provider, when the newest list since the shard started was read, and its cursor
+        self._newest: dict[int, tuple[Instant, str]] = {}
+        #: by id, the highest token that a machine was called with
+        self._tokens: Counter[str] = Counter()
         #: no decision was made since the shard started
         self._is_new = True
         #: codes of what was decided and why no more was, until someone clears them
@@ -96,6 +102,7 @@ class FleetWatch:
         self.note("starts", shard.epoch)
         self.reported.clear()
         self._tiny.clear()
+        self._newest.clear()
         self._is_new = True
 
     def heard(self, cluster: str, needs: tuple[FleetNeed, ...], *, believed: bool) -> None:
@@ -114,10 +121,15 @@ class FleetWatch:
             self._tiny[cluster] = 0
             self.reported[cluster] = {need.name: need for need in needs}
 
-    def listed(self, shard: WatchedShard, provider: int) -> None:
-        """What a provider forgets is forgotten, and the rest is believed as it was listed last."""
+    def listed(self, shard: WatchedShard, provider: SimProvider, changes: Changes) -> None:
+        """What a provider forgets is forgotten, and the rest is believed as the list that was read last says."""
         world, listed = shard.world, shard.listed
-        here = world.of[provider]
+        read_at, cursor = self._newest.get(provider.number, (0, ""))
+        if changes.read_at >= read_at:
+            self._newest[provider.number] = (changes.read_at, changes.cursor)
+        elif shard.cursors[provider.name] != cursor:
+            raise self.broken("an old list is passed over", f"of {provider.name}")
+        here = world.of[provider.number]
         gone = {
             world.id(machine, old)
             for machine in here[world.generation[here] > 0].tolist()
@@ -130,7 +142,15 @@ class FleetWatch:
         rows = np.arange(shard.fleet.rows)
         rows = rows[(shard.fleet.state != states.ABSENT) & ~listed.differs[: len(rows)]]
         if (shard.fleet.state[rows] != listed.state[rows]).any():
-            raise self.broken("a list is believed", f"of provider {provider}")
+            raise self.broken("a list is believed", f"of {provider.name}")
+
+    def called(self, call: Call) -> None:
+        """No token is used twice, so that what an earlier process sent and comes late is told from what is meant now."""
+        if call.token <= self._tokens[call.machine]:
+            raise self.broken(
+                "tokens grow", f"{call.machine}: {call.token} after {self._tokens[call.machine]}"
+            )
+        self._tokens[call.machine] = call.token
 
     def decided(self, shard: WatchedShard, plan: Plan) -> None:
         """A plan keeps every rule."""

@@ -118,6 +118,28 @@ def test_a_spread_that_a_quota_holds_down_comes_to_rest_and_says_so() -> None:
     assert [rail.code for rail in plan.rails] == ["rail.quota"]
 
 
+def test_a_spread_counts_the_machines_it_adopts_before_it_is_given_others() -> None:
+    """What its cluster holds for a need that is gone serves it at once, so that only the other zone is lacking."""
+    kept = machines(1, shape("a"), State.CONFIGURED, cluster="c", need="gone")
+    free = [*machines(2, shape("a")), *machines(2, shape("b"))]
+    world = world_of([*kept, *free], [need(count=2, spread=Spread(ZONE, 1))])
+    plan = world.decide()
+    assert (plan.count(Op.ADOPT), plan.count(Op.ASSIGN)) == (1, 1)
+    assert {world.shape(row).zone for row in plan.rows(Op.ASSIGN).tolist()} == {"b"}
+    assert not plan.shortfalls
+
+
+def test_two_equal_spreads_share_what_their_cluster_holds() -> None:
+    kept = [
+        *machines(2, shape("a"), State.CONFIGURED, cluster="c", need="gone"),
+        *machines(2, shape("b"), State.CONFIGURED, cluster="c", need="gone"),
+    ]
+    free = [*machines(4, shape("a")), *machines(4, shape("b"))]
+    needs = [need(name, 2, spread=Spread(ZONE, 1)) for name in ("n", "m")]
+    plan = world_of([*kept, *free], needs).decide()
+    assert (plan.count(Op.ADOPT), plan.count(Op.ASSIGN), plan.count(Op.RECLAIM)) == (4, 0, 0)
+
+
 def test_a_sum_that_may_be_fragmented_is_noted_and_nothing_is_done() -> None:
     big = machines(4, shape(units=5), State.CONFIGURED, cluster="c", need="n")
     asked = FleetNeed("c", "n", {"cpu": 3_000}, None, {"cpu": 18_000})
