@@ -151,3 +151,15 @@ def test_it_is_refused_before_anything_is_written_there(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="can be written by others"):
         DataDir(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["remuda.db", "remuda.db-wal", "remuda.db-shm"])
+def test_a_store_that_is_a_link_is_refused(tmp_path: Path, name: str) -> None:
+    place = tmp_path / "data"
+    place.mkdir(mode=0o700)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text("of somebody else")
+    (place / name).symlink_to(elsewhere)
+    with pytest.raises(BadInput, match=f"{name} is a link, and links are not followed"):
+        DataDir(place)
+    assert [each.name for each in place.iterdir()] == [name], "nothing was written there"

@@ -51,6 +51,20 @@ def refuse_shared(path: Path, found: os.stat_result, uid: int) -> None:
         )
 
 
+#: the store, and the logs that come with it
+_STORE = ("remuda.db", "remuda.db-wal", "remuda.db-shm")
+
+
+def refuse_links(path: Path) -> None:
+    """`BadInput` when the store is a link: to another store, or to where somebody else may write."""
+    for name in _STORE:
+        if (path / name).is_symlink():
+            raise BadInput(
+                f"{path / name} is a link, and links are not followed in a data directory; move the file itself there,"
+                " or choose the directory where it is with --data-dir"
+            )
+
+
 class DataDir:
     """A data directory held by this process until it ends, however it ends."""
 
@@ -60,6 +74,7 @@ class DataDir:
         try:
             self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
             refuse_shared(self.path, self.path.stat(), os.geteuid())
+            refuse_links(self.path)
             self._lock = os.open(
                 self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
             )
