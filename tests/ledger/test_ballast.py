@@ -1,12 +1,12 @@
 """Room kept for a full disk, on a real file system that is too small."""
 
 import sqlite3
-import subprocess
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.file_systems import small_file_system
 
 from remuda.errors import BadInput
 from remuda.ledger.ballast import Ballast, is_full
@@ -19,18 +19,8 @@ MIB = 1024 * 1024
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 24 MiB."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", place],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if made.returncode:
-        pytest.skip(f"no file system of its own can be had here: {made.stderr.strip()}")
-    yield place
-    subprocess.run(["umount", "-l", place], check=True)
+    with small_file_system(tmp_path / "disk") as place:
+        yield place
 
 
 def fill(disk: Path) -> None:

@@ -2,6 +2,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.file_systems import small_file_system
 from tests.machines.process.stand_in import Machine, Remuda, killed_at_the_end
 
 
@@ -11,6 +12,13 @@ def remuda(tmp_path: Path) -> Iterator[Remuda]:
     server.start()
     yield server
     server.stop()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 24 MiB."""
+    with small_file_system(tmp_path / "disk") as place:
+        yield place
 
 
 @pytest.fixture

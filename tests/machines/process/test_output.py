@@ -125,3 +125,15 @@ def test_a_link_in_the_place_of_the_output_is_not_followed(tmp_path: Path) -> No
     output.close()
     assert victim.read_text() == "whole"
     assert "the output was not kept" in output.trouble
+
+
+def test_output_leaves_the_last_of_a_small_disk_to_others(small_disk: Path) -> None:
+    path = small_disk / "1.log"
+    output = Output(str(path), 1 << 30, Mask([]))
+    for _ in range(40):
+        output.feed(b"x" * (1 << 20))
+    output.close()
+    assert output.trouble == "part of the output was not kept: its disk is almost full"
+    assert output.total == 40 << 20
+    assert 20 << 20 <= path.stat().st_size <= 21 << 20, "an eighth of 24 MiB stays free"
+    (small_disk / "others").write_bytes(b"x" * (2 << 20))

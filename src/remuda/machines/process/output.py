@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 TAIL = 64 * 1024
 MASKED = b"***"
 SHORTEST_SECRET = 4
+#: of its disk no output takes the last of the room, which the store needs to record how the job ended; on a small disk
+#: it is an eighth
+FLOOR = 16 * 1024 * 1024
+SMALL = 8
 
 
 class Mask:
@@ -77,8 +81,8 @@ class Output:
     """
     A job's output on disk: masked, whole up to its limit, then only the last 64 KiB.
 
-    A job that prints nothing leaves no file. What cannot be written is dropped and told in `trouble`: a full disk must
-    not stop a job.
+    A job that prints nothing leaves no file. What cannot be written is dropped and `trouble` says why: a full disk must
+    not stop a job, nor its output fill the disk.
     """
 
     def __init__(self, path: str, limit: int, mask: Mask) -> None:
@@ -124,6 +128,9 @@ class Output:
         try:
             if self.file < 0:
                 self.file = self._open()
+            if not _has_room(self.file, len(data)):
+                self.trouble = "part of the output was not kept: its disk is almost full"
+                return
             while data:
                 data = data[os.write(self.file, data) :]
         except OSError as problem:
@@ -137,3 +144,10 @@ class Output:
         except FileNotFoundError:
             make_place(self.path)
             return os.open(self.path, how, 0o600)
+
+
+def _has_room(file: int, size: int) -> bool:
+    """True when the file's disk has room for so many bytes more, and the floor below them."""
+    disk = os.fstatvfs(file)
+    floor = min(FLOOR, disk.f_blocks * disk.f_frsize // SMALL)
+    return not floor or disk.f_bavail * disk.f_frsize - size >= floor
