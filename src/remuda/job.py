@@ -113,6 +113,8 @@ class BackendReference:
     needs_cluster: bool = False
     #: the tables that they keep in the store
     tables: Reference | None = None
+    #: what is to be said of objects on this host: takes `Objects`, gives sentences
+    remarks: Reference | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +145,11 @@ class Jobs:
         """The tables that are kept in the store beside the ledger's: each a `remuda.ledger.schema.Tables`."""
         backends = (backend for each in self.backends.values() for backend in each)
         return tuple(load(backend.tables) for backend in backends if backend.tables)
+
+    def remarks(self, objects: "Objects") -> tuple[str, ...]:
+        """What backends have to say of objects on this host, that is no problem of the objects."""
+        backends = (backend for each in self.backends.values() for backend in each)
+        return tuple(line for each in backends if each.remarks for line in load(each.remarks)(objects))
 
     def views(self) -> tuple[Any, ...]:
         """Routes that can be read from the store when nothing runs."""

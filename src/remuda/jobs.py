@@ -21,6 +21,7 @@ JOBS = Jobs(
             BackendReference(
                 "remuda.backends.queue_processes:QueueOnProcesses",
                 tables="remuda.sources.queue.schema:TABLES",
+                remarks="remuda.backends.queue_processes:remarks",
             ),
             BackendReference(
                 "remuda.backends.circleci_kubevirt:CircleciOnKubevirt",

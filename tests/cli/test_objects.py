@@ -83,7 +83,11 @@ def save(folder: Path, *objects: dict[str, Any]) -> Path:
 
 def test_the_full_objects_are_right(tmp_path: Path, run: Run) -> None:
     ran = run("validate", save(tmp_path, FULL_POOL, FULL_CEILING))
-    assert (ran.code, ran.err) == (0, "")
+    assert ran.code == 0
+    remarks = ran.err.splitlines()
+    assert remarks[0].startswith("pool shell on this host: separation of jobs: ")
+    assert [line.split(": ")[1] for line in remarks[1:]] == ["memory", "cpu"], "each limit that is set"
+    assert run("--quiet", "validate", save(tmp_path, FULL_POOL, FULL_CEILING)).err == ""
     assert "2 objects, no problems" in ran.out
 
 

@@ -1,24 +1,50 @@
 """The queue of our own, served by processes on this host."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+
+import msgspec
+from msgspec import UnsetType
 
 from remuda.backends.foreign import Foreign
-from remuda.control.routes import Route
+from remuda.control.routes import Call, Route
+from remuda.errors import NotFound
 from remuda.ledger.identity import lineage, new_identity, renew
 from remuda.ledger.record import number_from
 from remuda.ledger.retention import Retention
+from remuda.machines.process.cgroups import find_cgroups
 from remuda.machines.process.driver import ProcessMachines
-from remuda.model.machines import number_of
+from remuda.machines.process.limits import enforcement
+from remuda.machines.process.separation import describe, find_means
+from remuda.machines.process.spec import Means, Separation, Wish
+from remuda.model.machines import Confinement, number_of
 from remuda.model.times import Instant
+from remuda.objects.load import Objects
 from remuda.pools.policy import PoolSetup
 from remuda.pools.ports import Backend
-from remuda.providers.process import ProcessProvider
+from remuda.providers.process import ProcessProvider, read_settings
 from remuda.runtime import Services
 from remuda.sources.queue.output import JobFiles
 from remuda.sources.queue.queue import Queue
 from remuda.sources.queue.retention import forget_jobs
 from remuda.sources.queue.routes import QueueRoutes, Standing
 from remuda.sources.queue.settle import Terms
+
+
+def remarks(objects: Objects) -> Iterator[str]:
+    """How the jobs of pools of processes are separated on this host, and how their limits are enforced."""
+    pools = [
+        (item.name, item.spec.provider.process)
+        for item in objects
+        if item.kind == "RunnerPool" and not isinstance(item.spec.provider.process, UnsetType)
+    ]
+    if pools:
+        means, controllers = find_means(), find_cgroups().controllers
+    for name, process in pools:
+        limits, wish = read_settings(msgspec.to_builtins(process, enc_hook=str))
+        used = Means.NONE if wish is Wish.NONE else means
+        yield f"pool {name} on this host: separation of jobs: {describe(Separation(used))}"
+        for limit, how in enforcement(limits, controllers, used).items():
+            yield f"pool {name} on this host: {limit}: {how}"
 
 
 class QueueOnProcesses(Backend):
@@ -34,6 +60,7 @@ class QueueOnProcesses(Backend):
             services.clock,
             services.wake,
             store=self._identity,
+            private=services.data_dir,
             owns=lambda file: services.store.read(lineage).made(file.store, number_of(file.name)),
         )
         self.queue = Queue(
@@ -55,7 +82,20 @@ class QueueOnProcesses(Backend):
         return (
             *QueueRoutes(self.queue, self._files, lambda: self._classes, self._vouch).routes(),
             *Foreign(self._identity, self._machines, self._files, store, self.queue).routes(),
+            Route(
+                "GET",
+                "/v1/machines/{machine}/confinement",
+                "What holds the jobs of a process machine in: its separation, and how its limits are enforced.",
+                Confinement,
+                handler=self._confinement,
+            ),
         )
+
+    async def _confinement(self, call: Call) -> Confinement:
+        found = self._machines.confinement(call.names["machine"])
+        if found is None:
+            raise NotFound(f"there is no process machine {call.names['machine']}")
+        return Confinement(found)
 
     def _vouch(self, machine: str, secret: str, is_busy: bool) -> Standing | None:  # noqa: FBT001 - a fact of a call
         found = self._machines.vouch(machine, secret, is_busy)

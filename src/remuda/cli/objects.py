@@ -58,6 +58,9 @@ def validate(session: Session, files: tuple[str, ...]) -> None:
     session.show(Report({"objects": found, "problems": problems}, (table,), lines))
     if problems:
         raise click.exceptions.Exit(2)
+    if not session.quiet:
+        for line in session.jobs.remarks(loaded.objects):
+            click.echo(line, err=True)
 
 
 @click.command(cls=Command)

@@ -143,6 +143,12 @@ class Supplied(Struct, frozen=True, gc=False):
         return expected in (self.identity, str(self.created_at))
 
 
+class Confinement(Struct, frozen=True):
+    """What holds the jobs of a machine in, as pairs of a name and words for a person."""
+
+    facts: tuple[tuple[str, str], ...]
+
+
 class Order(Struct, frozen=True):
     """What a provider is asked to make. `settings` are the provider's own words from the pool's template."""
 

@@ -24,7 +24,7 @@ class ProcessLimits(Struct, frozen=True, forbid_unknown_fields=True, rename="cam
     ] = UNSET
     cpu: Annotated[
         Quantity | UnsetType,
-        Meta(description="Processor share, like 2 or 500m; needs a delegated cgroup v2."),
+        Meta(description="Processor share, like 2 or 500m; not enforced without a delegated cgroup v2."),
     ] = UNSET
     processes: Annotated[
         Annotated[int, Meta(ge=1, le=1_000_000)] | UnsetType, Meta(description="Most processes and threads.")
@@ -45,6 +45,13 @@ class ProcessProvider(Struct, frozen=True, forbid_unknown_fields=True, rename="c
         dict[str, str],
         Meta(description="Environment variables every job of this pool gets. No secrets here."),
     ] = {}
+    separation: Annotated[
+        Literal["required", "none"] | UnsetType,
+        Meta(
+            description="Left out, jobs are separated from each other by the best that the host allows. required: no"
+            " machine is made where nothing does. none: jobs run as Remuda's own user, for those that need its rights."
+        ),
+    ] = UNSET
 
 
 class Provider(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):

@@ -1,16 +1,18 @@
 """`remuda why` and `replay`: what was decided and why, and what would be decided otherwise."""
 
+from msgspec import structs
+
 from remuda.control.client import path_of
 from remuda.control.command import Session
 from remuda.control.completion import completes
 from remuda.control.notices import notices, say_first
-from remuda.errors import NotFound
+from remuda.errors import NotFound, RemudaError
 from remuda.model.jobs import Ahead, Attempt, Job, JobList, JobState
-from remuda.model.machines import pool_of
+from remuda.model.machines import Confinement, pool_of
 from remuda.model.times import write_duration
 from remuda.output.moments import age, clock_time
 from remuda.output.show import Report, Table
-from remuda.output.steps import step_lines
+from remuda.output.steps import Step, step_lines
 from remuda.pools.controller import LOOP
 from remuda.pools.views import PoolsView
 from remuda.pools.why import Event, Why
@@ -30,6 +32,8 @@ def answer_why(session: Session, kind: str, name: str, at: str | None, *, histor
         return
     answer = session.remuda.get(path_of("v1", "why", kind, name), Why, at=instant)
     first = first_lines(session, answer.at) if instant is None else ()
+    if kind == "machine" and instant is None:
+        answer = structs.replace(answer, steps=(*answer.steps, *_confinement(session, name)))
     events = answer.history if history or kind == "machine" else ()
     if session.form == "markdown":
         session.show(
@@ -40,6 +44,15 @@ def answer_why(session: Session, kind: str, name: str, at: str | None, *, histor
     if events:
         lines += _history(session, events)
     session.show(Report(answer, lines=tuple(lines)))
+
+
+def _confinement(session: Session, machine: str) -> tuple[Step, ...]:
+    """What holds the jobs of a machine in, where it is one of this host and somebody can be asked."""
+    try:
+        found = session.remuda.get(path_of("v1", "machines", machine, "confinement"), Confinement)
+    except RemudaError:
+        return ()
+    return tuple(Step(label, text) for label, text in found.facts)
 
 
 _STATES = {
@@ -109,7 +122,7 @@ def _ending(job: Job, attempt: Attempt) -> str:
         case "timeout":
             took = age((attempt.finished_at or attempt.claimed_at) - attempt.claimed_at)
             message = f"timeout after {took}, the jobTimeout of pool {pool_of(attempt.machine)}"
-        case "unstartable":
+        case "unstartable" | "returned":
             message = "never started"
         case other:
             message = str(other)

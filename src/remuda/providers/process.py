@@ -1,10 +1,12 @@
 """Machines that are supervised process groups on this host."""
 
+from typing import Any
+
 import msgspec
 from msgspec import Struct
 
 from remuda.machines.process.driver import ProcessMachines
-from remuda.machines.process.spec import Limits, ProcessSpec
+from remuda.machines.process.spec import Limits, ProcessSpec, Wish
 from remuda.model.machines import Order, Supplied
 from remuda.model.quantities import Quantity
 
@@ -23,6 +25,7 @@ class _LimitWords(Struct, frozen=True, rename="camel"):
 class _Settings(Struct, frozen=True):
     limits: _LimitWords = _LimitWords()
     env: dict[str, str] = {}
+    separation: Wish = Wish.AUTO
 
 
 class ProcessProvider:
@@ -52,6 +55,7 @@ class ProcessProvider:
                 orphan_timeout_ms=ORPHAN_TIMEOUT_MS,
                 limits=_limits(settings.limits),
                 env=settings.env,
+                wish=settings.separation,
             )
         )
 
@@ -63,6 +67,12 @@ class ProcessProvider:
     async def console(self, name: str) -> bytes:
         """The last of what its shim said."""
         return await self._machines.console(name)
+
+
+def read_settings(settings: Any) -> tuple[Limits, Wish]:
+    """What a pool's words about its machines ask for: their limits, and whether jobs shall be separated."""
+    found = msgspec.convert(settings, _Settings)
+    return _limits(found.limits), found.separation
 
 
 def _limits(words: _LimitWords) -> Limits:

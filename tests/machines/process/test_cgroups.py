@@ -44,15 +44,6 @@ def test_a_group_that_may_not_be_made_is_no_group(tmp_path: Path) -> None:
     assert Cgroups(tmp_path / "missing").create("x", Limits()) is None
 
 
-def test_limits_no_controller_enforces_are_left_to_the_shim() -> None:
-    limits = Limits(memory=5, cpu_millis=6, processes=7, open_files=8, file_size=9)
-    assert Cgroups().rlimits(limits) == {"AS": 5, "NPROC": 7, "NOFILE": 8, "FSIZE": 9}
-    full = Cgroups(Path("/x"), frozenset({"memory", "cpu", "pids"}))
-    assert full.rlimits(limits) == {"NOFILE": 8, "FSIZE": 9}
-    assert full.enforcement()["cpu"] == "cgroup"
-    assert "not enforced" in Cgroups().enforcement()["cpu"]
-
-
 def test_limits_are_written_where_the_kernel_has_them(tmp_path: Path) -> None:
     group = tmp_path / "remuda-x"
     group.mkdir()

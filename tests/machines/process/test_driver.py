@@ -17,7 +17,7 @@ from remuda.machines.process.cgroups import Cgroups, find_cgroups
 from remuda.machines.process.driver import ProcessMachines
 from remuda.machines.process.pidfd import open_pidfd
 from remuda.machines.process.records import identity
-from remuda.machines.process.spec import Limits, ProcessMachine, ProcessSpec
+from remuda.machines.process.spec import Limits, Means, ProcessMachine, ProcessSpec
 
 pytestmark = pytest.mark.slow
 Drive = Callable[..., Awaitable[ProcessMachines]]
@@ -92,9 +92,10 @@ async def drive(tmp_path: Path, remuda: Remuda) -> AsyncIterator[Drive]:
         grace_s: float = 10.0,
         cgroups: Cgroups | None = Cgroups(),  # noqa: B008
         watch: Callable[[int], int | None] = open_pidfd,
+        means: Means | None = Means.NONE,
     ) -> ProcessMachines:
         driver = ProcessMachines(
-            root, remuda.path, clock, lambda: None, cgroups=cgroups, grace_s=grace_s, watch=watch
+            root, remuda.path, clock, lambda: None, cgroups=cgroups, means=means, grace_s=grace_s, watch=watch
         )
         made.append(driver)
         await driver.adopt()
@@ -376,7 +377,7 @@ async def test_a_machine_whose_directory_was_deleted_is_lost_and_can_be_deleted(
         await ready(machines, name)
         shutil.rmtree(tmp_path / "machines" / name)
     remuda.order("m", run(tmp_path, "j", "true"))
-    assert (await asyncio.to_thread(remuda.result, "j"))["status"] == "unstartable"
+    assert (await asyncio.to_thread(remuda.result, "j"))["status"] == "returned"
     ended = await seen(machines, lambda machine: machine.ended)
     assert ended.ended is not None
     assert ended.ended.code == "lost"

@@ -1,15 +1,14 @@
 """
 Control groups (cgroup v2) for machines, where the host permits them.
 
-A group makes limits hold for all processes of a machine together, and makes ending them certain. Without one,
-memory and processes are limited per process and per user, and the processor is not limited at all.
+A group makes limits hold for all processes of a machine together, and makes ending them certain. What holds without
+one is in `limits`.
 """
 
 import contextlib
 import os
 import signal
 import time
-from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -28,14 +27,18 @@ class Cgroups(Struct, frozen=True):
     parent: Path | None = None
     controllers: frozenset[str] = frozenset()
 
-    def create(self, name: str, limits: Limits) -> str | None:
-        """Make a machine's group, or find it again; None where it is not permitted. No two machines share a name."""
+    def create(self, name: str, limits: Limits, own_processes: int = 0) -> str | None:
+        """
+        Make a machine's group, or find it again; None where it is not permitted. No two machines share a name.
+
+        `own_processes` are in it beside those of the job.
+        """
         if self.parent is None:
             return None
         group = self.parent / f"remuda-{name}"
         try:
             group.mkdir(exist_ok=True)
-            for file, value in _settings(limits).items():
+            for file, value in _settings(limits, own_processes).items():
                 if value is not None and (group / file).exists():
                     write_text(str(group / file), value)
         except OSError:
@@ -43,30 +46,6 @@ class Cgroups(Struct, frozen=True):
                 group.rmdir()
             return None
         return str(group)
-
-    def rlimits(self, limits: Limits) -> dict[str, int]:
-        """What the shim must limit itself, because no controller does."""
-        wanted = {
-            "AS": None if "memory" in self.controllers else limits.memory,
-            "NPROC": None if "pids" in self.controllers else limits.processes,
-            "NOFILE": limits.open_files,
-            "FSIZE": limits.file_size,
-        }
-        return {name: value for name, value in wanted.items() if value is not None}
-
-    def enforcement(self) -> Mapping[str, str]:
-        """How each limit is enforced on this host, in words for a person."""
-        return {
-            "memory": "cgroup" if "memory" in self.controllers else "rlimit, each process for itself",
-            "cpu": "cgroup"
-            if "cpu" in self.controllers
-            else "not enforced: no cgroup v2 cpu controller is delegated",
-            "processes": "cgroup"
-            if "pids" in self.controllers
-            else "rlimit, all processes of the user together",
-            "open_files": "rlimit",
-            "file_size": "rlimit",
-        }
 
 
 def find_cgroups(about: Path = Path("/proc/self")) -> Cgroups:
@@ -144,11 +123,11 @@ def _kill(group: Path) -> None:
                 os.kill(int(pid), signal.SIGKILL)
 
 
-def _settings(limits: Limits) -> dict[str, str | None]:
+def _settings(limits: Limits, own_processes: int) -> dict[str, str | None]:
     cpu = limits.cpu_millis
     return {
         "memory.max": None if limits.memory is None else str(limits.memory),
         "memory.oom.group": None if limits.memory is None else "1",
         "cpu.max": None if cpu is None else f"{max(1_000, cpu * CPU_PERIOD_US // 1000)} {CPU_PERIOD_US}",
-        "pids.max": None if limits.processes is None else str(limits.processes),
+        "pids.max": None if limits.processes is None else str(limits.processes + own_processes),
     }

@@ -8,11 +8,11 @@ A signal goes only to a process whose pid, start time and boot were verified, so
 
 import asyncio
 import contextlib
-import hmac
 import os
 import re
 import signal
 import sys
+import threading
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -23,12 +23,23 @@ import msgspec
 
 from remuda.errors import BadInput, Unavailable
 from remuda.machines.process.cgroups import Cgroups, find_cgroups, remove_group
+from remuda.machines.process.held import Held, ended, read_file, ready_at
 from remuda.machines.process.leftovers import kill_leftovers
+from remuda.machines.process.limits import enforcement, rlimits
 from remuda.machines.process.pidfd import open_pidfd, send
-from remuda.machines.process.records import boot, read_json, remove_tree, start_time, take_lock, write_json
-from remuda.machines.process.spec import ForeignMachine, MachineFile, ProcessMachine, ProcessSpec
-from remuda.machines.process.start import key_of, read_keys, start_shim
-from remuda.model.machines import Ended
+from remuda.machines.process.records import remove_tree, take_lock, write_json
+from remuda.machines.process.sandbox import OWN_PROCESSES
+from remuda.machines.process.separation import describe, find_means, separate
+from remuda.machines.process.spec import (
+    ForeignMachine,
+    MachineFile,
+    Means,
+    ProcessMachine,
+    ProcessSpec,
+    Separation,
+)
+from remuda.machines.process.start import read_keys, start_shim
+from remuda.model.machines import number_of
 from remuda.model.times import Instant
 
 #: how long what was killed may take to be gone on a busy host
@@ -48,49 +59,6 @@ class Clock(Protocol):
         ...
 
 
-class _Held:
-    """One machine in memory: its fixed facts, what was last seen, and the handle of its shim."""
-
-    __slots__ = ("directory", "file", "gone", "is_busy", "keys", "pidfd", "view")
-
-    def __init__(self, directory: Path, file: MachineFile) -> None:
-        self.directory, self.file = directory, file
-        self.view = ProcessMachine(file.name, file.pool, file.template, file.created_at)
-        self.pidfd: int | None = None
-        self.gone = asyncio.Event()
-        #: of the secrets that its shims were given; none for one of before there were secrets
-        self.keys = read_keys(directory)
-        #: as far as it said itself
-        self.is_busy = True
-
-    def is_proven(self, secret: str) -> bool:
-        """True when this is the secret of its shim."""
-        key = key_of(secret)
-        return not self.keys or any(hmac.compare_digest(key, each) for each in self.keys)
-
-    def read(self, name: str) -> dict[str, Any] | None:
-        """One of the small files of its directory."""
-        return read_json(str(self.directory / name))
-
-    def is_locked(self) -> bool:
-        """True while a shim holds it."""
-        path = str(self.directory / "lock")
-        lock = take_lock(path)
-        if lock is None:
-            return os.path.exists(path)  # noqa: PTH110
-        os.close(lock)
-        return False
-
-    def is_shim(self, pid: int) -> bool:
-        """True when the process with this pid is the shim that said so, not a later process."""
-        who = self.read("shim.json") or {}
-        return (
-            who.get("pid") == pid
-            and who.get("boot") == boot()
-            and who.get("start") == start_time(pid) is not None
-        )
-
-
 class ProcessMachines:
     """
     The driver of process machines under one directory.
@@ -98,8 +66,9 @@ class ProcessMachines:
     `adopt` comes first. `wake` is called, in the event loop, when a machine became ready or ended. One driver at a
     time may use a directory; machines live on when it is closed or killed. `grace_s` is how long a shim gets to end
     its job and itself. `store` is the identity that new machines carry, `owns` knows those that are ours; the others
-    are foreign: they are kept, and removed only by `remove_foreign`. `watch` gives a descriptor that tells when a process ends, or None: then machines are looked
-    at twice a second.
+    are foreign: they are kept, and removed only by `remove_foreign`. `private` is the directory that jobs must not see,
+    without it the machines' own; `means` separates jobs, and is found by trying when it is not given. `watch` gives a
+    descriptor that becomes readable when a process ends, or None: then machines are looked at twice a second.
     """
 
     def __init__(
@@ -111,16 +80,23 @@ class ProcessMachines:
         *,
         store: str = "",
         owns: Callable[[MachineFile], bool] = lambda _: True,
+        private: Path | None = None,
         cgroups: Cgroups | None = None,
+        means: Means | None = None,
         grace_s: float = 10.0,
         watch: Callable[[int], int | None] = open_pidfd,
     ) -> None:
         self._root, self._socket, self._clock, self._wake = root.absolute(), socket.absolute(), clock, wake
         self._grace_s, self._watch = grace_s, watch
         self._store, self._owns = store, owns
+        self._private = self._root if private is None else private.absolute()
+        self._means = means
+        self._choosing = threading.Lock()
+        #: by machines that are being made, or were
+        self._users: dict[str, int] = {}
         self.cgroups = find_cgroups() if cgroups is None else cgroups
-        self._machines: dict[str, _Held] = {}
-        self._foreign: dict[str, _Held] = {}
+        self._machines: dict[str, Held] = {}
+        self._foreign: dict[str, Held] = {}
         self._listed: tuple[ProcessMachine, ...] | None = None
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._timer: asyncio.TimerHandle | None = None
@@ -144,13 +120,13 @@ class ProcessMachines:
                 except OSError as problem:
                     problems.append(f"{directory} is left over from a machine: {problem}")
                 continue
-            file = _read_file(directory)
+            file = read_file(directory)
             if file is None:
                 problems.append(f"{directory} is no machine of Remuda (no readable machine.json): left alone")
             else:
-                machine = _Held(directory, file)
+                machine = Held(directory, file)
                 (self._machines if self._owns(file) else self._foreign)[file.name] = machine
-                self._see(machine, ready_at=_ready_at(machine))
+                self._see(machine, ready_at=ready_at(machine))
                 self._look(machine)
         self._listed = None
         self._look_again(soon=True)
@@ -180,7 +156,7 @@ class ProcessMachines:
                     raise Unavailable(f"making machine {spec.name}: another store has one of that name")
                 if machine is None:
                     file = await asyncio.to_thread(self._make_directory, spec)
-                    self._machines[spec.name] = machine = _Held(self._root / spec.name, file)
+                    self._machines[spec.name] = machine = Held(self._root / spec.name, file)
                     self._listed = None
                 elif machine.file.id != spec.id:
                     raise Unavailable(
@@ -205,7 +181,7 @@ class ProcessMachines:
             machine, directory = self._machines.get(name), self._root / name
             if machine is None:
                 return not directory.exists()
-            if (_read_file(directory) or machine.file).created_at != created_at:
+            if (read_file(directory) or machine.file).created_at != created_at:
                 return False
             await self._remove(machine, self._machines)
             return True
@@ -252,16 +228,27 @@ class ProcessMachines:
                 return standing if machine.keys or standing == "foreign" else "retired"
         return None
 
-    async def _remove(self, machine: _Held, machines: dict[str, _Held]) -> None:
+    async def _remove(self, machine: Held, machines: dict[str, Held]) -> None:
         name = machine.file.name
         await self._stop(machine)
         try:
             gone = await asyncio.to_thread(self._clear, machine)
             del machines[name]
+            self._users.pop(name, None)
             self._listed = None
             await asyncio.to_thread(remove_tree, str(gone))
         except OSError as problem:
             raise Unavailable(f"deleting machine {name}: {problem}") from problem
+
+    def confinement(self, name: str) -> tuple[tuple[str, str], ...] | None:
+        """What holds the jobs of a machine in: its separation, and each of its limits; None when there is none."""
+        machine = self._machines.get(name)
+        if machine is None:
+            return None
+        file = machine.file
+        controllers = self.cgroups.controllers if file.cgroup else frozenset[str]()
+        limits = enforcement(file.limits, controllers, file.separation.means)
+        return (("separation", describe(file.separation)), *limits.items())
 
     async def console(self, name: str) -> bytes:
         """The end of what the machine's shim wrote; at most 256 KiB."""
@@ -290,14 +277,18 @@ class ProcessMachines:
         name = (
             f"{spec.id}-{zlib.crc32(os.fsencode(self._root)):08x}"  # an id is unique under one directory only
         )
-        group = self.cgroups.create(name, spec.limits)
+        separation = self._separate(spec)
+        is_boxed = separation.means in {Means.USER, Means.NAMESPACES}
+        group = self.cgroups.create(name, spec.limits, OWN_PROCESSES if is_boxed else 0)
+        controllers = self.cgroups.controllers if group else frozenset[str]()
         file = MachineFile(
             **msgspec.structs.asdict(spec),
             created_at=self._clock.now(),
             socket=str(self._socket),
             store=self._store,
             cgroup=group,
-            rlimits=(self.cgroups if group else Cgroups()).rlimits(spec.limits),
+            rlimits=rlimits(spec.limits, controllers, separation.means),
+            separation=separation,
         )
         self._root.mkdir(parents=True, exist_ok=True, mode=0o700)  # someone may have deleted it
         new = self._root / f"{_NEW}{spec.name}"
@@ -309,7 +300,19 @@ class ProcessMachines:
         new.rename(self._root / spec.name)
         return file
 
-    def _look(self, machine: _Held) -> bool:
+    def _separate(self, spec: ProcessSpec) -> Separation:
+        """Choose how its jobs are separated; called in threads, and no two machines get one user."""
+        with self._choosing:
+            if self._means is None:
+                self._means = find_means()
+            held = (*self._machines.values(), *self._foreign.values())
+            taken = {each.file.separation.uid for each in held} | set(self._users.values())
+            found = separate(self._means, spec.wish, self._private, number_of(spec.name), taken)
+            if found.uid is not None:
+                self._users[spec.name] = found.uid
+            return found
+
+    def _look(self, machine: Held) -> bool:
         """See how a machine is whose shim is not watched; True when a shim holds it."""
         pid = (machine.read("shim.json") or {}).get("pid")
         if machine.is_locked():
@@ -330,20 +333,20 @@ class ProcessMachines:
             self._over(machine, status)
         return False
 
-    def _hold(self, machine: _Held, pid: int, pidfd: int | None) -> None:
+    def _hold(self, machine: Held, pid: int, pidfd: int | None) -> None:
         self._release(machine)
         self._see(machine, pid=pid)
         machine.pidfd = pidfd
         if pidfd is not None:
             asyncio.get_running_loop().add_reader(pidfd, self._exited, machine)
 
-    def _release(self, machine: _Held) -> None:
+    def _release(self, machine: Held) -> None:
         if machine.pidfd is not None:
             asyncio.get_running_loop().remove_reader(machine.pidfd)
             os.close(machine.pidfd)
             machine.pidfd = None
 
-    def _exited(self, machine: _Held) -> None:
+    def _exited(self, machine: Held) -> None:
         self._release(machine)
         status = _reap(machine.view.pid)
         if machine.is_locked():  # by a shim that an earlier run started, and that was faster than ours
@@ -352,12 +355,12 @@ class ProcessMachines:
         else:
             self._over(machine, status)
 
-    def _over(self, machine: _Held, status: int | None) -> None:
-        self._see(machine, pid=None, ready_at=_ready_at(machine), ended=_ended(machine, status))
+    def _over(self, machine: Held, status: int | None) -> None:
+        self._see(machine, pid=None, ready_at=ready_at(machine), ended=ended(machine, status))
         machine.gone.set()
         self._wake()
 
-    def _see(self, machine: _Held, **changes: Any) -> None:
+    def _see(self, machine: Held, **changes: Any) -> None:
         machine.view = msgspec.structs.replace(machine.view, **changes)
         self._listed = None
 
@@ -376,9 +379,9 @@ class ProcessMachines:
         waiting = False
         for machine in (*self._machines.values(), *self._foreign.values()):
             if machine.view.ended is None and machine.view.ready_at is None:
-                ready_at = _ready_at(machine)
-                if ready_at is not None:
-                    self._see(machine, ready_at=ready_at)
+                at = ready_at(machine)
+                if at is not None:
+                    self._see(machine, ready_at=at)
                     self._wake()
             if machine.view.ended is None and machine.pidfd is None:
                 self._look(machine)
@@ -387,7 +390,7 @@ class ProcessMachines:
         if waiting:
             self._look_again(soon=False)
 
-    async def _stop(self, machine: _Held) -> None:
+    async def _stop(self, machine: Held) -> None:
         for number in (signal.SIGTERM, signal.SIGKILL):
             deadline = asyncio.get_running_loop().time() + self._grace_s
             while machine.view.ended is None:
@@ -413,14 +416,14 @@ class ProcessMachines:
                 f"deleting machine {machine.file.name}: its shim, {machine.view.pid}, cannot be killed"
             )
 
-    def _signal(self, machine: _Held, number: int) -> None:
+    def _signal(self, machine: Held, number: int) -> None:
         if machine.pidfd is not None and sys.platform == "linux":
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(machine.pidfd, number)
         elif (pid := machine.view.pid) is not None:
             send(number, pid, lambda: machine.is_locked() and machine.is_shim(pid))
 
-    def _clear(self, machine: _Held) -> Path:
+    def _clear(self, machine: Held) -> Path:
         """End what a dead shim left behind, and take the directory out of the list; returns where it is now."""
         gone = self._root / f"{_GONE}{machine.file.name}-{machine.file.created_at}"
         path = str(machine.directory / "lock")
@@ -443,19 +446,6 @@ class ProcessMachines:
         return gone
 
 
-def _read_file(directory: Path) -> MachineFile | None:
-    try:
-        file = msgspec.json.decode((directory / "machine.json").read_bytes(), type=MachineFile)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
-        return None
-    return file if file.name == directory.name else None
-
-
-def _ready_at(machine: _Held) -> Instant | None:
-    at = (machine.read("ready.json") or {}).get("at")
-    return at if isinstance(at, int) else None
-
-
 def _reap(pid: int | None) -> int | None:
     """The exit status of a child of ours that has ended."""
     if pid is None:
@@ -465,20 +455,3 @@ def _reap(pid: int | None) -> int | None:
     except ChildProcessError:
         return None
     return os.waitstatus_to_exitcode(status) if done else None
-
-
-def _ended(machine: _Held, status: int | None) -> Ended:
-    end = machine.read("end.json")
-    if end is not None:
-        return Ended(str(end.get("code", "crashed")), str(end.get("detail", "")))
-    if not machine.directory.exists():
-        return Ended("lost", f"{machine.directory} was deleted")
-    who = machine.read("shim.json")
-    if who is not None and who.get("boot") != boot():
-        return Ended("lost", "the host was restarted")
-    if status is None:
-        return Ended("crashed", "its shim is gone and left no word")
-    return Ended(
-        "crashed",
-        f"its shim was killed by signal {-status}" if status < 0 else f"its shim exited with {status}",
-    )

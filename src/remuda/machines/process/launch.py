@@ -15,18 +15,16 @@ import signal
 import sys
 import time
 
+from remuda.machines.process.kernel import SET_CHILD_SUBREAPER, SET_PDEATHSIG, prctl
+from remuda.machines.process.landlock import restrict, version
 from remuda.machines.process.records import remove_tree, write_text
+from remuda.machines.process.sandbox import become, enter
 
 TYPE_CHECKING = False  # importing typing would cost every start of a shim some milliseconds
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any, NoReturn
 
-    Prctl = Callable[[int, int, int, int, int], int]
-
 UNKILLABLE_S = 10.0  # a process in uninterruptible sleep must not hold the result of a job for ever
-PR_SET_PDEATHSIG = 1
-PR_SET_CHILD_SUBREAPER = 36
 PRIVATE_DIRECTORY = 0o40700
 
 
@@ -38,35 +36,23 @@ class StartError(Exception):
         self.exit_code, self.detail = exit_code, detail
 
 
-def load_prctl() -> Prctl | None:
-    """The function that sets Linux's process options; None where there is none."""
-    if sys.platform != "linux":
-        return None
-    try:
-        import ctypes  # noqa: PLC0415 - takes a third of the shim's start, and only jobs need it
-
-        return ctypes.CDLL(None).prctl
-    except (ImportError, OSError, AttributeError):
-        return None
-
-
-def become_reaper(prctl: Prctl | None) -> bool:
+def become_reaper() -> bool:
     """Inherit all processes below this one whose parents end; False where that is not possible."""
-    return prctl is not None and prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+    return prctl(SET_CHILD_SUBREAPER, 1)
 
 
-def prepare_work(directory: str, *, is_lost: bool) -> None:
-    """Give the next job an empty work directory, in a machine that was not deleted."""
-    if is_lost:
-        raise StartError(127, f"the machine's directory {directory} was deleted")
+def prepare_work(directory: str, uid: int | None = None) -> None:
+    """Give the next job, and the user that it gets, an empty work directory."""
     work, temporary = f"{directory}/work", f"{directory}/work/tmp"
     try:
         if _is_fresh(work, temporary):
             return
         if os.path.lexists(work):
             remove_tree(work)
-        os.mkdir(work, 0o700)  # noqa: PTH102
-        os.mkdir(temporary, 0o700)  # noqa: PTH102
+        for path in (work, temporary):
+            os.mkdir(path, 0o700)  # noqa: PTH102
+            if uid is not None:
+                os.chown(path, uid, uid)
     except OSError as problem:
         raise StartError(127, f"the work directory could not be emptied: {problem}") from problem
 
@@ -79,13 +65,12 @@ def _is_fresh(work: str, temporary: str) -> bool:
         return False
 
 
-def launch(
-    order: dict[str, Any], machine: dict[str, Any], directory: str, prctl: Prctl | None
-) -> tuple[int, int]:
+def launch(order: dict[str, Any], machine: dict[str, Any], directory: str) -> tuple[int, int]:
     """
-    Start a job in its own session; its pid and the reading end of its output.
+    Start a job in its own session, separated as the machine says; its pid and the reading end of its output.
 
-    Returns once the command runs, or raises `StartError` with what kept it from running.
+    Returns once the command runs, or raises `StartError` with what kept it from running. A separation that the machine
+    was made with and that cannot be had now is such a reason: whoever uses up what it takes must not be let in.
     """
     # All that can be done before the fork is: whatever the child touches must be copied for it.
     environment = _environment(order, machine, directory)
@@ -93,6 +78,8 @@ def launch(
     output, output_in = os.pipe()
     report, report_in = os.pipe()
     shim = os.getpid()
+    separation = machine.get("separation") or {}
+    uid = separation.get("uid")
     try:
         pid = os.fork()
     except OSError as problem:
@@ -102,24 +89,28 @@ def launch(
     if not pid:
         doing = "leaving the shim's session"
         try:
+            signal.set_wakeup_fd(-1)
             os.setsid()
-            if (
-                prctl is not None
-                and prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) == 0
-                and os.getppid() != shim
-            ):
+            if prctl(SET_PDEATHSIG, signal.SIGKILL) and os.getppid() != shim:
                 os._exit(127)
             if machine["cgroup"]:
                 doing = "entering its control group"
                 write_text(f"{machine['cgroup']}/cgroup.procs", "0")
+            doing = "being separated from other jobs"
+            if separation.get("means") in {"user", "namespaces"}:
+                enter(separation["cover"], f"{directory}/work", uid)
+            elif separation.get("means") == "landlock":
+                restrict(separation["cover"], f"{directory}/work", version())
             doing = "entering the work directory"
             os.chdir(f"{directory}/work")
             os.dup2(output_in, 1)
             os.dup2(output_in, 2)
-            signal.set_wakeup_fd(-1)
             doing = "limiting its resources"
             for kind, limit in limits:
                 resource.setrlimit(kind, (limit, limit))
+            if uid is not None:
+                doing = "becoming a user of its own"
+                become(uid)
             doing = ""
             _execute(order["command"], environment)
         except BaseException as problem:  # noqa: BLE001 - the child has no one above it: all it can do is report
@@ -130,11 +121,11 @@ def launch(
     os.close(output_in)
     os.close(report_in)
     with open(report, "rb") as file:  # noqa: PTH123
-        told = file.read()
-    if told:
+        problem_found = file.read()
+    if problem_found:
         os.close(output)
         os.waitpid(pid, 0)
-        raise StartError(*json.loads(told))
+        raise StartError(*json.loads(problem_found))
     os.set_blocking(output, False)
     return pid, output
 
@@ -160,7 +151,8 @@ def _execute(command: list[str], environment: dict[str, str]) -> NoReturn:
         except (FileNotFoundError, NotADirectoryError):
             pass
         except OSError as found:
-            problem = found
+            if os.access(place or ".", os.X_OK):  # else it is a place that is not open to the job's user
+                problem = found
     raise problem
 
 

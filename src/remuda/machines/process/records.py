@@ -77,8 +77,8 @@ def start_time(pid: int) -> str | None:
         finally:
             os.close(file)
         return None if fields[0] in b"ZX" else fields[19].decode()
-    with os.popen(f"ps -o lstart= -p {pid:d}") as told:  # noqa: S605
-        return told.read().strip() or None
+    with os.popen(f"ps -o lstart= -p {pid:d}") as answer:  # noqa: S605
+        return answer.read().strip() or None
 
 
 def boot() -> str:
@@ -86,8 +86,8 @@ def boot() -> str:
     if sys.platform == "linux":
         with open("/proc/sys/kernel/random/boot_id") as file:  # noqa: PTH123
             return file.read().strip()
-    with os.popen("sysctl -n kern.boottime") as told:  # noqa: S605
-        return told.read().strip()
+    with os.popen("sysctl -n kern.boottime") as answer:  # noqa: S605
+        return answer.read().strip()
 
 
 def identity(pid: int) -> dict[str, Any]:

@@ -21,12 +21,12 @@ import time
 if __name__ == "__main__":  # started by its path, with no search path of ours
     sys.path.append(os.path.abspath(f"{__file__}/../../../.."))  # noqa: PTH100
 
+from remuda.machines.process.kernel import hide_memory
 from remuda.machines.process.launch import (
     StartError,
     become_reaper,
     end_descendants,
     launch,
-    load_prctl,
     oom_kills,
     prepare_work,
 )
@@ -46,8 +46,6 @@ TYPE_CHECKING = False  # importing typing would cost every start some millisecon
 if TYPE_CHECKING:
     from typing import Any
 
-    from remuda.machines.process.launch import Prctl
-
 GRACE_S = 5.0  # between asking a job to end and making it
 WATCH_AFTER_S = 0.1  # most jobs of a busy queue are over before anyone could cancel them
 KEEP_AFTER_S = 1.0  # a result that Remuda has not taken by then is written down
@@ -60,6 +58,7 @@ HELD = 75  # exit status of a shim that finds another one holding its machine
 
 def main(directory: str) -> int:
     """Hold the machine in `directory` until it ends; the exit status."""
+    hide_memory()
     secret = read_secret()
     lock = hold(f"{directory}/lock")
     if lock is None:
@@ -183,7 +182,6 @@ class Shim:
         self.ran = 0  # jobs begun
         self.path = f"/v1/shims/{machine['name']}/"
         self.link = Link(machine["socket"])
-        self.prctl: Prctl | None = None
         self.oom_kills = 0
         self.ready = False
         self.job: Job | None = None
@@ -191,7 +189,7 @@ class Shim:
         self.last: dict[str, Any] | None = None
         self.result_file = ""  # where the result will be written down, if it must be
         self.leaving = False
-        self.told = False  # by a signal, to end
+        self.must_end = False  # a signal said so
         self.end_at: float | None = None
         self.end: tuple[str, str] | None = None
         self.idle_since = self.contact = time.monotonic()
@@ -218,7 +216,7 @@ class Shim:
             "id": self.machine["id"],
             "secret": self.secret,
             "finished": self.finished,
-            "leaving": self.leaving or self.told,
+            "leaving": self.leaving or self.must_end,
             "ran": self.ran,
         }
         self.link.ask(self.path + "next", body)
@@ -279,19 +277,18 @@ class Shim:
                 self.on_answer(answer)
 
     def on_ready(self) -> None:
-        """Remuda is there: say so, and load what only a job will need."""
+        """Remuda is there: say so."""
         self.ready = True
         try:
             write_json(f"{self.directory}/ready.json", {"at": wall_ms()})
         except OSError as problem:
             say(f"ready.json was not written: {problem}")
-        self.prctl = load_prctl()
-        if not become_reaper(self.prctl):
+        if not become_reaper():
             say("daemons that a job starts cannot be found on this system")
 
     def on_signal(self) -> None:
         """End when told to; see who of ours has ended."""
-        told = os.read(self.wake, 4096)
+        signals = os.read(self.wake, 4096)
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -301,8 +298,8 @@ class Shim:
                 break
             if self.job and pid == self.job.pid:
                 self.job.wait_status = status
-        if signal.SIGTERM in told:
-            self.told = True
+        if signal.SIGTERM in signals:
+            self.must_end = True
             if self.job:
                 self.job.stop("killed")
             elif self.end_at is None:
@@ -323,7 +320,7 @@ class Shim:
                 )  # it does not know this job now; a job is not lost for that
             return
         handed_in, self.finished, self.result_file = self.finished, None, ""
-        if self.told:
+        if self.must_end:
             self.end = ("closed", "stopped by a signal")
         elif answer["do"] == "run":
             self.start(answer["job"])
@@ -352,10 +349,14 @@ class Shim:
         mask = Mask(order.get("secrets", {}).values())
         output = Output(f"{order['files']}.log", order["output_limit"], mask)
         begun = wall_ms()
+        if self.is_lost():
+            note = f"the directory of machine {self.machine['name']} was deleted before the job could start"
+            self.hand_in(order, output, ("returned", 127), begun, [note])
+            return
         try:
-            prepare_work(self.directory, is_lost=self.is_lost())
+            prepare_work(self.directory, (self.machine.get("separation") or {}).get("uid"))
             self.oom_kills = oom_kills(self.machine["cgroup"])
-            pid, pipe = launch(order, self.machine, self.directory, self.prctl)
+            pid, pipe = launch(order, self.machine, self.directory)
         except StartError as problem:
             self.hand_in(order, output, ("unstartable", problem.exit_code), begun, [problem.detail])
         else:
@@ -402,7 +403,7 @@ class Shim:
             f"job {order['id']} attempt {order['attempt']}: {verdict[0]} {verdict[1]} {self.finished['detail']}"
         )
         self.idle_since = self.contact = time.monotonic()
-        self.end_at = self.idle_since + LAST_WORD_S if self.told else None
+        self.end_at = self.idle_since + LAST_WORD_S if self.must_end else None
         self.leaving = self.is_lost()
         self.ask()
 

@@ -1,5 +1,7 @@
 """What a process machine is made from, and what is seen of it."""
 
+from enum import StrEnum
+
 from msgspec import Struct
 
 from remuda.model.machines import Ended
@@ -14,6 +16,37 @@ class Limits(Struct, frozen=True, gc=False):
     processes: int | None = None
     open_files: int | None = None
     file_size: int | None = None
+
+
+class Means(StrEnum):
+    """What keeps the jobs of a machine apart from other jobs and from Remuda's data, best first."""
+
+    #: namespaces, and a user of its own
+    USER = "user"
+    #: namespaces, also one of users
+    NAMESPACES = "namespaces"
+    LANDLOCK = "landlock"
+    NONE = "none"
+
+
+class Wish(StrEnum):
+    """Whether jobs of a machine shall be separated from others."""
+
+    #: by the best that this host allows
+    AUTO = "auto"
+    #: or else there shall be no machine
+    REQUIRED = "required"
+    NONE = "none"
+
+
+class Separation(Struct, frozen=True, gc=False):
+    """How the jobs of one machine are separated."""
+
+    means: Means = Means.NONE
+    #: the user that jobs get
+    uid: int | None = None
+    #: the directory that jobs cannot see, apart from their own below it
+    cover: str = ""
 
 
 class ProcessSpec(Struct, frozen=True, kw_only=True):
@@ -34,6 +67,7 @@ class ProcessSpec(Struct, frozen=True, kw_only=True):
     orphan_timeout_ms: int = 3_600_000
     limits: Limits = Limits()
     env: dict[str, str] = {}
+    wish: Wish = Wish.AUTO
 
 
 class MachineFile(ProcessSpec, frozen=True, kw_only=True):
@@ -47,6 +81,7 @@ class MachineFile(ProcessSpec, frozen=True, kw_only=True):
     cgroup: str | None = None
     #: by the names of the resource module, without RLIMIT_
     rlimits: dict[str, int] = {}
+    separation: Separation = Separation()
 
 
 class ProcessMachine(Struct, frozen=True, gc=False):

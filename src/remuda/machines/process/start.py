@@ -20,7 +20,7 @@ def start_shim(directory: Path) -> int:
     The secret is in no file: beside the machine only its digest is kept, so that whoever reads it cannot pose as the
     shim. There may be several, because a shim that an earlier run started may yet be the faster one.
     """
-    told = {key: os.environ[key] for key in ("PATH", "LANG") if key in os.environ}
+    environment = {key: os.environ[key] for key in ("PATH", "LANG") if key in os.environ}
     secret = secrets.token_hex(32)
     keys = os.open(directory / _KEYS, _APPEND, 0o600)
     try:
@@ -40,7 +40,7 @@ def start_shim(directory: Path) -> int:
             start_new_session=True,
             close_fds=True,
             cwd="/",
-            env=told,
+            env=environment,
         )
     finally:
         os.close(console)

@@ -141,6 +141,10 @@ def finish(db: sqlite3.Connection, machine: str, ended: Finished, now: Instant) 
         state = JobState.SUCCEEDED
     elif cancelled:
         state = JobState.CANCELLED
+    elif ended.status == "returned":
+        # The machine was at fault before anything ran: it is no try that the job has used up.
+        db.execute("UPDATE jobs SET retries = retries + 1 WHERE id = ?", (ended.job,))
+        state = JobState.WAITING
     elif ended.attempt <= retries:
         state = JobState.WAITING
     else:

@@ -1,0 +1,135 @@
+"""
+How this host lets jobs be separated from each other and from Remuda's data.
+
+What works is found by trying it once, in a process that is there for that. Users of their own come from a range that
+neither distributions, nor systemd, nor directory services give out, and never from an account that exists.
+"""
+
+import contextlib
+import grp
+import os
+import pwd
+import stat
+import subprocess
+import sys
+import tempfile
+import zlib
+from collections.abc import Collection
+from pathlib import Path
+
+from remuda.errors import Unavailable
+from remuda.machines.process import landlock, sandbox
+from remuda.machines.process.spec import Means, Separation, Wish
+
+#: systemd leaves 1879048192 to 2147352575 alone, and SSSD ends at 2000200000 unless it is told otherwise
+FIRST_UID = 2_000_200_192
+#: each data directory takes users of a block of its own
+BLOCK, BLOCKS = 4096, 35_000
+TRY_S = 20.0
+
+
+def find_means() -> Means:
+    """The best that works here."""
+    if sys.platform != "linux":
+        return Means.NONE
+    # Root keeps its power over mounts in a namespace of its own, so that it needs another user.
+    if _works(FIRST_UID - 1 if os.geteuid() == 0 else None):
+        return Means.USER if os.geteuid() == 0 else Means.NAMESPACES
+    return Means.LANDLOCK if landlock.version() else Means.NONE
+
+
+def _works(uid: int | None) -> bool:
+    try:
+        with tempfile.TemporaryDirectory(prefix="remuda-probe-") as place:
+            Path(place).chmod(0o755)
+            done = subprocess.run(
+                [sys.executable, "-I", "-S", sandbox.__file__, place, "" if uid is None else str(uid)],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=TRY_S,
+                check=False,
+            )
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return done.returncode == 0
+
+
+def separate(
+    means: Means, wish: Wish, private: Path, number: int, taken: Collection[int | None]
+) -> Separation:
+    """
+    How a machine's jobs are separated, as far as is wished; raises `Unavailable` when they must be and cannot.
+
+    `private` is what jobs must not see, `number` the machine's own, `taken` the users that other machines have.
+    """
+    if wish is Wish.NONE:
+        return Separation()
+    uid = _free_uid(private, number, taken) if means is Means.USER else None
+    if means is Means.USER and uid is None:
+        means = Means.NONE
+    if means is Means.NONE:
+        if wish is Wish.REQUIRED:
+            raise Unavailable(
+                "its pool requires that jobs are separated, and this host allows no way to:"
+                " neither users, nor namespaces, nor Landlock"
+            )
+        return Separation()
+    return Separation(means, uid, str(_cover(private) if uid is not None else private))
+
+
+def _cover(private: Path) -> Path:
+    """The topmost directory on the way that another user cannot pass: to hide it hides nothing that it could see."""
+    for path in (*reversed(private.parents), private):
+        with contextlib.suppress(OSError):
+            if not path.stat().st_mode & stat.S_IXOTH:
+                return path
+    return private
+
+
+def _free_uid(private: Path, number: int, taken: Collection[int | None]) -> int | None:
+    """A user that no machine has; the same one comes again as late as possible, for what its jobs left behind."""
+    first = FIRST_UID + zlib.crc32(os.fsencode(private)) % BLOCKS * BLOCK
+    for step in range(BLOCK):
+        uid = first + (number + step) % BLOCK
+        if uid not in taken and not _is_account(uid):
+            return uid
+    return None
+
+
+def _is_account(uid: int) -> bool:
+    for look in (pwd.getpwuid, grp.getgrgid):
+        with contextlib.suppress(KeyError):
+            look(uid)
+            return True
+    return False
+
+
+def describe(separation: Separation) -> str:
+    """How jobs are separated, in words for a person."""
+    match separation.means:
+        case Means.USER:
+            who = "" if separation.uid is None else f" ({separation.uid})"
+            return f"each job has a user of its own{who}, sees only its own processes and not Remuda's data"
+        case Means.NAMESPACES:
+            return "each job has namespaces of its own, sees only its own processes and not Remuda's data"
+        case Means.LANDLOCK:
+            return describe_landlock(
+                landlock.version(), not separation.cover or landlock.can_cover(separation.cover)
+            )
+        case Means.NONE:
+            return "none: a job can do to other jobs and to Remuda whatever its user can"
+
+
+def describe_landlock(version: int, can_cover: bool) -> str:  # noqa: FBT001 - two facts of a host
+    """What Landlock keeps a job from, and what it does not."""
+    does = ["read or trace other processes"]
+    does += ["signal them"] if version >= landlock.SIGNALS_SINCE else []
+    does += ["open Remuda's files"] if can_cover else []
+    lacks = [] if version >= landlock.SIGNALS_SINCE else ["signal other processes of its user"]
+    lacks += (
+        []
+        if can_cover
+        else ["open Remuda's files, because the data directory is below one that all may write to"]
+    )
+    lacks += ["connect to Remuda's control socket"]
+    return f"Landlock: a job cannot {' or '.join(does)}; it can {' and '.join(lacks)}"
