@@ -127,6 +127,8 @@ class App:
         except BaseException:
             self.home.release()
             raise
+        if self.store.backup is not None:
+            log.info("the store was upgraded; it is kept as it was before", copy=str(self.store.backup))
         try:
             self._runtimes = assemble(jobs, chosen, self._services)
             self._compiled = compile_all(self._runtimes, objects)

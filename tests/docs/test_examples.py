@@ -156,3 +156,12 @@ def test_every_link_between_pages_leads_somewhere() -> None:
     for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_readme_promises_no_subject_that_its_page_does_not_have() -> None:
+    (row,) = re.findall(r"\| operate it: (.*) \| \[Operating\]", (ROOT / "README.md").read_text())
+    page = (ROOT / "docs" / "operating.md").read_text().lower()
+    titles = re.findall(r"^## (.*)|^\| ([a-z]+) \|", page, re.MULTILINE)
+    headings = " ".join(" ".join(each) for each in titles)
+    for subject in row.split(", "):
+        assert re.search(rf"\b{subject[:5]}", headings), subject

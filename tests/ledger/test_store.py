@@ -401,7 +401,10 @@ def test_a_damaged_store_is_not_written_and_the_message_says_what_to_do(
 ) -> None:
     make(path)
     before = path.read_bytes()
-    with pytest.raises(BadInput, match=r"is damaged .* Nothing was changed. To start afresh move it away"):
+    with pytest.raises(
+        BadInput,
+        match=r"is damaged .* Nothing was changed. `remuda store salvage` .* To start afresh move it away",
+    ):
         SqliteStore(path)
     assert path.read_bytes() == before
 

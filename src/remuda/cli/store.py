@@ -1,10 +1,12 @@
-"""`remuda store`: what is in the data directory that is not this store's own."""
+"""`remuda store`: what another store left in the data directory, and a store that is damaged."""
+
+from pathlib import Path
 
 import click
 
 from remuda.backends.foreign import Clean, Cleaned, ForeignView
 from remuda.control.command import Group, Session, confirm, pass_session
-from remuda.errors import RemudaError
+from remuda.errors import BadInput, RemudaError
 from remuda.output.moments import age
 from remuda.output.show import Report, Table
 
@@ -77,3 +79,44 @@ def clean(session: Session, even_busy: bool, yes: bool) -> None:
     session.show(Report(done, lines=tuple(lines)))
     if done.problems:
         raise RemudaError("; ".join(done.problems))
+
+
+@store.command()
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@pass_session
+def salvage(session: Session, yes: bool) -> None:
+    """
+    Make a new store of what can still be read of a damaged one.
+
+    Only while nothing runs. The damaged store is kept beside the new one, and what could not be read is listed. A
+    machine or an attempt that the new store does not know is foreign: see `remuda store foreign`.
+    """
+    from remuda.datadir import DataDir
+    from remuda.ledger.salvage import salvage as read_what_can_be
+    from remuda.ledger.store import FILE
+
+    path = session.data_dir / FILE
+    if not path.exists():
+        raise BadInput(f"there is no store at {path}")
+    home = DataDir(session.data_dir)
+    try:
+        confirm(f"Make a new store of what can be read of {path}? The old one is kept beside it.", yes=yes)
+        draft = path.with_name(f"{FILE}.salvaged")
+        _remove(draft)
+        found = read_what_can_be(path, draft, session.jobs.tables())
+        number = next(n for n in range(1, 1_000) if not path.with_name(f"{FILE}.damaged-{n}").exists())
+        kept = path.with_name(f"{FILE}.damaged-{number}")
+        for ending in ("-wal", "-shm", ""):
+            if (part := path.with_name(FILE + ending)).exists():
+                part.rename(kept.with_name(kept.name + ending))
+        draft.rename(path)
+    finally:
+        home.release()
+    rows = tuple((each.table, str(each.kept), ", ".join(each.unreadable) or "-") for each in found)
+    table = Table(("TABLE", "ROWS KEPT", "NOT READABLE"), rows)
+    session.show(Report(found, (table,), (f"the damaged store is now {kept}",)))
+
+
+def _remove(draft: Path) -> None:
+    for ending in ("", "-wal", "-shm", "-journal"):
+        draft.with_name(draft.name + ending).unlink(missing_ok=True)

@@ -23,6 +23,8 @@ class Tables(Struct, frozen=True):
 
     name: str
     versions: tuple[str, ...]
+    #: statements that make rows fit each other again where a damaged store lost some
+    repair: str = ""
 
 
 #: "RMDA": tells our files from other SQLite databases

@@ -15,6 +15,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Protocol, TypeVar
 
 from remuda.errors import BadInput, Unavailable
+from remuda.ledger.backup import back_up
 from remuda.ledger.ballast import Ballast, is_full
 from remuda.ledger.schema import Tables, check, is_behind, migrate
 
@@ -87,7 +88,8 @@ class SqliteStore:
         self._open_readers: list[sqlite3.Connection] = []
         self._is_full_sync = True
         self._is_closed = False
-        self._connection = _open_for_writing(path, most_bytes, tables)
+        #: `backup` is the copy that was made before an upgrade, if this was one
+        self._connection, self.backup = _open_for_writing(path, most_bytes, tables)
         self._thread = threading.Thread(target=self._work, name="store", daemon=True)
         self._thread.start()
 
@@ -294,7 +296,7 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
 
     The store is made where there is none. `BadInput` says why it cannot be written, `Unavailable` that it is full or busy.
     """
-    connection = _open_for_writing(path, None, ())
+    connection, _ = _open_for_writing(path, None, ())
     try:
         connection.execute("BEGIN IMMEDIATE")
         yield connection
@@ -358,8 +360,9 @@ def explained(path: Path) -> Iterator[None]:
         raise BadInput(f"{path} cannot be opened: {error}; {fix}") from error
     except sqlite3.DatabaseError as error:
         raise BadInput(
-            f"{path} is damaged ({error}). Nothing was changed. To start afresh move it away: its job queue and "
-            "history are lost then; machines that run are kept, and `remuda store foreign` lists them"
+            f"{path} is damaged ({error}). Nothing was changed. `remuda store salvage` makes a new store of what can "
+            "still be read. To start afresh move it away: its job queue and history are lost then; machines that run "
+            "are kept, and `remuda store foreign` lists them"
         ) from error
 
 
@@ -372,7 +375,10 @@ def _row_explained(path: Path) -> Iterator[None]:
             raise
 
 
-def _open_for_writing(path: Path, most_bytes: int | None, tables: Sequence[Tables]) -> sqlite3.Connection:
+def _open_for_writing(
+    path: Path, most_bytes: int | None, tables: Sequence[Tables]
+) -> tuple[sqlite3.Connection, Path | None]:
+    """The store, of this program's version; and the copy of it as it was, where it was older."""
     with explained(path):
         try:
             # Before SQLite makes it: its companions take over the mode.
@@ -392,13 +398,14 @@ def _open_for_writing(path: Path, most_bytes: int | None, tables: Sequence[Table
             connection.execute("PRAGMA cache_size = -4096")
             # Some builds overwrite what is deleted, for which a full disk has no room; there are no secrets in it.
             connection.execute("PRAGMA secure_delete = OFF").fetchall()
+            backup = back_up(connection, path, tables)
             migrate(connection, str(path), tables)
             if most_bytes is not None:
                 connection.execute(f"PRAGMA max_page_count = {max(1, most_bytes // _PAGE)}")
         except BaseException:
             connection.close()
             raise
-    return connection
+    return connection, backup
 
 
 def _check_whole(connection: sqlite3.Connection) -> None:

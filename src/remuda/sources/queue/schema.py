@@ -54,4 +54,12 @@ _V3 = """
 ALTER TABLE attempts ADD COLUMN output_bytes INTEGER
 """
 
-TABLES = Tables("queue", (_V1, _V2, _V3))
+#: a running job whose attempt was lost gets one that counts as lost with its machine, so that it ends
+_REPAIR = """
+DELETE FROM attempts WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE id = job);
+INSERT INTO attempts (job, attempt, machine, claimed_at)
+  SELECT id, attempt, machine, changed_at FROM jobs
+  WHERE state = 'running' AND NOT EXISTS (SELECT 1 FROM attempts AS a WHERE a.job = id AND a.attempt = jobs.attempt)
+"""
+
+TABLES = Tables("queue", (_V1, _V2, _V3), _REPAIR)

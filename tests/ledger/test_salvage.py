@@ -1,0 +1,139 @@
+"""What can still be read of a damaged store, in a new one."""
+
+import random
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from remuda.errors import BadInput
+from remuda.ledger.identity import lineage
+from remuda.ledger.salvage import Salvaged, salvage
+from remuda.ledger.store import FILE, SqliteStore, reading
+from remuda.model.jobs import JobSpec, JobState
+from remuda.sources.queue import rows
+from remuda.sources.queue.schema import TABLES
+
+DATA = Path(__file__).parents[1] / "data"
+PAGE = 4_096
+JOBS = 3_000
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with many jobs, each with an attempt, of which the last runs."""
+    path = tmp_path_factory.mktemp("whole") / FILE
+    SqliteStore(path, tables=(TABLES,)).close()
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("PRAGMA journal_mode = DELETE")
+    db.execute("BEGIN")
+    db.execute("INSERT INTO settings VALUES ('override/shell', x'01', 1)")
+    db.execute("INSERT INTO memories VALUES ('pools', x'ff')")
+    for number in range(JOBS):
+        rows.submit(db, rows.Submission("a", JobSpec(("echo", str(number))), idempotency=f"k{number}"), 1)
+        rows.claim(db, f"shell-{number}", "a", 2, "s1")
+        if number + 1 < JOBS:
+            rows.finish(db, f"shell-{number}", rows.Finished(number + 1, 1, "exited", 0, store="s1"), 3)
+    db.execute("COMMIT")
+    db.close()
+    return path
+
+
+def pages_of(path: Path, table: str) -> list[int]:
+    """The numbers of the leaf pages of a table, found by what is in them."""
+    found = []
+    mark = {"jobs": b"echo", "attempts": b"exited"}[table]
+    data = path.read_bytes()
+    for number in range(1, len(data) // PAGE):
+        page = data[number * PAGE : (number + 1) * PAGE]
+        is_leaf = page[:1] in (b"\x0d", b"\x0a")
+        if is_leaf and page.count(mark) > 5:
+            found.append(number)
+    return found
+
+
+def broken(whole: Path, home: Path, *pages: int) -> Path:
+    path = home / FILE
+    shutil.copy(whole, path)
+    with path.open("r+b") as file:
+        for page in pages:
+            file.seek(page * PAGE)
+            file.write(b"\xff" * PAGE)
+    with pytest.raises(BadInput, match="`remuda store salvage` makes a new store of what can still be read"):
+        SqliteStore(path, tables=(TABLES,))
+    return path
+
+
+def by_name(done: tuple[Salvaged, ...]) -> dict[str, Salvaged]:
+    return {each.table: each for each in done}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_all_jobs_but_those_on_a_broken_page_are_carried_over(whole: Path, tmp_path: Path, seed: int) -> None:
+    page = random.Random(seed).choice(pages_of(whole, "jobs")[1:-1])
+    path = broken(whole, tmp_path, page)
+    before = path.read_bytes()
+    found = by_name(salvage(path, tmp_path / "new", (TABLES,)))
+    assert path.read_bytes() == before
+    (gap,) = found["jobs"].unreadable
+    first, last = (int(word) for word in gap.split() if word.isdecimal())
+    assert found["jobs"].kept == JOBS - (last - first + 1) > JOBS * 0.9
+    assert found["settings"] == Salvaged("settings", 1)
+    assert "memories" not in found
+    store = SqliteStore(tmp_path / "new", tables=(TABLES,))
+    numbers = {job.id for job in store.read(lambda db: rows.jobs(db, most=JOBS))}
+    assert numbers == set(range(1, JOBS + 1)) - set(range(first, last + 1))
+    # What belonged to a job that is gone is nobody's.
+    assert {run.job for run in store.read(rows.all_runs)} <= numbers
+    store.close()
+
+
+@pytest.mark.parametrize("which", ["first", "last"])
+def test_a_page_at_either_end_may_be_broken(whole: Path, tmp_path: Path, which: str) -> None:
+    pages = pages_of(whole, "jobs")
+    path = broken(whole, tmp_path, pages[0] if which == "first" else pages[-1])
+    found = by_name(salvage(path, tmp_path / "new", (TABLES,)))
+    assert found["jobs"].kept > JOBS * 0.9
+    assert found["jobs"].unreadable
+    store = SqliteStore(tmp_path / "new", tables=(TABLES,))
+    number, _ = store._connection.execute(
+        "SELECT seq, name FROM sqlite_sequence WHERE name = 'jobs'"
+    ).fetchone()
+    assert number == JOBS  # no number is given twice
+    store.close()
+
+
+def test_a_running_job_that_lost_its_attempt_ends_with_its_machine(whole: Path, tmp_path: Path) -> None:
+    path = broken(whole, tmp_path, pages_of(whole, "attempts")[-1])
+    salvage(path, tmp_path / "new", (TABLES,))
+    store = SqliteStore(tmp_path / "new", tables=(TABLES,))
+    job = store.read(lambda db: rows.job(db, JOBS))
+    assert job is not None
+    assert job.state is JobState.RUNNING
+    run = store.read(lambda db: rows.running_on(db, f"shell-{JOBS - 1}"))
+    assert run is not None
+    assert (run.job, run.attempt) == (JOBS, 1)
+    store.close()
+
+
+def test_a_file_of_which_nothing_can_be_read_is_refused(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(b"garbage " * 9_999)
+    with pytest.raises(BadInput, match="nothing can be read of"):
+        salvage(tmp_path / FILE, tmp_path / "new", (TABLES,))
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_a_store_of_an_older_version_comes_out_as_one_of_today(tmp_path: Path, version: int) -> None:
+    path = tmp_path / FILE
+    db = sqlite3.connect(path)
+    db.executescript((DATA / f"store-v{version}.sql").read_text(encoding="utf-8"))
+    db.close()
+    found = by_name(salvage(path, tmp_path / "new", (TABLES,)))
+    assert not any(each.unreadable for each in found.values())
+    SqliteStore(path, tables=(TABLES,)).close()
+    with reading(path) as upgraded, reading(tmp_path / "new") as salvaged:
+        for table in ("jobs", "attempts", "cycles", "stories", "operations", "settings", "identities"):
+            query = f"SELECT * FROM {table} ORDER BY 1, 2"
+            assert salvaged.execute(query).fetchall() == upgraded.execute(query).fetchall(), table
+        assert lineage(salvaged) == lineage(upgraded)
