@@ -1,6 +1,6 @@
 """What other stores left behind: listed, never believed, and removed by order alone."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import cast
 
@@ -73,7 +73,7 @@ class Rig:
 
 
 @pytest.fixture
-async def rig(tmp_path: Path) -> Iterator[Rig]:
+async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
     made = Rig(tmp_path)
     await made.give_out()
     yield made

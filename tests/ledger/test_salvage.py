@@ -11,7 +11,7 @@ from remuda.errors import BadInput
 from remuda.ledger.identity import lineage
 from remuda.ledger.salvage import Salvaged, salvage
 from remuda.ledger.store import FILE, SqliteStore, reading
-from remuda.model.jobs import JobSpec, JobState
+from remuda.model.jobs import Finished, JobSpec, JobState
 from remuda.sources.queue import rows
 from remuda.sources.queue.schema import TABLES
 
@@ -34,7 +34,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         rows.submit(db, rows.Submission("a", JobSpec(("echo", str(number))), idempotency=f"k{number}"), 1)
         rows.claim(db, f"shell-{number}", "a", 2, "s1")
         if number + 1 < JOBS:
-            rows.finish(db, f"shell-{number}", rows.Finished(number + 1, 1, "exited", 0, store="s1"), 3)
+            rows.finish(db, f"shell-{number}", Finished(number + 1, 1, "exited", 0, store="s1"), 3)
     db.execute("COMMIT")
     db.close()
     return path
