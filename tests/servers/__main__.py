@@ -10,6 +10,9 @@ from tests.servers.browser import find_browser, get_browser
 from tests.servers.build import Progress, get
 from tests.servers.catalog import SERVERS
 from tests.servers.found import ServersError, Surroundings, find, surroundings
+from tests.servers.guest_image import NAME as GUEST
+from tests.servers.guest_image import VERSION as GUEST_VERSION
+from tests.servers.guest_image import find_guest_image, get_guest_image
 
 QUIET_EVERY_S = 60.0  # in a pipe: often enough to see that it lives
 
@@ -36,15 +39,16 @@ def main() -> None:
 
     Each is taken from KUBEBUILDER_ASSETS (etcd, kube-apiserver, kubectl) or REMUDA_SERVERS (any), else from the
     per-user cache, else built from its published Go module into that cache. The browser is the one on the PATH, else
-    Debian's is installed, for which one has to be root, as for the base that an image is built on.
+    Debian's is installed, for which one has to be root, as for the base that an image is built on and for the disk that
+    a guest boots from.
     """
 
 
 @main.command("get")
-@click.argument("names", nargs=-1, type=click.Choice([*SERVERS, BROWSER, BASE]), metavar="[NAME]...")
+@click.argument("names", nargs=-1, type=click.Choice([*SERVERS, BROWSER, BASE, GUEST]), metavar="[NAME]...")
 def get_command(names: tuple[str, ...]) -> None:
-    """Find or build the named servers, or all of them, the browser and the base of images."""
-    asked = names or (*SERVERS, BROWSER, BASE)
+    """Find or build the named servers, or all of them, the browser, the base of images and the guest."""
+    asked = names or (*SERVERS, BROWSER, BASE, GUEST)
     tell = teller(is_terminal=sys.stderr.isatty())
     try:
         paths = get([name for name in asked if name in SERVERS], surroundings(), tell)
@@ -52,6 +56,8 @@ def get_command(names: tuple[str, ...]) -> None:
             paths[BROWSER] = get_browser(tell)
         if BASE in asked:
             paths[BASE] = get_base(surroundings(), tell)
+        if GUEST in asked:
+            paths[GUEST] = get_guest_image(surroundings(), tell).disk
     except ServersError as error:
         raise click.ClickException(str(error)) from None
     for name, path in paths.items():
@@ -74,7 +80,12 @@ def rows(around: Surroundings) -> list[tuple[str, str, str, str]]:
         size = "-" if path is None else f"{path.stat().st_size / 1e6:.0f}"
         where = f"missing; python -m tests.servers get {server.name}" if path is None else str(path)
         table.append((server.name, server.version, size, where))
-    for name, version, path in ((BROWSER, "any", find_browser()), (BASE, SUITE, find_base(around))):
+    guest = find_guest_image(around)
+    for name, version, path in (
+        (BROWSER, "any", find_browser()),
+        (BASE, SUITE, find_base(around)),
+        (GUEST, GUEST_VERSION, guest.disk if guest else None),
+    ):
         where = f"missing; python -m tests.servers get {name}" if path is None else str(path)
         table.append((name, version, "-", where))
     return table

@@ -1,4 +1,4 @@
-"""Keys and certificates for one cluster, made with the `openssl` command."""
+"""Keys and certificates for servers and their clients, made with the `openssl` command."""
 
 import shutil
 import subprocess
@@ -15,11 +15,16 @@ NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"
 class Authority:
     """A certificate authority in a directory of its own; `certificate` is what a client trusts."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, days: int = DAYS, known: Path | None = None) -> None:
+        """A new authority, or with `known` the one of that directory, which stays as it is."""
         directory.mkdir()
         self._directory = directory
         self.certificate = directory / "ca.crt"
         self._key = directory / "ca.key"
+        if known is not None:
+            for file in (self.certificate, self._key):
+                shutil.copy(known / file.name, file)
+            return
         extensions = (
             "-addext",
             "basicConstraints=critical,CA:TRUE",
@@ -27,7 +32,7 @@ class Authority:
             "keyUsage=critical,keyCertSign",
         )
         self._openssl(
-            "req", "-x509", *NEW_KEY, "-config", str(self._config()), *extensions, "-days", str(DAYS),
+            "req", "-x509", *NEW_KEY, "-config", str(self._config()), *extensions, "-days", str(days),
             "-subj", "/CN=remuda-test-ca", "-keyout", str(self._key), "-out", str(self.certificate),
         )  # fmt: skip
 

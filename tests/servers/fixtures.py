@@ -23,6 +23,8 @@ from tests.servers.build import get
 from tests.servers.catalog import SERVERS
 from tests.servers.cluster import ALWAYS, Cluster
 from tests.servers.found import ServersError, find, surroundings
+from tests.servers.guest_image import NAME as GUEST_IMAGE
+from tests.servers.guest_image import GuestImage, find_guest_image, get_guest_image
 from tests.servers.prometheus import NAMES, PrometheusServer
 
 Programs = Callable[..., dict[str, Path]]
@@ -86,6 +88,20 @@ def image_base() -> Path:
     found = find_base(surroundings())
     if found is None:
         pytest.skip(f"needs {IMAGE_BASE}; `make servers` provides what is missing, as root")
+    return found
+
+
+@pytest.fixture(scope="session")
+def guest_image() -> GuestImage:
+    """A disk and a kernel that a guest boots from; the test is skipped without."""
+    if os.environ.get("REMUDA_REQUIRE_SERVERS") == "1":
+        try:
+            return get_guest_image(surroundings(), _tell)
+        except ServersError as error:
+            pytest.fail(str(error), pytrace=False)
+    found = find_guest_image(surroundings())
+    if found is None:
+        pytest.skip(f"needs {GUEST_IMAGE}; `make servers` provides what is missing, as root")
     return found
 
 

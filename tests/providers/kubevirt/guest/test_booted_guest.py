@@ -1,0 +1,206 @@
+"""User data as it is generated, carried out by a Debian guest that really boots: kernel, systemd, cloud-init, apt, sudo."""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.providers.kubevirt.guest.repository import POOL, RELEASE, build_package, repository
+from tests.providers.kubevirt.guest.services import Services
+from tests.providers.kubevirt.guest.vm import Guest
+from tests.servers.authority import Authority
+from tests.servers.build import locked
+from tests.servers.guest_image import SERVICES, GuestImage
+
+from remuda.model.times import MINUTE, Duration
+from remuda.providers.kubevirt.guest.userdata import GuestConfig
+from remuda.providers.kubevirt.settings import Make
+from remuda.providers.kubevirt.template import Blueprint
+from remuda.rules.instances import BUNDLE_VOLUME
+
+pytestmark = pytest.mark.slow
+
+STEPS = ["boot", "detect", "install", "configure", "start"]
+SPEC: dict[str, Any] = {
+    "domain": {"devices": {"disks": [{"name": "disk", "disk": {"bus": "virtio"}}]}},
+    "volumes": [{"name": "disk", "containerDisk": {"image": "debian"}}],
+}
+CONFIG = "/etc/circleci-runner/circleci-runner-config.yaml"
+TOKEN = "class-token"
+IDLE = "1h"
+EVER = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What every guest needs, and a way to start one with the services it calls, until the stage is left."""
+
+    image: GuestImage
+    certificate: tuple[Path, Path]
+    package: Path
+    files: dict[str, bytes]
+    stack: ExitStack
+
+    def boot(
+        self, *, idle: str = "3s", bundled: bool = False, saved: Path | None = None, **services: Any
+    ) -> tuple[Guest, Services]:
+        """Start a guest."""
+        config = GuestConfig(
+            token=TOKEN,
+            api_url="https://runner.circleci.com/",
+            max_run_time=Duration(15 * MINUTE),
+            idle_timeout=idle,
+            bundle=BUNDLE_VOLUME if bundled else None,
+        )
+        blueprint = Blueprint("linux", "t1", Make(SPEC, config, "bundle" if bundled else None, "beside"))
+        called = self.stack.enter_context(Services(self.certificate, self.files, TOKEN, **services))
+        guest = self.stack.enter_context(
+            Guest(self.image, blueprint, called.port, bundle=self.package, saved=saved)
+        )
+        guest.start()
+        return guest, called
+
+
+@pytest.fixture(scope="session")
+def stage(guest_image: GuestImage, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    directory = tmp_path_factory.mktemp("services")
+    authority = Authority(directory / "authority", known=guest_image.authority)
+    certificate = authority.issue("services", addresses=[f"DNS:{name}" for name in SERVICES])
+    package = build_package(directory)
+    with ExitStack() as stack:
+        yield Stage(guest_image, certificate, package, repository(directory, package), stack)
+
+
+@pytest.fixture(scope="session")
+def idle(stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """
+    Where a guest was saved whose runner is up and has no task; it was hard to install.
+
+    All processes of a test run share one: booting is what takes long.
+    """
+    base = tmp_path_factory.getbasetemp()
+    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "idle-guest"
+    with locked(shared.with_suffix(".lock"), lambda *_: None):
+        if not shared.exists():
+            guest, services = stage.boot(idle=IDLE, failing={RELEASE: 2})
+            guest.wait_for(lambda: len(services.said.get("claim", ())) > 1)
+            assert guest.steps == STEPS
+            assert guest.failures == []
+            assert services.asked[RELEASE] == 3
+            assert services.asked[POOL] == 1
+            guest.save(shared)
+    return shared
+
+
+#: what a job sees of its machine
+LOOK = """\
+id -un
+pwd
+cat /proc/self/cgroup
+systemctl show poweroff.target -p JobTimeoutUSec
+systemctl show circleci-runner.service -p TimeoutStopUSec
+cat /etc/circleci-runner/circleci-runner-config.yaml
+cat /var/lib/remuda/runner.yaml
+cat /var/lib/cloud/instance/user-data.txt
+touch here && echo may write
+exit 3
+"""
+
+
+def test_a_guest_whose_lists_of_packages_failed_at_first_takes_one_task_and_powers_off_for_good(
+    stage: Stage, idle: Path
+) -> None:
+    guest, services = stage.boot(saved=idle, idle=IDLE, tasks=[{"id": "t1", "command": LOOK}])
+    guest.wait_off()
+    assert guest.failures == []
+    assert guest.steps == ["ended"]
+    # which boot it is, and the token, as they were generated
+    assert {claim["name"] for claim in services.said["claim"]} == {"linux-3.0a1b2c3d"}
+    assert {claim["hostname"] for claim in services.said["claim"]} == {"linux-3"}
+    assert len(services.said["began"]) == 1
+    (ended,) = services.said["ended"]
+    assert ended["status"] == 3
+    output = ended["output"]
+    assert output.startswith("circleci\n/var/lib/circleci-runner/workdir\n"), output
+    assert "JobTimeoutUSec=22min" in output
+    assert "TimeoutStopUSec=17min" in output
+    assert output.endswith("may write\n")
+    assert TOKEN not in output
+    assert output.count("Permission denied") + output.count("No such file") == 3, output
+    config = yaml.safe_load(guest.read(CONFIG))
+    assert config["runner"]["name"] == "linux-3.0a1b2c3d"
+    assert config["api"] == {"auth_token": TOKEN, "url": "https://runner.circleci.com"}
+    with pytest.raises(FileNotFoundError):
+        guest.read("/var/lib/remuda/runner.yaml")
+    # the same disk once more
+    claims = len(services.said["claim"])
+    guest.start()
+    guest.wait_off()
+    assert guest.failures == ["step=boot reason=the machine was started again: a runner's machine runs once"]
+    assert len(services.said["claim"]) == claims
+
+
+def test_a_guest_installs_from_its_bundle_disk_and_powers_off_when_it_had_no_task(stage: Stage) -> None:
+    guest, services = stage.boot(bundled=True)
+    guest.wait_off()
+    assert guest.failures == []
+    assert guest.steps == [*STEPS, "ended"]
+    assert "no task for the idle timeout" in guest.console
+    assert {path for path in services.asked if not path.startswith("/api/")} == set()
+    assert set(services.said) == {"claim"}
+
+
+def test_a_guest_that_cannot_install_its_runner_says_why_and_powers_off(stage: Stage) -> None:
+    guest, services = stage.boot(failing={POOL: EVER})
+    guest.wait_off()
+    (failure,) = guest.failures
+    assert failure.startswith("step=install reason=installing circleci-runner failed 5 times: E: ")
+    assert guest.steps == STEPS[:2]
+    assert services.asked[POOL] >= 5
+    assert services.said == {}
+
+
+def test_a_runner_whose_token_is_refused_ends_its_guest(stage: Stage, idle: Path) -> None:
+    guest, services = stage.boot(saved=idle, idle=IDLE, refused={TOKEN})
+    guest.wait_off()
+    assert guest.failures == ["step=run reason=the runner ended: exit-code exited 1"]
+    assert services.tokens == {TOKEN}
+    assert services.said == {}
+    assert TOKEN not in guest.console
+
+
+def test_a_runner_that_crashes_ends_its_guest(stage: Stage, idle: Path) -> None:
+    guest, services = stage.boot(
+        saved=idle, idle=IDLE, tasks=[{"id": "t1", "command": "true", "crash": True}]
+    )
+    guest.wait_off()
+    (failure,) = guest.failures
+    assert failure in {
+        "step=run reason=the runner ended: signal killed SEGV",
+        "step=run reason=the runner ended: core-dump dumped SEGV",
+    }
+    assert set(services.said) == {"claim"}
+
+
+#: ends by itself a while after the power button, and needs its session, the disk and the network up to its end
+LONG = """\
+for second in 1 2 3 4 5 6 7 8; do sleep 1; echo $second >here; done
+curl -sS -o /dev/null -w '%{http_code}' https://runner.circleci.com/nothing
+"""
+
+
+def test_a_guest_that_is_told_to_power_off_ends_its_task_first(stage: Stage, idle: Path) -> None:
+    tasks = [{"id": "t1", "command": LONG}, {"id": "t2", "command": "true"}]
+    guest, services = stage.boot(saved=idle, idle=IDLE, tasks=tasks)
+    guest.wait_for(lambda: "began" in services.said)
+    guest.press_power()
+    guest.wait_off()
+    (ended,) = services.said["ended"]
+    assert (ended["status"], ended["output"], ended["drained"]) == (0, "404", True)
+    assert len(services.said["began"]) == 1
+    assert guest.failures == []
+    assert guest.steps == ["ended"]
