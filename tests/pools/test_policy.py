@@ -255,6 +255,14 @@ def runner(name: str = "ci", kubevirt: object = None, /, **spec: object) -> dict
     return pool(name, **{**words, **spec})
 
 
+def with_disk(*mounts: dict[str, str]) -> dict[str, Any]:
+    spec = {
+        "domain": {"devices": {"disks": [{"name": "disk", "serial": "d"}]}},
+        "volumes": [{"name": "disk", "emptyDisk": {"capacity": "1Gi"}}],
+    }
+    return {"spec": spec, "token": TOKEN, "grantSudo": True, "emptyDiskMounts": list(mounts)}
+
+
 @pytest.mark.parametrize(
     ("written", "problem"),
     [
@@ -317,6 +325,27 @@ def runner(name: str = "ci", kubevirt: object = None, /, **spec: object) -> dict
             runner("ci", {"spec": {**VM, "volumes": "x"}, "token": TOKEN}),
             "spec.provider.kubevirt.spec.volumes: wants a list of mappings",
             id="volumes that are none",
+        ),
+        pytest.param(runner("ci", with_disk({"serial": "d", "path": "/data"})), None, id="an empty disk"),
+        pytest.param(
+            runner("ci", with_disk({"serial": "x", "path": "/data"})),
+            "spec.provider.kubevirt.emptyDiskMounts[0].serial: no disk of the spec with the serial x has an emptyDisk volume",
+            id="an empty disk that is not there",
+        ),
+        pytest.param(
+            runner("ci", with_disk({"serial": "d", "path": "/etc"})),
+            "spec.provider.kubevirt.emptyDiskMounts[0]: /etc belongs to the system: mount below it, like /var/lib/docker",
+            id="an empty disk where the system is",
+        ),
+        pytest.param(
+            runner("ci", with_disk({"serial": "d", "path": "/a"}, {"serial": "d", "path": "/b"})),
+            "spec.provider.kubevirt.emptyDiskMounts[1]: is said twice: a disk has one path, and a path one disk",
+            id="an empty disk at two paths",
+        ),
+        pytest.param(
+            runner("ci", {"provisioner": TOKEN, "emptyDiskMounts": [{"serial": "d", "path": "/a"}]}),
+            None,
+            id="an empty disk of a spec that a Secret holds",
         ),
     ],
 )

@@ -154,6 +154,38 @@ def test_a_boot_timeout_of_the_values_is_the_pools() -> None:
     assert "bootTimeout" not in pool_of(resourceClass={"name": "a/b"})
 
 
+def test_sudo_and_empty_disks_of_a_class_are_the_pools() -> None:
+    mounts = [{"serial": "docker", "path": "/var/lib/docker"}]
+    spec = {
+        "domain": {"devices": {"disks": [{"name": "docker", "serial": "docker"}]}},
+        "volumes": [{"name": "docker", "emptyDisk": {"capacity": "9Gi"}}],
+    }
+    found = of(
+        resourceClassDefaults={"grantSudo": True, "spec": spec},
+        resourceClasses={"a/b": {"emptyDiskMounts": mounts}, "a/c": {"grantSudo": False}},
+    )
+    assert found.problems == ()
+    one, other = (made["spec"]["provider"]["kubevirt"] for made in found.objects)
+    assert (one["grantSudo"], one["emptyDiskMounts"]) == (True, mounts)
+    assert not {"grantSudo", "emptyDiskMounts"} & set(other)
+    assert (
+        "a/b: with grantSudo a job can read the class token in its VM; there is no proxy that keeps it"
+        in found.notes
+    )
+
+
+def test_an_empty_disk_that_no_spec_has_is_a_problem_where_it_stands() -> None:
+    found = of(
+        resourceClasses={"a/b": {"emptyDiskMounts": [{"serial": "docker", "path": "/var/lib/docker"}]}}
+    )
+    assert [(problem.path, problem.message) for problem in found.problems] == [
+        (
+            'provisioner.resourceClasses["a/b"].emptyDiskMounts[0].serial',
+            "no disk of the spec with the serial docker has an emptyDisk volume",
+        )
+    ]
+
+
 def test_with_a_secret_of_the_users_everything_secret_comes_from_there() -> None:
     found = imported((DATA / "provisioner-values-existing-secret.yaml").read_text(encoding="utf-8"))
     (made,) = found.objects

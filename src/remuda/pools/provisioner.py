@@ -22,7 +22,7 @@ from remuda.objects.nodes import MapNode, Node, place_of
 from remuda.objects.problems import Problem, child_path, did_you_mean, path_steps
 from remuda.objects.scalars import Count, CronText, ObjectName, Share, Url, ZoneName
 from remuda.objects.tree import Refused, parse
-from remuda.pools.runners import CLOUD
+from remuda.pools.runners import CLOUD, EmptyDiskMount
 from remuda.rules.bounds import DEFAULT_MAX, DEFAULT_MIN
 
 #: the Secret that the chart makes in a release called remuda
@@ -66,9 +66,7 @@ _PATH = re.compile(r"spec(?:\.provider\.kubevirt)?\.(\w+)(.*)")
 #: what 0.1.2 knows and a pool does not, wherever it stands
 _LEFT_OUT: Final = {
     "tokenProxy": "there is no proxy: the class token is in the VM's own configuration, readable by root alone",
-    "grantSudo": "what runs in the VM is up to its image",
     "runnerBundle": "name such a container disk as spec.provider.kubevirt.bundle of a pool",
-    "emptyDiskMounts": "mount such disks in the image, or from a script of its own",
     "replicaCount": "is replicas among the values of Remuda's chart",
 }
 _TOKEN = re.compile(r"(?:.*\.)?(?:token|circleToken)")
@@ -132,6 +130,8 @@ class _Defaults(_Shared, frozen=True, rename="camel"):
     max_surge: Count | UnsetType = UNSET
     scale_down_delay: GoDuration = GoDuration(0)
     schedules: tuple[_Window, ...] = ()
+    grant_sudo: bool = False
+    empty_disk_mounts: tuple[EmptyDiskMount, ...] = ()
 
 
 class _Class(_Defaults, frozen=True, rename="camel"):
@@ -354,6 +354,7 @@ def _pool(name: str, job_class: str, settings: Mapping[str, Any], values: _Provi
             "spec": whole_spec(settings.get("spec") or {}),
             "token": {"secret": SECRET, "key": token_key(job_class)},
         }
+    kubevirt |= {key: settings[key] for key in ("grantSudo", "emptyDiskMounts") if settings.get(key)}
     spec = {
         "class": job_class,
         "source": {"circleci": circleci},
@@ -405,6 +406,10 @@ def _notes(pools: list[dict[str, Any]], values: _Provisioner) -> Iterator[str]:
         yield f"tokens are not printed: kubectl{where} create secret generic {SECRET} {literals}"
     if values.namespace:
         yield f"the pools belong into the namespace of their VMs: kubectl{where} apply -f FILE"
+    if sudo := [
+        pool["spec"]["class"] for pool in pools if "grantSudo" in pool["spec"]["provider"]["kubevirt"]
+    ]:
+        yield f"{', '.join(sudo)}: with grantSudo a job can read the class token in its VM; there is no proxy that keeps it"
     yield "scaleIn natural: a VM that was never used stays until its idleTimeout; active would remove it when it is surplus"
     yield "CircleCI is asked about each class every second, more slowly while nothing happens or 20 requests a second are reached"
     yield "a changed token, address or spec reaches new VMs only; `remuda pools status` tells which are old"

@@ -1,13 +1,13 @@
 """The words of a RunnerPool about CircleCI, whose tasks it serves, and about KubeVirt, whose VMs serve them."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from remuda.model.times import HOUR, MINUTE, Duration
 from remuda.objects.scalars import ObjectName, Url
-from remuda.rules.instances import check_spec
+from remuda.rules.instances import check_spec, empty_disks, mount_problems
 
 CLOUD = Url("https://runner.circleci.com/")
 #: a VM's name is its pool's, a dash and a number, and becomes a host name
@@ -43,6 +43,14 @@ class CircleciSource(Struct, frozen=True, forbid_unknown_fields=True, rename="ca
     ] = UNSET
 
 
+class EmptyDiskMount(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """An empty disk that is formatted at boot, gets what is at its path, and is mounted there."""
+
+    serial: Annotated[str, Meta(description="The serial of the disk, as in the disks of the spec.")]
+    path: Annotated[str, Meta(description="Where it is mounted, like /var/lib/docker.")]
+    fs_type: Annotated[Literal["ext4", "xfs"], Meta(description="Its file system.")] = "ext4"
+
+
 class KubevirtProvider(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """VMs of KubeVirt in the namespace of the pool, made into CircleCI runners when they boot."""
 
@@ -70,6 +78,17 @@ class KubevirtProvider(Struct, frozen=True, forbid_unknown_fields=True, rename="
             description="A container disk with the runner's packages, so that nothing is downloaded at boot."
         ),
     ] = UNSET
+    # Both are left out unless said: a default would be a new template for every pool there is.
+    grant_sudo: Annotated[
+        bool | UnsetType,
+        Meta(
+            description="Whether jobs may become root in their VM. Root can read the resource class token; no by default."
+        ),
+    ] = UNSET
+    empty_disk_mounts: Annotated[
+        tuple[EmptyDiskMount, ...] | UnsetType,
+        Meta(description="Which empty disks of the spec are formatted at boot, and where they are mounted."),
+    ] = UNSET
 
 
 def check_runner(name: str, job_class: str, provider: KubevirtProvider) -> Iterator[tuple[str, str]]:
@@ -92,3 +111,24 @@ def check_runner(name: str, job_class: str, provider: KubevirtProvider) -> Itera
     if not isinstance(provider.spec, UnsetType):
         for path, problem in check_spec(provider.spec):
             yield f"spec.provider.kubevirt.spec{path}", problem
+    if not isinstance(provider.empty_disk_mounts, UnsetType):
+        yield from _check_mounts(provider.empty_disk_mounts, provider.spec)
+
+
+def _check_mounts(
+    mounts: tuple[EmptyDiskMount, ...], spec: dict[str, Any] | UnsetType
+) -> Iterator[tuple[str, str]]:
+    serials, paths = set[str](), set[str]()
+    for index, mount in enumerate(mounts):
+        at = f"spec.provider.kubevirt.emptyDiskMounts[{index}]"
+        for problem in mount_problems(mount.serial, mount.path, mount.fs_type):
+            yield at, problem
+        if mount.serial in serials or mount.path in paths:
+            yield at, "is said twice: a disk has one path, and a path one disk"
+        elif not isinstance(spec, UnsetType) and mount.serial not in empty_disks(spec):
+            yield (
+                f"{at}.serial",
+                f"no disk of the spec with the serial {mount.serial} has an emptyDisk volume",
+            )
+        serials.add(mount.serial)
+        paths.add(mount.path)

@@ -19,6 +19,7 @@ from remuda.kube.secrets import Secrets, _Secret
 from remuda.kube.trust import Trust
 from remuda.loop.clock import SystemClock
 from remuda.model.times import HOUR
+from remuda.providers.kubevirt.guest.userdata import DiskMount
 from remuda.providers.kubevirt.settings import Fingerprints, go_duration, read_provisioner, resolve
 
 TOKEN = "t0p-s3cret"
@@ -203,3 +204,19 @@ def test_a_lost_secret_never_looks_like_a_new_template() -> None:
 )
 def test_idle_timeouts_are_told_as_the_runner_reads_them(ms: int | None, text: str | None) -> None:
     assert go_duration(ms) == text
+
+
+def test_sudo_and_empty_disks_reach_the_guest_when_the_spec_has_them() -> None:
+    spec = {
+        "domain": {"devices": {"disks": [{"name": "docker", "serial": "docker"}]}},
+        "volumes": [{"name": "docker", "emptyDisk": {"capacity": "9Gi"}}],
+    }
+    mounts = [{"serial": "docker", "path": "/var/lib/docker", "fsType": "xfs"}]
+    held = secrets(runner={"token": TOKEN})
+    words = SETTINGS | {"spec": spec, "grantSudo": True, "emptyDiskMounts": mounts}
+    guest = resolve(words, None, held).guest
+    assert guest.grants_sudo
+    assert guest.disks == (DiskMount("docker", "/var/lib/docker", "xfs"),)
+    assert not resolve(SETTINGS, None, held).guest.grants_sudo
+    with pytest.raises(BadInput, match="no disk of the spec with the serial docker has an emptyDisk volume"):
+        resolve(words | {"spec": SPEC}, None, held)

@@ -18,8 +18,8 @@ from remuda.kube.secrets import Secrets, digest
 from remuda.model.times import HOUR, SECOND, Duration, is_go_duration
 from remuda.objects.problems import child_path, did_you_mean, quoted
 from remuda.objects.tree import Refused, parse
-from remuda.providers.kubevirt.guest.userdata import GuestConfig
-from remuda.rules.instances import BUNDLE_VOLUME, check_spec
+from remuda.providers.kubevirt.guest.userdata import DiskMount, GuestConfig
+from remuda.rules.instances import BUNDLE_VOLUME, check_spec, empty_disks
 
 _TOP = ("resourceClass",)
 _OF_A_CLASS = ("token", "idleTimeout", "spec")
@@ -51,6 +51,12 @@ class _Key(Struct, frozen=True):
     key: str
 
 
+class _Mount(Struct, frozen=True, rename="camel"):
+    serial: str
+    path: str
+    fs_type: str
+
+
 class Settings(Struct, frozen=True, rename="camel"):
     """A pool's words about its VMs, as its object holds them."""
 
@@ -61,6 +67,8 @@ class Settings(Struct, frozen=True, rename="camel"):
     provisioner: _Key | None = None
     max_run_time: str = str(Duration(5 * HOUR))
     bundle: str | None = None
+    grant_sudo: bool = False
+    empty_disk_mounts: tuple[_Mount, ...] = ()
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -99,12 +107,18 @@ def resolve(settings: Mapping[str, Any], idle_timeout: int | None, secrets: Secr
     """Complete a pool's words. `BadInput` with every problem, `Unavailable` while a Secret is not read yet."""
     words = read_settings(settings)
     found = _found(words, secrets)
+    if unknown := {item.serial for item in words.empty_disk_mounts} - empty_disks(found.spec):
+        raise BadInput(
+            f"emptyDiskMounts: no disk of the spec with the serial {', '.join(sorted(unknown))} has an emptyDisk volume"
+        )
     guest = GuestConfig(
         token=found.token,
         api_url=words.url,
         max_run_time=Duration.parse(words.max_run_time),
         idle_timeout=go_duration(idle_timeout) or found.idle_timeout,
         bundle=BUNDLE_VOLUME if words.bundle else None,
+        grants_sudo=words.grant_sudo,
+        disks=tuple(DiskMount(item.serial, item.path, item.fs_type) for item in words.empty_disk_mounts),
     )
     return Make(found.spec, guest, words.bundle, _beside(words, found), words.class_)
 

@@ -180,7 +180,7 @@ def read(text: str) -> dict[str, Any]:
         assert set(file) == {"path", "content", "permissions"}
         assert all(type(value) is str for value in file.values())
         assert file["path"].startswith("/")
-        assert int(file["permissions"], 8) in {0o600, 0o644, 0o755}
+        assert int(file["permissions"], 8) in {0o440, 0o600, 0o644, 0o755}
     assert isinstance(told, dict)
     return told
 

@@ -1,5 +1,6 @@
 """User data as it is generated, carried out by a Debian guest that really boots: kernel, systemd, cloud-init, apt, sudo."""
 
+import dataclasses
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -17,7 +18,7 @@ from tests.servers.build import locked
 from tests.servers.guest_image import SERVICES, GuestImage
 
 from remuda.model.times import MINUTE, Duration
-from remuda.providers.kubevirt.guest.userdata import GuestConfig
+from remuda.providers.kubevirt.guest.userdata import DiskMount, GuestConfig
 from remuda.providers.kubevirt.settings import Make
 from remuda.providers.kubevirt.template import Blueprint
 from remuda.rules.instances import BUNDLE_VOLUME
@@ -31,52 +32,73 @@ SPEC: dict[str, Any] = {
 }
 CONFIG = "/etc/circleci-runner/circleci-runner-config.yaml"
 TOKEN = "class-token"
-IDLE = "1h"
+#: long enough to save a guest meanwhile, whatever else the machine does
+IDLE_S = 90
+GUEST = GuestConfig(
+    token=TOKEN,
+    api_url="https://runner.circleci.com/",
+    max_run_time=Duration(15 * MINUTE),
+    idle_timeout=f"{IDLE_S}s",
+)
 EVER = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """What every guest needs, and a way to start one with the services it calls, until the stage is left."""
+class Props:
+    """What every guest needs."""
 
     image: GuestImage
     certificate: tuple[Path, Path]
     package: Path
     files: dict[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Guests and the services they call, until the stage is left."""
+
+    props: Props
     stack: ExitStack
 
     def boot(
-        self, *, idle: str = "3s", bundled: bool = False, saved: Path | None = None, **services: Any
+        self,
+        saved: Path | None = None,
+        *,
+        spec: dict[str, Any] = SPEC,
+        config: GuestConfig = GUEST,
+        **services: Any,
     ) -> tuple[Guest, Services]:
-        """Start a guest."""
-        config = GuestConfig(
-            token=TOKEN,
-            api_url="https://runner.circleci.com/",
-            max_run_time=Duration(15 * MINUTE),
-            idle_timeout=idle,
-            bundle=BUNDLE_VOLUME if bundled else None,
+        """Start a guest, or let the one that was saved go on."""
+        blueprint = Blueprint(
+            "linux", "t1", Make(spec, config, "bundle" if config.bundle else None, "beside")
         )
-        blueprint = Blueprint("linux", "t1", Make(SPEC, config, "bundle" if bundled else None, "beside"))
-        called = self.stack.enter_context(Services(self.certificate, self.files, TOKEN, **services))
-        guest = self.stack.enter_context(
-            Guest(self.image, blueprint, called.port, bundle=self.package, saved=saved)
+        called = self.stack.enter_context(
+            Services(self.props.certificate, self.props.files, TOKEN, **services)
         )
-        guest.start()
-        return guest, called
+        machine = self.stack.enter_context(
+            Guest(self.props.image, blueprint, called.port, bundle=self.props.package, saved=saved)
+        )
+        machine.start()
+        return machine, called
 
 
 @pytest.fixture(scope="session")
-def stage(guest_image: GuestImage, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+def props(guest_image: GuestImage, tmp_path_factory: pytest.TempPathFactory) -> Props:
     directory = tmp_path_factory.mktemp("services")
     authority = Authority(directory / "authority", known=guest_image.authority)
     certificate = authority.issue("services", addresses=[f"DNS:{name}" for name in SERVICES])
     package = build_package(directory)
+    return Props(guest_image, certificate, package, repository(directory, package))
+
+
+@pytest.fixture
+def stage(props: Props) -> Iterator[Stage]:
     with ExitStack() as stack:
-        yield Stage(guest_image, certificate, package, repository(directory, package), stack)
+        yield Stage(props, stack)
 
 
 @pytest.fixture(scope="session")
-def idle(stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def idle(props: Props, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
     Where a guest was saved whose runner is up and has no task; it was hard to install.
 
@@ -86,13 +108,13 @@ def idle(stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> Path:
     shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "idle-guest"
     with locked(shared.with_suffix(".lock"), lambda *_: None):
         if not shared.exists():
-            guest, services = stage.boot(idle=IDLE, failing={RELEASE: 2})
-            guest.wait_for(lambda: len(services.said.get("claim", ())) > 1)
-            assert guest.steps == STEPS
-            assert guest.failures == []
-            assert services.asked[RELEASE] == 3
-            assert services.asked[POOL] == 1
-            guest.save(shared)
+            with ExitStack() as stack:
+                guest, services = Stage(props, stack).boot(failing={RELEASE: 2})
+                guest.wait_for(lambda: guest.steps == STEPS and len(services.said.get("claim", ())) > 1)
+                assert guest.failures == []
+                assert services.asked[RELEASE] == 3
+                assert services.asked[POOL] == 1
+                guest.save(shared)
     return shared
 
 
@@ -114,7 +136,7 @@ exit 3
 def test_a_guest_whose_lists_of_packages_failed_at_first_takes_one_task_and_powers_off_for_good(
     stage: Stage, idle: Path
 ) -> None:
-    guest, services = stage.boot(saved=idle, idle=IDLE, tasks=[{"id": "t1", "command": LOOK}])
+    guest, services = stage.boot(idle, tasks=[{"id": "t1", "command": LOOK}])
     guest.wait_off()
     assert guest.failures == []
     assert guest.steps == ["ended"]
@@ -144,14 +166,53 @@ def test_a_guest_whose_lists_of_packages_failed_at_first_takes_one_task_and_powe
     assert len(services.said["claim"]) == claims
 
 
-def test_a_guest_installs_from_its_bundle_disk_and_powers_off_when_it_had_no_task(stage: Stage) -> None:
-    guest, services = stage.boot(bundled=True)
+def test_a_guest_that_has_no_task_for_the_idle_timeout_powers_off(stage: Stage, idle: Path) -> None:
+    guest, services = stage.boot(idle)
+    guest.wait_off()
+    assert guest.failures == []
+    assert guest.steps == ["ended"]
+    assert "no task for the idle timeout" in guest.console
+    assert set(services.said) == {"claim"}
+
+
+#: what a job may do and see where sudo is granted and a disk is mounted
+LOOK_AS_ROOT = """\
+sudo -n id -u
+findmnt --noheadings --output SOURCE,FSTYPE /usr/local
+head -n 1 /usr/local/share/ca-certificates/tests.crt
+"""
+WITH_DISK: dict[str, Any] = {
+    "domain": {
+        "devices": {
+            "disks": [
+                {"name": "disk", "disk": {"bus": "virtio"}},
+                {"name": "scratch", "serial": "scratch", "disk": {"bus": "virtio"}},
+            ]
+        }
+    },
+    "volumes": [
+        {"name": "disk", "containerDisk": {"image": "debian"}},
+        {"name": "scratch", "emptyDisk": {"capacity": "64Mi"}},
+    ],
+}
+
+
+def test_a_guest_installs_from_its_bundle_disk_grants_sudo_and_mounts_an_empty_disk_with_what_was_there(
+    stage: Stage,
+) -> None:
+    guest, services = stage.boot(
+        spec=WITH_DISK,
+        config=dataclasses.replace(
+            GUEST, bundle=BUNDLE_VOLUME, grants_sudo=True, disks=(DiskMount("scratch", "/usr/local"),)
+        ),
+        tasks=[{"id": "t1", "command": LOOK_AS_ROOT}],
+    )
     guest.wait_off()
     assert guest.failures == []
     assert guest.steps == [*STEPS, "ended"]
-    assert "no task for the idle timeout" in guest.console
     assert {path for path in services.asked if not path.startswith("/api/")} == set()
-    assert set(services.said) == {"claim"}
+    (ended,) = services.said["ended"]
+    assert ended["output"].splitlines() == ["0", "/dev/vdb ext4", "-----BEGIN CERTIFICATE-----"]
 
 
 def test_a_guest_that_cannot_install_its_runner_says_why_and_powers_off(stage: Stage) -> None:
@@ -165,7 +226,7 @@ def test_a_guest_that_cannot_install_its_runner_says_why_and_powers_off(stage: S
 
 
 def test_a_runner_whose_token_is_refused_ends_its_guest(stage: Stage, idle: Path) -> None:
-    guest, services = stage.boot(saved=idle, idle=IDLE, refused={TOKEN})
+    guest, services = stage.boot(idle, refused={TOKEN})
     guest.wait_off()
     assert guest.failures == ["step=run reason=the runner ended: exit-code exited 1"]
     assert services.tokens == {TOKEN}
@@ -174,9 +235,7 @@ def test_a_runner_whose_token_is_refused_ends_its_guest(stage: Stage, idle: Path
 
 
 def test_a_runner_that_crashes_ends_its_guest(stage: Stage, idle: Path) -> None:
-    guest, services = stage.boot(
-        saved=idle, idle=IDLE, tasks=[{"id": "t1", "command": "true", "crash": True}]
-    )
+    guest, services = stage.boot(idle, tasks=[{"id": "t1", "command": "true", "crash": True}])
     guest.wait_off()
     (failure,) = guest.failures
     assert failure in {
@@ -195,7 +254,7 @@ curl -sS -o /dev/null -w '%{http_code}' https://runner.circleci.com/nothing
 
 def test_a_guest_that_is_told_to_power_off_ends_its_task_first(stage: Stage, idle: Path) -> None:
     tasks = [{"id": "t1", "command": LONG}, {"id": "t2", "command": "true"}]
-    guest, services = stage.boot(saved=idle, idle=IDLE, tasks=tasks)
+    guest, services = stage.boot(idle, tasks=tasks)
     guest.wait_for(lambda: "began" in services.said)
     guest.press_power()
     guest.wait_off()

@@ -14,7 +14,7 @@ from tests.providers.kubevirt.guest.sandbox import read
 
 from remuda.errors import BadInput
 from remuda.model.times import HOUR, SECOND, Duration
-from remuda.providers.kubevirt.guest.userdata import GuestConfig, grace_seconds, user_data
+from remuda.providers.kubevirt.guest.userdata import DiskMount, GuestConfig, grace_seconds, user_data
 
 GOLDEN = Path(__file__).with_name("golden") / "userdata.yaml"
 GUEST = GuestConfig(
@@ -50,6 +50,18 @@ def test_the_document_is_the_golden_one(pytestconfig: pytest.Config) -> None:
     assert text == GOLDEN.read_text(), (
         "if right: python -m pytest tests/providers/kubevirt/guest --update-golden"
     )
+
+
+def test_sudo_is_granted_and_empty_disks_are_mounted_only_where_that_was_said() -> None:
+    disks = (DiskMount("docker", "/var/lib/docker"), DiskMount("work", "/work", "xfs"))
+    text = user_data(dataclasses.replace(GUEST, grants_sudo=True, disks=disks))
+    assert files(text)["/etc/sudoers.d/remuda"] == "circleci ALL=(ALL:ALL) NOPASSWD: ALL\n"
+    first, second = read(text)["bootcmd"]
+    assert [first] == read(user_data(GUEST))["bootcmd"]
+    assert second[3:] == ["disks", "docker", "/var/lib/docker", "ext4", "work", "/work", "xfs"]
+    assert "/etc/sudoers.d/remuda" not in USUAL
+    with pytest.raises(BadInput, match="is not a path to mount at"):
+        user_data(dataclasses.replace(GUEST, disks=(DiskMount("docker", "/a; reboot"),)))
 
 
 def test_without_a_bundle_and_an_idle_timeout_neither_is_told() -> None:

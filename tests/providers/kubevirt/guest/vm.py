@@ -127,9 +127,11 @@ class Guest:
         said = self._order("human-monitor-command", {"command-line": f"savevm {_SNAPSHOT}"})
         assert said == "", said
         self._kept.kill("qemu")
-        directory.mkdir()
+        part = directory.with_suffix(".part")
+        part.mkdir()
         for disk in self._kept.directory.glob("*.qcow2"):
-            shutil.copy(disk, directory)
+            shutil.copy(disk, part)
+        part.rename(directory)
 
     def wait_for(self, what: Callable[[], bool], deadline_s: float = DEADLINE_S) -> None:
         """Wait until something is so while the guest runs."""

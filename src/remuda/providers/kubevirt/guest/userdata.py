@@ -1,12 +1,11 @@
 """
 Cloud-init user data from a guest's configuration, as a pure function.
 
-No value reaches a shell: configuration files are written by a YAML library, numbers are integers, and the one word
-that `guest.sh` takes as an argument is a disk's serial of letters, digits, `-` and `_`. Every document is printable
+No value reaches a shell: configuration files are written by a YAML library, numbers are integers, and the words that
+scripts take as arguments are checked: serials of disks, paths and types of file systems. Every document is printable
 ASCII, so that the text inside the text is the text itself, readable and easy to mask.
 """
 
-import re
 import sys
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -16,11 +15,11 @@ import yaml
 
 from remuda.errors import BadInput
 from remuda.model.times import SECOND, Duration, is_go_duration
+from remuda.rules.instances import is_serial, mount_problems
 
 _HOME = "/var/lib/remuda"
 _SCRIPT = files(__package__).joinpath("guest.sh").read_text(encoding="ascii")
-#: virtio passes at most 20 bytes of a serial to the guest
-_SERIAL = re.compile(r"[A-Za-z0-9_-]{1,20}")
+_DISKS = files(__package__).joinpath("disks.sh").read_text(encoding="ascii")
 _SIGNALLED_S = 120  # after max_run_time the agent sends its task TERM, then KILL, and reports
 _POWER_OFF_S = 300  # what the rest of the guest may take to stop
 
@@ -50,13 +49,27 @@ JobTimeoutSec={whole}
 """
 
 
+#: jobs run as this user, whom the runner's package makes
+_SUDO = "circleci ALL=(ALL:ALL) NOPASSWD: ALL\n"
+
+
+@dataclass(frozen=True, slots=True)
+class DiskMount:
+    """An empty disk, by its serial, and where it is mounted once it has a file system."""
+
+    serial: str
+    path: str
+    fs_type: str = "ext4"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestConfig:
     """
     What one configuration of guests has in common; the machine's name is its hostname, known only in the guest.
 
     `idle_timeout` is a Go duration such as `5m`; empty or None waits for a task for ever. `bundle` is the serial of
-    a disk that holds the runner's packages; without one they come from the network, unless the image has them.
+    a disk that holds the runner's packages; without one they come from the network, unless the image has them. With
+    `grants_sudo` a job may become root, and so read the token.
     """
 
     token: str = field(repr=False)
@@ -64,6 +77,8 @@ class GuestConfig:
     max_run_time: Duration
     idle_timeout: str | None = None
     bundle: str | None = None
+    grants_sudo: bool = False
+    disks: tuple[DiskMount, ...] = ()
 
 
 def user_data(guest: GuestConfig) -> str:
@@ -79,9 +94,15 @@ def user_data(guest: GuestConfig) -> str:
         "session-.scope.d": _SESSIONS,
         "user@.service.d": _SESSIONS,
     }
+    if guest.grants_sudo:
+        home.append(_file("/etc/sudoers.d/remuda", _SUDO, "0440"))
     start = ["sh", f"{_HOME}/guest.sh", "start"]
+    early: list[list[str]] = [["sh", "-c", f"[ ! -e {_HOME}/started ] || exec {' '.join(start)}"]]
+    if guest.disks:
+        words = [word for disk in guest.disks for word in (disk.serial, disk.path, disk.fs_type)]
+        early.append(["sh", "-c", _Lines(_DISKS), "disks", *words])
     told = {
-        "bootcmd": [["sh", "-c", f"[ ! -e {_HOME}/started ] || exec {' '.join(start)}"]],
+        "bootcmd": early,
         "write_files": home
         + [_file(f"/etc/systemd/system/{unit}/remuda.conf", text, "0644") for unit, text in drop_ins.items()],
         "runcmd": [[*start, guest.bundle] if guest.bundle else start],
@@ -108,10 +129,13 @@ def _check(guest: GuestConfig) -> None:
         raise BadInput(
             f"{guest.idle_timeout!r} is not an idle timeout: write a number and a unit, like 5m or 1h30m"
         )
-    if guest.bundle is not None and not _SERIAL.fullmatch(guest.bundle):
+    if guest.bundle is not None and not is_serial(guest.bundle):
         raise BadInput(
             f"{guest.bundle!r} is not a disk's serial: use up to 20 letters, digits, '-' and '_', like runner-bundle"
         )
+    for disk in guest.disks:
+        for problem in mount_problems(disk.serial, disk.path, disk.fs_type):
+            raise BadInput(problem)
 
 
 def _stop_s(max_run_time: Duration) -> int:
