@@ -15,16 +15,12 @@ NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"
 class Authority:
     """A certificate authority in a directory of its own; `certificate` is what a client trusts."""
 
-    def __init__(self, directory: Path, *, days: int = DAYS, known: Path | None = None) -> None:
-        """A new authority, or with `known` the one of that directory, which stays as it is."""
+    def __init__(self, directory: Path, days: int = DAYS) -> None:
         directory.mkdir()
+        self._days = str(days)
         self._directory = directory
         self.certificate = directory / "ca.crt"
         self._key = directory / "ca.key"
-        if known is not None:
-            for file in (self.certificate, self._key):
-                shutil.copy(known / file.name, file)
-            return
         extensions = (
             "-addext",
             "basicConstraints=critical,CA:TRUE",
@@ -32,7 +28,7 @@ class Authority:
             "keyUsage=critical,keyCertSign",
         )
         self._openssl(
-            "req", "-x509", *NEW_KEY, "-config", str(self._config()), *extensions, "-days", str(days),
+            "req", "-x509", *NEW_KEY, "-config", str(self._config()), *extensions, "-days", self._days,
             "-subj", "/CN=remuda-test-ca", "-keyout", str(self._key), "-out", str(self.certificate),
         )  # fmt: skip
 
@@ -58,7 +54,7 @@ class Authority:
         extensions.write_text("\n".join(lines) + "\n", encoding="utf-8")
         self._openssl(
             "x509", "-req", "-in", str(request), "-CA", str(self.certificate), "-CAkey", str(self._key),
-            "-CAcreateserial", "-days", str(DAYS), "-extfile", str(extensions), "-out", str(certificate),
+            "-CAcreateserial", "-days", self._days, "-extfile", str(extensions), "-out", str(certificate),
         )  # fmt: skip
         return certificate, key
 

@@ -23,7 +23,7 @@ from tests.servers.packages import install
 
 NAME = "guest-image"
 SUITE = "bookworm"
-VERSION = f"{SUITE}-2"  # the number is of what this file makes
+VERSION = f"{SUITE}-3"  # the number is of what this file makes
 #: each command with the package that has it
 TOOLS = {
     "mmdebstrap": "mmdebstrap",
@@ -105,9 +105,9 @@ class GuestImage:
         return self.directory / "root.qcow2"
 
     @property
-    def authority(self) -> Path:
-        """The directory of the authority that the image trusts."""
-        return self.directory / "authority"
+    def certificate(self) -> tuple[Path, Path]:
+        """Certificate and key of the services, which the image trusts; older than any guest that was saved."""
+        return self.directory / "authority/services.crt", self.directory / "authority/services.key"
 
 
 def tool(name: str) -> str:
@@ -154,7 +154,8 @@ def _make(scratch: Path, progress: Progress) -> Path:
     progress(doing, 0.0)
     made = GuestImage(scratch / "image")
     made.directory.mkdir()
-    authority = Authority(made.authority, days=DAYS)
+    authority = Authority(made.directory / "authority", DAYS)
+    authority.issue("services", addresses=[f"DNS:{name}" for name in SERVICES])
     root = scratch / "root"
     (scratch / "initrd.sh").write_text(_INITRD, encoding="ascii")
     _run(doing, "mmdebstrap", *_bootstrap(authority.certificate, scratch / "initrd.sh"), SUITE, str(root))

@@ -13,9 +13,8 @@ import yaml
 from tests.providers.kubevirt.guest.repository import POOL, RELEASE, build_package, repository
 from tests.providers.kubevirt.guest.services import Services
 from tests.providers.kubevirt.guest.vm import Guest
-from tests.servers.authority import Authority
 from tests.servers.build import locked
-from tests.servers.guest_image import SERVICES, GuestImage
+from tests.servers.guest_image import GuestImage
 
 from remuda.model.times import MINUTE, Duration
 from remuda.providers.kubevirt.guest.userdata import DiskMount, GuestConfig
@@ -48,7 +47,6 @@ class Props:
     """What every guest needs."""
 
     image: GuestImage
-    certificate: tuple[Path, Path]
     package: Path
     files: dict[str, bytes]
 
@@ -73,7 +71,7 @@ class Stage:
             "linux", "t1", Make(spec, config, "bundle" if config.bundle else None, "beside")
         )
         called = self.stack.enter_context(
-            Services(self.props.certificate, self.props.files, TOKEN, **services)
+            Services(self.props.image.certificate, self.props.files, TOKEN, **services)
         )
         machine = self.stack.enter_context(
             Guest(self.props.image, blueprint, called.port, bundle=self.props.package, saved=saved)
@@ -85,10 +83,8 @@ class Stage:
 @pytest.fixture(scope="session")
 def props(guest_image: GuestImage, tmp_path_factory: pytest.TempPathFactory) -> Props:
     directory = tmp_path_factory.mktemp("services")
-    authority = Authority(directory / "authority", known=guest_image.authority)
-    certificate = authority.issue("services", addresses=[f"DNS:{name}" for name in SERVICES])
     package = build_package(directory)
-    return Props(guest_image, certificate, package, repository(directory, package))
+    return Props(guest_image, package, repository(directory, package))
 
 
 @pytest.fixture
