@@ -24,7 +24,6 @@ FLOORS: dict[str, float] = {
     "capacity/decide": 93.0,
     "diagnose/decide": 97.0,
     "fleet/decide": 95.5,
-    "pools/decide": 99.5,
     "rightsize/decide": 99.0,
     "rules": 97.0,
 }

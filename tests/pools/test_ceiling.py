@@ -4,11 +4,12 @@ import pytest
 from msgspec.structs import replace
 from tests.builders import NOW, closing, machine, machines, policy, pool, reason_of, settings, snapshot, told
 
-from remuda.model.machines import State
+from remuda.model.machines import Machine, State
 from remuda.output.words import sentence
 from remuda.pools.decide import decide
 from remuda.pools.decide.world import (
     Bounds,
+    Close,
     Create,
     Memory,
     Override,
@@ -290,6 +291,31 @@ def test_what_only_a_delay_keeps_gives_way_to_a_pool_that_wants() -> None:
     later, _ = decide(calm, after, rules, NOW + 1)
     assert told(later) == []
     assert reason_of(later).code == "pool.held-by-delay"
+
+
+@pytest.mark.parametrize("members", [machines("a", idle=4), machines("a", busy=4)], ids=["idle", "busy"])
+def test_of_a_reused_pool_all_that_only_a_delay_keeps_gives_way(members: tuple[Machine, ...]) -> None:
+    memory = Memory({"a": PoolMemory(wanted=((NOW - 30_000, 4), (NOW - 10_000, 0)))})
+    rules = policy(replace(DELAYED, reused=True), settings("b", ceiling="roof"), roof=6)
+    plan, _ = decide(snapshot(pool("a", *members), pool("b", waiting=6)), memory, rules, NOW)
+    assert reason_of(plan, "b").terms["grant"] == 6
+    assert [action.target for action in plan.actions if isinstance(action, Close)] == [
+        "a-1",
+        "a-2",
+        "a-3",
+        "a-4",
+    ]
+
+
+def test_a_reused_pool_asks_for_what_it_wants_and_not_for_all_that_work() -> None:
+    memory = Memory({"b": PoolMemory(wanted=((NOW - 30_000, 4), (NOW - 10_000, 1)))})
+    rules = policy(settings("a", ceiling="roof", reused=True), replace(DELAYED, name="b"), roof=6)
+    seen = snapshot(
+        pool("a", *machines("a", busy=4), running=1), pool("b", *machines("b", idle=4), waiting=1)
+    )
+    plan, _ = decide(seen, memory, rules, NOW)
+    assert reason_of(plan, "a").terms["grant"] == 1
+    assert reason_of(plan, "b").terms["grant"] == 4, "what a delay keeps needs not give way"
 
 
 def test_what_only_a_delay_keeps_stays_while_there_is_room() -> None:

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 from tests.builders import NOW, closing, creation, deletion, machine, machines, pool, settings
 
-from remuda.model.machines import Machine, State
+from remuda.model.machines import Ended, Machine, State
 from remuda.model.plans import Operation
 from remuda.pools.decide.census import Census, take_census
 from remuda.pools.decide.world import PoolAction, PoolMemory
@@ -103,6 +103,23 @@ def test_a_creation_under_way_is_known_by_its_order(name: str, order: str | None
 def test_a_busy_machine_stays_busy_whatever_is_under_way() -> None:
     seen = census(machine("a-1", job="7"), operations=(deletion(9, "a-1"),))
     assert [each.name for each in seen.busy] == ["a-1"]
+
+
+def test_of_busy_machines_those_retire_that_were_told_to_or_are_just_being_told() -> None:
+    told, telling, other = (
+        machine("a-1", State.DRAINING, job="1"),
+        machine("a-2", job="2"),
+        machine("a-3", job="3"),
+    )
+    assert census(told, telling, other).retiring == 1
+    assert census(told, telling, other, operations=(closing(9, "a-2"),)).retiring == 2
+
+
+@pytest.mark.parametrize(("length", "kept"), [(300, 300), (301, 300)])
+def test_the_words_of_a_failure_are_kept_up_to_a_length(length: int, kept: int) -> None:
+    found = census(replace(CRASHED, ended=Ended("crashed", "x" * length)))
+    assert len(found.failure) == kept
+    assert found.failure.endswith("…") is (length > kept)
 
 
 def test_a_machine_whose_creation_is_under_way_serves_but_is_not_touched() -> None:

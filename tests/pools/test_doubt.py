@@ -102,6 +102,11 @@ def test_a_machine_is_not_powered_off(seen: PoolSeen, rules: PoolPolicy | None) 
     assert planned(seen, rules)[0] == []
 
 
+def test_only_who_is_both_in_doubt_and_of_another_class_is_powered_off() -> None:
+    seen = pool("a", vm("a-1", unsure=True), vm("a-2", template="before"), waiting=2)
+    assert planned(seen)[0] == ["close a-2 machine.old-template"]
+
+
 def test_a_broken_pool_keeps_machines_in_doubt() -> None:
     before = Memory({"a": PoolMemory(unsure_since=LONG)})
     plan, _ = decide(snapshot(pool("a", vm(unsure=True))), before, Policy(broken=("a",)), NOW)

@@ -236,6 +236,12 @@ def test_a_machine_that_was_busy_in_between_is_read_anew() -> None:
             ["delete a-3 machine.drained"],
             id="not while one is on its way out",
         ),
+        pytest.param(
+            (old("a-1"), old("a-2"), old("a-3")),
+            settings(min=2),
+            ["close a-1 machine.surplus"],
+            id="surplus that goes is a part of the batch",
+        ),
         pytest.param((old("a-1", job="7"),), settings(min=1), [], id="a busy one finishes"),
         pytest.param((machine("a-1"),), settings(min=1), [], id="a new one stays"),
     ],
@@ -351,6 +357,31 @@ def test_a_rollout_ordered_at_once_never_touches_a_machine_made_later() -> None:
             [],
             id="not of a pool that shrinks by itself alone",
         ),
+        pytest.param(
+            pool("a", machine("a-1", State.DRAINING), old("a-2", job="2"), running=1),
+            settings(reused=True),
+            ["delete a-1 machine.drained"],
+            id="not while one is on its way out",
+        ),
+        pytest.param(
+            pool("a", machine("a-1"), old("a-2", job="2"), running=1),
+            settings(reused=True),
+            ["close a-1 machine.surplus"],
+            id="not while surplus goes",
+        ),
+        pytest.param(
+            pool(
+                "a",
+                machine("a-1", template="before", unsure=True),
+                machine("a-2"),
+                old("a-3", job="3"),
+                running=1,
+                waiting=2,
+            ),
+            settings(reused=True),
+            [],
+            id="not while an idle one is left that cannot be replaced yet",
+        ),
     ],
 )
 def test_busy_machines_that_are_reused_end_after_their_job(
@@ -368,6 +399,11 @@ def test_a_rollout_counts_machines_that_are_on_the_move_as_part_of_its_batch() -
     leaving = pool("a", *members[1:], machine("a-1", State.DELETING), waiting=2)
     assert told(planned(leaving)) == []
     assert told(planned(pool("a", *members[1:], waiting=2))) == ["close a-2 machine.old-template"]
+
+
+def test_a_rollout_of_busy_machines_waits_for_one_that_is_on_the_move() -> None:
+    seen = pool("a", machine("a-1"), old("a-2", job="2"), running=1)
+    assert told(planned(seen, settings(reused=True), closing(9, "a-1"))) == []
 
 
 def test_surplus_goes_on_when_the_last_old_machine_is_on_its_way() -> None:

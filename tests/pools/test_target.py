@@ -6,7 +6,7 @@ from tests.builders import NOW, settings
 from remuda.model.needs import Need
 from remuda.model.times import HOUR, MINUTE
 from remuda.pools.decide.census import Census
-from remuda.pools.decide.target import Wish, bounds_in_force, falling_steps, wish
+from remuda.pools.decide.target import Wish, bounds_in_force, falling_steps, give_way, wish
 from remuda.pools.decide.world import Bounds, Hours, Override, PoolMemory, PoolPolicy
 from remuda.rules.windows import Window
 
@@ -255,3 +255,15 @@ def test_the_delay_holds_within_bounds_and_not_against_a_hand(
     mine, memory = settings(scale_down_delay=MINUTE), PoolMemory(wanted=steps)
     seen = wished(mine, Need(2, 0), live=3, override=override, memory=memory)
     assert (seen.wanted, seen.held_by) == (wanted, held_by)
+
+
+@pytest.mark.parametrize(
+    ("most", "left"),
+    [
+        pytest.param(2, ((1, 2), (3, 1)), id="what is held is lowered, and steps above it are over"),
+        pytest.param(3, ((1, 3), (3, 1)), id="so is a step of the same height, which would hold nothing"),
+        pytest.param(0, ((1, 1),), id="what is wanted now is never given away"),
+    ],
+)
+def test_what_was_given_away_is_not_held_any_more(most: int, left: tuple[tuple[int, int], ...]) -> None:
+    assert give_way(((1, 5), (2, 3), (3, 1)), most) == left

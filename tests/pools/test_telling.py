@@ -45,6 +45,14 @@ CRASHED = machine("a-9", State.FAILED, ended="crashed")
             pool("a", *machines(idle=2)), settings(), None, (), "shrinking", id="machines are let go"
         ),
         pytest.param(
+            pool("a", *machines(idle=2), waiting=2),
+            settings(),
+            ONE_FAILURE,
+            (),
+            "steady",
+            id="a wait after a failure holds nobody who has all there should be",
+        ),
+        pytest.param(
             pool("a", *machines(idle=2)),
             settings(natural=True),
             None,

@@ -44,7 +44,7 @@ class Case(Struct, gc=False):
     #: the ceiling it is under, if it is under one
     room: Room | None = None
     #: what it gets of that
-    grant: int = 0
+    grant: int = 0  # pragma: no mutate - it is read only where there is a room, and set with it
 
     @property
     def floor(self) -> int:

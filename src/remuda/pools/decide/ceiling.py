@@ -30,9 +30,11 @@ def _share_one(name: str, limit: int, group: list[Case]) -> None:
         taken += case.census.taking_room
         busy += len(case.census.busy)
     grants: Sequence[int] = [case.asks for case in group]
-    if sum(grants) > limit:
+    if sum(grants) > limit:  # pragma: no mutate - shares of exactly the limit are what was asked for
         grants = share(limit, [_member(case, case.firm, case.floor) for case in group])
-        if any(case.firm < case.asks for case in group):
+        if any(
+            case.firm < case.asks for case in group
+        ):  # pragma: no mutate - saves a second sharing with the same result
             firm = zip(group, grants, strict=True)
             grants = share(limit, [_member(case, case.asks, granted) for case, granted in firm])
     room = Room(name, limit, taken, busy)
