@@ -33,6 +33,8 @@ class Hands:
         pytest.param(
             NEWEST, NEWEST + 8 * DAY, NEWEST, id="eight days ahead of the newest record are doubted"
         ),
+        pytest.param(NEWEST, NEWEST + 12 * HOUR, NEWEST + 12 * HOUR, id="so are twelve hours"),
+        pytest.param(NEWEST, NEWEST + 12 * HOUR + 1, NEWEST, id="and not a moment more"),
         pytest.param(NEWEST, NEWEST - 8 * DAY, NEWEST - 8 * DAY, id="a clock set back deletes nothing"),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 from tests.file_systems import small_file_system
 
 from remuda.errors import BadInput
-from remuda.ledger.ballast import Ballast, is_full
+from remuda.ledger.ballast import BYTES, Ballast, is_full
 from remuda.ledger.retention import make_room
 from remuda.ledger.store import FILE, SqliteStore
 
@@ -91,6 +91,16 @@ def test_starting_on_a_full_disk_names_the_disk(disk: Path) -> None:
     assert is_full(disk / FILE)
     with pytest.raises(BadInput, match="its disk is full; free some space"):
         SqliteStore(disk / FILE)
+
+
+def test_there_is_as_much_of_it_as_the_manual_says_and_what_is_there_is_kept(tmp_path: Path) -> None:
+    assert BYTES == 8 * MIB
+    ballast = Ballast(tmp_path / "ballast", MIB)
+    assert ballast.keep()
+    assert ballast.keep(), "it is there"
+    assert (tmp_path / "ballast").stat().st_size == MIB
+    assert ballast.drop()
+    assert not ballast.drop()
 
 
 def test_a_disk_that_is_too_small_does_without(disk: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from remuda.errors import BadInput
-from remuda.ledger.documents import Kept, documents, keep, kept, kept_of_family, put, read
+from remuda.ledger.documents import MOST_BYTES, Kept, documents, keep, kept, kept_of_family, put, read
 from remuda.ledger.record import pack
 from remuda.ledger.schema import VERSIONS
 from remuda.ledger.store import FILE, SqliteStore, writing
@@ -61,6 +61,10 @@ def test_the_last_forty_of_each_kind_are_kept(tmp_path: Path) -> None:
     with documents(tmp_path) as db:
         assert [item.at for item in kept(db, KIND)] == [*range(44, 4, -1)]
     assert len(told(tmp_path, "toys")) == 80
+
+
+def test_of_all_kinds_together_64_mebibytes_are_kept() -> None:
+    assert MOST_BYTES == 64 * 2**20
 
 
 def test_large_ones_are_forgotten_earlier_but_never_the_last_two(tmp_path: Path) -> None:

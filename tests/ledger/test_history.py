@@ -83,6 +83,19 @@ def test_a_story_is_told_oldest_first_and_ends_at_the_instant(store: InlineStore
     assert told(9) == []
 
 
+async def test_unless_asked_for_more_the_last_twenty_are_told() -> None:
+    store = InlineStore()
+    ledger = Ledger(store, "toy", TOY_KINDS)
+    for now in range(1, 24):
+        plan = Plan((turn("a"),), (Reason(f"c{now}", "toy/b"),))
+        (one,) = await ledger.record(Seen(now), Memory(), Policy(), now, plan, Memory(), ledger.operations())
+        await ledger.finish(one, Outcome("done", now))
+    lines = store.read(lambda db: story(db, "toy", "toy/b", FOREVER))
+    assert [line.at for line in lines] == list(range(4, 24))
+    done = store.read(lambda db: operations_on(db, "toy", "a", FOREVER))
+    assert [one.started_at for one in done] == list(range(4, 24))
+
+
 def test_the_newest_lines_of_all_stories_are_told_oldest_first(store: InlineStore) -> None:
     assert [line.reason.code for line in store.read(lambda db: newest(db, 2))] == ["c2", "c3"]
 

@@ -115,3 +115,9 @@ def test_an_identity_is_new_also_when_the_dice_fall_as_before(seed: int) -> None
     assert {len(first), len(second)} == {13}
     assert first.startswith("s")
     assert not first.isdecimal()
+
+
+def test_a_store_that_numbered_nothing_made_nothing() -> None:
+    db = store()
+    renew(db, "s1", 1)
+    assert lineage(db) == Lineage({"s1": 0})

@@ -149,6 +149,18 @@ async def test_history_over_its_size_goes_oldest_first_and_the_file_shrinks(tmp_
     assert path.stat().st_size < large * 0.8
 
 
+def test_by_default_a_week_a_quarter_of_a_gibibyte_and_two_of_output_are_kept() -> None:
+    assert Retention() == Retention(7 * DAY, 256 * 2**20, 2 * 2**30)
+
+
+async def test_room_that_is_free_within_the_file_is_not_history(store: InlineStore) -> None:
+    await record(store, NOW - 2, NOW - 1, NOW)
+    await store.write(lambda db: db.execute("INSERT INTO settings VALUES ('large', zeroblob(1000000), 1)"))
+    await store.write(lambda db: db.execute("DELETE FROM settings"))
+    await forget_all(store, Retention(most_bytes=500_000))
+    assert len(first_times(store)) == 3
+
+
 async def test_size_takes_stories_and_operations_as_well(store: InlineStore) -> None:
     ledger = Ledger(store, "toy", TOY_KINDS)
     for now in range(50):

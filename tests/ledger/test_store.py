@@ -19,7 +19,7 @@ import pytest
 from remuda.errors import BadInput, Unavailable
 from remuda.ledger.record import pack
 from remuda.ledger.retention import make_room
-from remuda.ledger.schema import APPLICATION_ID, VERSIONS, migrate
+from remuda.ledger.schema import APPLICATION_ID, VERSIONS, Tables, migrate
 from remuda.ledger.store import InlineStore, ReadOnlyStore, SqliteStore, explained, reading, writing
 from remuda.model.plans import Plan
 
@@ -189,6 +189,14 @@ async def test_several_questions_of_one_reading_see_the_same_moment(store: Sqlit
         put("again")(other)
         assert names(db) == {"in between"}
     other.close()
+
+
+def test_a_store_that_is_closed_closes_what_it_was_read_with(path: Path) -> None:
+    store = SqliteStore(path)
+    reader = store.read(lambda db: db)
+    store.close()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        reader.execute("SELECT 1")
 
 
 async def test_readers_do_not_wait_for_the_writer(store: SqliteStore) -> None:
@@ -451,6 +459,14 @@ def test_a_migration_that_fails_leaves_the_version_before_it(
     with reading(path) as db:
         assert names(db) == set()
         assert db.execute("PRAGMA user_version").fetchone() == (len(VERSIONS),)
+
+
+def test_a_migration_that_fails_leaves_no_transaction_open(path: Path) -> None:
+    connection = sqlite3.connect(path, isolation_level=None)
+    with pytest.raises(sqlite3.OperationalError, match="nowhere"):
+        migrate(connection, str(path), (Tables("toy", ("INSERT INTO nowhere VALUES (1)",)),))
+    assert not connection.in_transaction, "or nobody else could write"
+    connection.close()
 
 
 def test_a_store_is_brought_from_version_to_version(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
