@@ -15,8 +15,10 @@ from remuda.model.machines import State
 from remuda.model.shapes import FleetMachine, Shape
 from remuda.model.units import PINNED, FleetNeed, Unsatisfiable
 
-#: (units served, the highest priority first), what was bought, what the idle machines used cost
-Worth: TypeAlias = tuple[tuple[int, ...], int, int]
+#: What was reached, as one whole number that adds up and compares: see `_worth`.
+Worth: TypeAlias = int
+#: how many bits a number of units, a sum bought and a sum idle have in it
+_BITS = 64
 #: domain of a gang (empty for other needs) → the values of its spread's key that count there
 Domains: TypeAlias = Mapping[str, set[str]]
 NOWHERE: Domains = {}
@@ -33,13 +35,13 @@ class Outcome:
 
 def labels_of(shape: Shape) -> dict[str, str]:
     """What requirements, spreads and gangs may name of a shape."""
-    told = {
+    fields = {
         "node.kubernetes.io/instance-type": shape.instance_type,
         "topology.kubernetes.io/zone": shape.zone,
         "topology.kubernetes.io/region": shape.region,
         "remuda.dev/capacity-type": str(shape.capacity_type),
     }
-    return shape.labels | {key: value for key, value in told.items() if value}
+    return shape.labels | {key: value for key, value in fields.items() if value}
 
 
 def meets(requirement: Requirement, labels: dict[str, str]) -> bool:
@@ -145,20 +147,20 @@ def best(machines: Sequence[FleetMachine], needs: Sequence[FleetNeed]) -> Outcom
     """
     levels = _levels(needs)
     everything = (1 << len(machines)) - 1
-    ways: dict[int, Worth] = {everything: ((0,) * len(levels), 0, 0)}
+    ways: dict[int, Worth] = {everything: 0}
     for need in needs:
-        sets = _worths(machines, need, levels)
+        sets = [*_worths(machines, need, levels).items()]
         after: dict[int, Worth] = {}
-        for left, (served, bought, idle) in ways.items():
-            for taken, (more, dearer, used) in sets.items():
+        for left, reached in ways.items():
+            for taken, more in sets:
                 if taken & ~left:
                     continue
-                way = (tuple(map(sum, zip(served, more, strict=True))), bought + dearer, idle + used)
-                known = after.get(left & ~taken)
-                if known is None or _rank(way) < _rank(known):
-                    after[left & ~taken] = way
+                rest = left ^ taken
+                known = after.get(rest)
+                if known is None or reached + more > known:
+                    after[rest] = reached + more
         ways = after
-    return Outcome(*min(ways.values(), key=_rank))
+    return _outcome(max(ways.values()), len(levels))
 
 
 def _worths(machines: Sequence[FleetMachine], need: FleetNeed, levels: dict[int, int]) -> dict[int, Worth]:
@@ -170,16 +172,29 @@ def _worths(machines: Sequence[FleetMachine], need: FleetNeed, levels: dict[int,
     found: dict[int, Worth] = {}
     for chosen in range(1 << len(fitting)):
         places = [place for bit, place in enumerate(fitting) if chosen >> bit & 1]
-        served = [0] * len(levels)
-        served[levels[need.priority]] = _usable(need, [sized[place] for place in places], counted)
+        served = _usable(need, [sized[place] for place in places], counted)
         bought = idle = 0
         for place in places:
             if machines[place].state is State.SPECULATIVE:
                 bought += costs[place]
             else:
                 idle += costs[place]
-        found[sum(1 << place for place in places)] = (tuple(served), bought, idle)
+        level = len(levels) - 1 - levels[need.priority]
+        found[sum(1 << place for place in places)] = _worth(served << _BITS * level, bought, idle)
     return found
+
+
+def _worth(served: int, bought: int, idle: int) -> Worth:
+    """Units count first, those of the highest priority in the highest bits; then what was bought, then what was idle."""
+    return (served << 2 * _BITS) - (bought << _BITS) - idle
+
+
+def _outcome(worth: Worth, levels: int) -> Outcome:
+    """What a worth says."""
+    served = -(-worth >> 2 * _BITS)
+    bought, idle = divmod((served << 2 * _BITS) - worth, 1 << _BITS)
+    digits = [served >> _BITS * level & (1 << _BITS) - 1 for level in reversed(range(levels))]
+    return Outcome(tuple(digits), bought, idle)
 
 
 def _levels(needs: Sequence[FleetNeed]) -> dict[int, int]:
@@ -188,11 +203,6 @@ def _levels(needs: Sequence[FleetNeed]) -> dict[int, int]:
         priority: place
         for place, priority in enumerate(sorted({need.priority for need in needs}, reverse=True))
     }
-
-
-def _rank(worth: Worth) -> tuple[tuple[int, ...], int, int]:
-    served, bought, idle = worth
-    return tuple(-units for units in served), bought, idle
 
 
 def _apart(need: FleetNeed, mine: Sequence[tuple[Shape, int]], counted: set[str]) -> int:

@@ -126,7 +126,7 @@ def choose(offer: Candidates, layout: Layout, free: Ints, held: Ints, want: int)
     offer = _grouped(offer, layout)
     free = np.where(layout.domain[offer.kind] >= 0, free, 0)
     if layout.cell is not None:
-        free = _within_cells(offer, layout, free, held)
+        free = _within_cells(offer, layout, layout.cell, free, held)
     have = layout.caps(held)
     full = layout.caps(held + by_kind(offer, free, kinds))
     if not len(have):
@@ -270,11 +270,8 @@ def _grouped(offer: Candidates, layout: Layout) -> Candidates:
     return replace(offer, group=group, domain=group)
 
 
-def _within_cells(offer: Candidates, layout: Layout, free: Ints, held: Ints) -> Ints:
+def _within_cells(offer: Candidates, layout: Layout, cell: Ints, free: Ints, held: Ints) -> Ints:
     """No more machines than count in their cell of the other key, best entries first."""
-    cell = layout.cell
-    if cell is None:
-        return free
     units = held * layout.fit
     room: dict[int, int] = {}
     for number, used in zip(cell.tolist(), units.tolist(), strict=True):

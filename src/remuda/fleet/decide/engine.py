@@ -41,7 +41,7 @@ def choose(name: str = "") -> Engine:
         raise BadInput(f"there is no engine {name!r}: choose numpy or numba")
     try:
         import numba  # noqa: PLC0415 - the reference needs only NumPy, and importing Numba takes half a second
-    except ImportError:
+    except ImportError:  # pragma: no cover - Numba is there wherever these tests run
         if not name:
             return NUMPY
         raise BadInput("the engine numba needs Numba: pip install 'remuda[fleet]'") from None

@@ -57,8 +57,6 @@ class _Search:
 def refine(work: Work, asked: Ints) -> None:
     """Replace what was given in small components by the best way to share them; `asked` is what was missing before."""
     demand, fit = work.demand, work.fit
-    if not len(work.order):
-        return
     allotted = work.picks.table()
     by_kind = work.free.sum(axis=0)
     if len(allotted):

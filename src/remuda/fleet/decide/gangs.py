@@ -32,7 +32,7 @@ def home(work: Work, need_row: int, held_by_kind: Ints) -> int:
     codes, _ = work.fleet.kinds.domains(work.demand.profiles.all[number].same)
     units = held_by_kind * work.fit[number]
     mine = np.flatnonzero((units > 0) & (codes >= 0))
-    if not len(mine):
+    if not len(mine):  # pragma: no cover - what a gang holds fits it, and so is in a domain
         return -1
     here = np.unique(codes[mine])
     if len(here) > 1:

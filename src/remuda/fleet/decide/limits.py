@@ -45,8 +45,6 @@ def buyable(work: Work, kind: int) -> int:
     """How many speculative machines of a kind may be bought now; a limit that leaves none is marked as biting."""
     limits = work.limits
     room = int(work.free[2, kind])
-    if not room:
-        return 0
     for quota in np.flatnonzero(limits.counts[:, kind]).tolist():
         if limits.left[quota] < room:
             room = max(0, int(limits.left[quota]))

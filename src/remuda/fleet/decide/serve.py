@@ -65,9 +65,7 @@ def in_order(demand: Demand, rows: Ints, begun: Sequence[int] = ()) -> Ints:
 
 
 def serve(work: Work, engine: Engine, place: PlaceSpecial) -> None:
-    """Give machines from `work.free` to the needs in `work.order`; what is given is in `work.picks`."""
-    if not len(work.order):
-        return
+    """Give machines from `work.free` to the needs in `work.order`, of which there is one at least; what is given is in `work.picks`."""
     groups = _group(work)
     demand, kinds = work.demand, work.fleet.kinds
     served = np.zeros((len(groups.table), 2), np.int64)
@@ -152,8 +150,6 @@ def _group(work: Work) -> Groups:
 def _settle(work: Work, groups: Groups, served: Ints, begin: int, end: int) -> Ints:
     """Take what was served off what is missing; the groups in which something still is."""
     table = groups.table[begin:end]
-    if not len(table):
-        return np.zeros(0, np.int64)
     done = served[begin:end, 0]
     full = table[:, 2] == done
     first, last = int(table[0, 1]), int(table[-1, 1] + table[-1, 2])

@@ -35,14 +35,12 @@ def credit(work: Work) -> None:
 
 
 def _judge(work: Work, row: int, held: Ints) -> Ints:
-    """Note what one special need lacks; the places in `work.held` of what it can do without."""
+    """Note what one special need that holds machines lacks; the places in `work.held` of what it can do without."""
     demand = work.demand
     profile = demand.profiles.all[int(demand.profile[row])]
     rules = sums if profile.by_sum else gangs if profile.same else domains
     work.unmet[row] = rules.missing(work, row, held)
-    places = work.holdings.get(row)
-    if places is None:
-        return np.zeros(0, np.int64)
+    places = work.holdings[row]
     spare = rules.spare(work, row, held)
     if not spare.any():
         return np.zeros(0, np.int64)
