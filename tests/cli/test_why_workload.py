@@ -53,7 +53,7 @@ def test_a_container_is_explained_from_a_file(run: Run, file: Path) -> None:
     assert lines[0].startswith("Deployment shop/checkout: 4 pods, tier 1   reviewed ")
     assert lines[2] == "app: raise (will OOM)"
     assert lines[3].split() == ["now", "cpu", "500m/1,", "memory", "512Mi/512Mi", "request/limit"]
-    assert "  error     will-oom: 512Mi; it was killed for want of memory" in ran.out
+    assert "  error     will-oom: 512Mi; it was OOM-killed" in ran.out
     assert "            fix: raise the memory limit" in ran.out
 
 

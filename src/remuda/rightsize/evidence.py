@@ -66,7 +66,7 @@ class Series(Struct, frozen=True, gc=False, rename="camel"):
 
 
 class OomKill(Struct, frozen=True, gc=False, rename="camel"):
-    """When a container was killed for want of memory, what it had requested, and its limit then; 0 is not known."""
+    """When a container was OOM-killed, what it had requested, and its limit then; 0 is not known."""
 
     at: Second
     requested_bytes: int

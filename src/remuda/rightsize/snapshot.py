@@ -58,6 +58,15 @@ class Container(Struct, frozen=True):
     claims: tuple[str, ...] = ()
 
 
+class InitContainer(Struct, frozen=True):
+    """A container that ends before those of the pod start; while it runs, the pod reserves what it asks for."""
+
+    name: str
+    size: Size = Size()
+    #: names of the sidecars that have started before it, and run beside it
+    sidecars: tuple[str, ...] = ()
+
+
 class Workload(Struct, frozen=True):
     """Pods of one template, and who keeps them."""
 
@@ -71,6 +80,8 @@ class Workload(Struct, frozen=True):
     surge: int = 0
     #: names of all `initContainers` of the template in their order, sidecars and those that end
     init_containers: tuple[str, ...] = ()
+    #: those of them that end
+    initial: tuple[InitContainer, ...] = ()
 
 
 class LimitRange(Struct, frozen=True):
@@ -128,7 +139,7 @@ class Advisor(Struct, frozen=True):
 
 
 class Kill(Struct, frozen=True):
-    """A container that was killed for want of memory, as its pod tells."""
+    """A container that was OOM-killed, as its pod tells."""
 
     workload: WorkloadId
     container: str

@@ -136,7 +136,7 @@ def test_without_samples_of_cpu_all_is_left_as_it_is_and_why_is_told() -> None:
     assert (one.verdict, one.recommended) == ("leave", one.now)
     assert steps_of(one, "certainty")[-1] == (
         "memory is left as it is: not yet",
-        "the upper bound, 95000000Mi, is more than 4 × the target, 500Mi: that is for want of data, and not for use",
+        "the upper bound, 95000000Mi, is more than 4 × the target, 500Mi: that comes from too little data, not from use",
     )
 
 

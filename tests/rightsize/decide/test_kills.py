@@ -1,4 +1,4 @@
-"""Kills for want of memory raise, once."""
+"""OOM kills raise, once."""
 
 from typing import Any
 
@@ -93,13 +93,13 @@ def test_a_kill_is_one_whether_samples_or_pods_tell_it(in_samples: bool) -> None
         "error",
         "spec.template.spec.containers[main].resources.limits.memory",
     )
-    assert one.is_.startswith("killed for want of memory 1 time, last at 2026-01-04T00:01:00Z, with")
+    assert one.is_.startswith("OOM-killed 1 time, last at 2026-01-04T00:01:00Z, with")
 
 
 def test_a_kill_told_twice_is_one() -> None:
     known = little(kills=(OomKill(AT, 256 * MI),))
     made = judge(workload(container(memory=256, memory_limit=256)), known=known, kills=(kill(None),))
-    assert "killed for want of memory 1 time," in found(made, "killed").is_
+    assert "OOM-killed 1 time," in found(made, "killed").is_
 
 
 @pytest.mark.parametrize(("at", "is_killed"), [(NOW - 8 * DAY, True), (NOW - 8 * DAY - 1, False)])

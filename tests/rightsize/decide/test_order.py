@@ -2,6 +2,7 @@
 
 from random import Random
 
+import msgspec
 import pytest
 from tests.rightsize.decide.builders import (
     MI,
@@ -10,6 +11,7 @@ from tests.rightsize.decide.builders import (
     days,
     evidence,
     judge,
+    memory_of,
     the,
     the_workload,
     workload,
@@ -17,7 +19,7 @@ from tests.rightsize.decide.builders import (
 
 from remuda.rightsize.evidence import Evidence
 from remuda.rightsize.objects import Price, PricesSpec, RightsizePolicySpec
-from remuda.rightsize.snapshot import Container, Workload, WorkloadId
+from remuda.rightsize.snapshot import Ask, Container, InitContainer, Size, Workload, WorkloadId
 
 PRICED = RightsizePolicySpec(prices=PricesSpec(Price(0.04), Price(0.005), "EUR"))
 LEAK = evidence(days=days([300, 310, 320, 330, 340, 350, 360, 370]))
@@ -142,3 +144,25 @@ def test_tiers_0_to_2_keep_what_is_near_only_when_request_and_limit_are_the_same
     memory: int, limit: int | None, verdict: str
 ) -> None:
     assert the(judge(workload(container(memory=memory, memory_limit=limit), tier="1"))).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("first", "beside", "saved"),
+    [
+        pytest.param(0, 0, 464, id="without any, all that is lowered is saved"),
+        pytest.param(1700, 0, 300, id="what it asks for stays reserved"),
+        pytest.param(3000, 0, 0, id="one that asks for more than the rest: nothing is saved"),
+        pytest.param(1700, 200, 300, id="beside the sidecar that runs by then"),
+    ],
+)
+def test_an_init_container_reserves_what_it_asks_for(first: int, beside: int, saved: int) -> None:
+    side = Container("side", Size(Ask(1, beside * MI), Ask(None, beside * MI)), is_sidecar=True)
+    item = msgspec.structs.replace(
+        workload(container(memory=2000, memory_limit=2000), replicas=2),
+        initial=(InitContainer("setup", Size(Ask(0, first * MI)), ("side",) if beside else ()),),
+    )
+    item = msgspec.structs.replace(item, containers=(*item.containers, side) if beside else item.containers)
+    policy = RightsizePolicySpec(default_tier=0)
+    made = judge(item, known={(item.id, "main"): evidence(memory=(1200, 1100, 1260))}, policy=policy)
+    assert memory_of(the(made)) == (1536, 1536)
+    assert the_workload(made).waste.memory_bytes == 2 * saved * MI

@@ -2,6 +2,7 @@
 
 from itertools import product
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +22,7 @@ from tests.rightsize.decide.builders import (
 )
 
 from remuda.rightsize.decide.quotas import Rollout, find_in_quotas, peak_of
-from remuda.rightsize.snapshot import LimitRange, Quota, Size, Workload, WorkloadId
+from remuda.rightsize.snapshot import Ask, InitContainer, LimitRange, Quota, Size, Workload, WorkloadId
 
 
 def quota(hard: dict[str, int], used: dict[str, int] | None = None, **fields: tuple[str, ...]) -> Quota:
@@ -241,3 +242,15 @@ def test_the_check_of_quotas_equals_a_simulated_rolling_update(every: list[Rollo
         find_in_quotas([quota({"requests.memory": hard}, {"requests.memory": used})], every)
     )
     assert bool(found_too_small) is (most > hard)
+
+
+@pytest.mark.parametrize("first", [50, 150, 900])
+def test_a_quota_counts_what_an_init_container_asks_for_beyond_the_others(first: int) -> None:
+    item = msgspec.structs.replace(
+        named("web", replicas=2, surge=0), initial=(InitContainer("setup", Size(Ask(None, first * MI))),)
+    )
+    before, after = max(100, first), max(500, first)
+    for lacks in (0, 1):
+        hard = 1000 * MI + 2 * (after - before) * MI - lacks
+        made = judge(item, quotas=(quota({"requests.memory": hard}, {"requests.memory": 1000 * MI}),))
+        assert ("quota-too-small" in rules(made)) is (lacks == 1 and (after > before or hard < 1000 * MI))

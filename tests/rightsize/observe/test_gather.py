@@ -38,6 +38,7 @@ from remuda.rightsize.snapshot import (
     Ask,
     Autoscaler,
     Container,
+    InitContainer,
     Kill,
     LimitRange,
     Quota,
@@ -54,7 +55,11 @@ def test_a_workload_is_read_with_what_its_containers_ask_for(tmp_path: Path) -> 
         "requests": {"cpu": 1, "memory": "0.5Gi", "ephemeral-storage": "1Gi"},
         "limits": {"cpu": "1500m", "memory": "1G", "nvidia.com/gpu": 1},
     }
-    first = [{"name": "migrate"}, container("proxy", restartPolicy="Always", resources={})]
+    first = [
+        {"name": "migrate", "resources": {"requests": {"memory": "1Gi"}}},
+        container("proxy", restartPolicy="Always", resources={}),
+        {"name": "warm"},
+    ]
     pods = template(
         container(resources=asked), container("bare", resources={}), labels={"a": "pod", "b": "pod"},
         initContainers=first,
@@ -81,7 +86,11 @@ def test_a_workload_is_read_with_what_its_containers_ask_for(tmp_path: Path) -> 
             {"a": "own", "b": "pod"},
             replicas=3,
             surge=1,
-            init_containers=("migrate", "proxy"),
+            init_containers=("migrate", "proxy", "warm"),
+            initial=(
+                InitContainer("migrate", Size(Ask(None, 1024 * MIB))),
+                InitContainer("warm", sidecars=("proxy",)),
+            ),
         ),
     )
 

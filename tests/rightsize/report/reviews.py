@@ -208,7 +208,7 @@ FINDINGS = (
         "error",
         "Deployment shop/checkout",
         "spec.template.spec.containers[app].resources.limits.memory",
-        "512Mi; it was killed for want of memory once in 8d, and used up to 511Mi",
+        "512Mi; it was OOM-killed once in 8d, and used up to 511Mi",
         "at least 816Mi",
         "raise the memory limit as recommended before the next peak",
     ),

@@ -108,9 +108,7 @@ async def test_every_container_has_two_plots_with_sane_coordinates(browser: Brow
     app = by_title["Memory of app"]
     assert app["kills"] == 1
     assert app["lines"] == 2, "now, and advised"
-    assert app["title"] == (
-        "Memory of app: used up to 511Mi; now 512Mi; advised 816Mi; killed for want of memory 1 time"
-    )
+    assert app["title"] == ("Memory of app: used up to 511Mi; now 512Mi; advised 816Mi; OOM-killed 1 time")
     x, y, across, up = app["area"]
     assert (x, across) == (92, pytest.approx(592, abs=8)), "eight days fill the width"
     assert up == pytest.approx(228 * 511 / (816 * 17 / 16), abs=2), (

@@ -126,7 +126,7 @@ def test_kills_are_marked_where_they_were_and_counted() -> None:
     middle = LEFT + (WIDTH - LEFT - RIGHT) // 2
     assert f"M{middle} {BASE}V{TOP}" in drawn
     assert ">2 OOM kills<" in drawn
-    assert "killed for want of memory 2 times" in drawn
+    assert "OOM-killed 2 times" in drawn
     assert "OOM" not in plot("cpu", container(hourly(5), kills), WINDOW)
 
 

@@ -74,7 +74,7 @@ def explain_wide(estimate: Estimate, what: str, explanation: Explanation) -> Non
         "certainty",
         what,
         f"the upper bound, {words.memory(upper)}, is more than {_WIDEST} × the target, {words.memory(target)}:"
-        " that is for want of data, and not for use",
+        " that comes from too little data, not from use",
     )
 
 

@@ -1,5 +1,6 @@
 """One container on its way through the rules: what is known of it and what bounds it."""
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -7,7 +8,7 @@ from remuda.rightsize.estimate.histogram import Second
 from remuda.rightsize.evidence import Evidence, OomKill
 from remuda.rightsize.objects import RightsizePolicySpec
 from remuda.rightsize.review import UsageClass
-from remuda.rightsize.snapshot import Ask, Autoscaler, Container, LimitRange, Size, Workload
+from remuda.rightsize.snapshot import Ask, Autoscaler, Container, InitContainer, LimitRange, Size, Workload
 
 Resource: TypeAlias = Literal["cpu", "memory"]
 
@@ -98,3 +99,21 @@ def counted(size: Size, defaults: Size) -> Size:
     """What a container asks for in the end: a limit alone is its request, and what is not set is given."""
     own = Ask(requested(size, "cpu"), requested(size, "memory"))
     return Size(filled(own, defaults.requests), filled(size.limits, defaults.limits))
+
+
+def reserved(
+    amounts: Mapping[str, int],
+    initial: Iterable[InitContainer],
+    of: Callable[[Size], int | None],
+    defaults: Size,
+) -> int:
+    """
+    What a pod reserves of one value, by what each of its containers asks for.
+
+    That is the sum, or more while an init container runs: what that asks for beside the sidecars that run by then.
+    """
+    most = sum(amounts.values())
+    for each in initial:
+        beside = sum(amounts.get(name, 0) for name in each.sidecars)
+        most = max(most, (of(counted(each.size, defaults)) or 0) + beside)
+    return most

@@ -68,7 +68,7 @@ def starved_fix(context: ContainerContext, estimate: Estimate, made: Sized) -> s
     bound = tightest(clamps_of(context, "cpu"))
     target = words.cpu(estimate.target.cpu_millicores)
     if bound is None or bound.most is None or bound.most >= estimate.target.cpu_millicores:
-        return f"raise it to {target} once what keeps it as it is, which is told beside this, is mended"
+        return f"raise it to {target} once what holds it is out of the way: see the other findings"
     return f"raise the maximum of {bound.who}, {words.cpu(bound.most)}, to {target} or more"
 
 

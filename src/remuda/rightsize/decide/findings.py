@@ -23,7 +23,7 @@ Rule: TypeAlias = Literal[
 
 #: rule → what it means
 RULES: dict[Rule, str] = {
-    "killed": "The container was killed for want of memory within the history.",
+    "killed": "The container ran out of memory and was killed within the history.",
     "limit-below-use": "The memory limit is below what was used, with a tenth for what samples miss: it will be killed.",
     "clamped-below-use": "A bound of a tier or a LimitRange allows less than what was used.",
     "leak": "Memory rises day by day and will reach the limit before the next review: it is not given more.",

@@ -1,5 +1,5 @@
 """
-What kills for want of memory say about how much is needed.
+What OOM kills say about how much is needed.
 
 As in the recommender, a kill is a sample of more than was used: 100 MiB more, or a fifth. What was used is what was
 requested, the peak of that day, and the limit that the killed container had, where its pod still tells: it ran into it.

@@ -1,7 +1,7 @@
 """
 The memory of a container: the upper bound × its multiplier, in steps, raised for kills and peaks, held within bounds.
 
-Where the upper bound shows nothing but a want of data, only what kills and peaks ask for is given, and else nothing is
+Where the upper bound shows nothing but too little data, only what kills and peaks ask for is given, and else nothing is
 changed. The peak is a floor of our own. The estimator forgets a peak within some four days, and a limit below what was used a
 week ago will kill; a tenth above it is for what happens between two samples.
 """
@@ -90,7 +90,7 @@ def _not_yet(
     bump: Bump | None,
     explanation: Explanation,
 ) -> Sized:
-    """What it has, for want of data; a leak is seen nevertheless, where there is a limit that it comes to."""
+    """What it has, as there is too little data; a leak is seen nevertheless, where there is a limit that it comes to."""
     explain_wide(estimate, "memory is left as it is: not yet", explanation)
     then = Sized(now.request, now.limit, is_held=True, need=need)
     leak = None if now.limit is None else leak_of(context, now.limit)

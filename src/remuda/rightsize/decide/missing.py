@@ -103,7 +103,7 @@ def _explain_kills(container: Container, kills: tuple[OomKill, ...], explanation
             "killed",
             "error",
             "limits.memory",
-            f"killed for want of memory {words.counted(len(kills), 'time')}, last at {words.moment(kills[-1].at)}; the"
+            f"OOM-killed {words.counted(len(kills), 'time')}, last at {words.moment(kills[-1].at)}; the"
             f" limit is {words.memory(container.size.limits.memory_bytes)}",
             "never killed",
             "raise its memory limit: by how much cannot be told without samples",

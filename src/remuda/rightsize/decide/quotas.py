@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from remuda.rightsize.decide import words
 from remuda.rightsize.decide.clamps import as_pods_have, defaults_of
-from remuda.rightsize.decide.context import counted, filled, requested
+from remuda.rightsize.decide.context import counted, filled, requested, reserved
 from remuda.rightsize.decide.waste import is_applied
 from remuda.rightsize.review import ContainerReview, Finding
-from remuda.rightsize.snapshot import LimitRange, Quota, Size, Workload, WorkloadId
+from remuda.rightsize.snapshot import InitContainer, LimitRange, Quota, Size, Workload, WorkloadId
 
 #: what a quota counts → how much of it a container asks for
 _COUNTED: dict[str, Callable[[Size], int | None]] = {
@@ -41,6 +41,9 @@ class Rollout:
     defaults: Size
     #: names of the ranges that give it no CPU limit, whatever they say
     overruled: frozenset[str] = frozenset()
+    #: containers that end before the others start; these are called `names`
+    initial: tuple[InitContainer, ...] = ()
+    names: tuple[str, ...] = ()
 
     @property
     def is_change(self) -> bool:
@@ -61,6 +64,8 @@ def rollout_of(
         tuple(each.recommended if is_applied(each) else each.now for each in containers),
         merged([defaults_of(each) for each in seen]),
         frozenset(each.name for each in seen if each.is_overruled),
+        workload.initial,
+        tuple(each.name for each in containers),
     )
 
 
@@ -170,15 +175,20 @@ def _wants_limit(quota: Quota, name: str, rollouts: Sequence[Rollout]) -> Iterat
 
 
 def _before(rollout: Rollout, name: str) -> int:
-    return _sum(rollout.before, rollout.defaults, name)
+    return _sum(rollout, rollout.before, name)
 
 
 def _after(rollout: Rollout, name: str) -> int:
-    return _sum(rollout.after, rollout.defaults, name)
+    return _sum(rollout, rollout.after, name)
 
 
-def _sum(sizes: Sequence[Size], defaults: Size, name: str) -> int:
-    return 1 if name in _PODS else sum(_COUNTED[name](counted(size, defaults)) or 0 for size in sizes)
+def _sum(rollout: Rollout, sizes: Sequence[Size], name: str) -> int:
+    if name in _PODS:
+        return 1
+    asked = [_COUNTED[name](counted(size, rollout.defaults)) or 0 for size in sizes]
+    # without names there are no sidecars to tell apart
+    amounts = dict(zip(rollout.names or map(str, range(len(sizes))), asked, strict=True))
+    return reserved(amounts, rollout.initial, _COUNTED[name], rollout.defaults)
 
 
 def _writer(name: str) -> Callable[[int], str]:

@@ -177,7 +177,7 @@ def _workload(inputs: Inputs, workload: Workload) -> tuple[WorkloadReview, list[
             tiered.tier,
             tuple(containers),
             gravest([each.risk for each in containers]),
-            waste_of(containers, workload.replicas, inputs.policy.prices),
+            waste_of(containers, workload.replicas, inputs.policy.prices, workload.initial),
             workload.init_containers,
         ),
         findings,

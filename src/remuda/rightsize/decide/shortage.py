@@ -55,7 +55,7 @@ def explain_kills(
         "killed",
         "error" if not is_mended else "info" if is_changed else "warning",
         "limits.memory",
-        f"killed for want of memory {words.counted(len(context.kills), 'time')}, last at"
+        f"OOM-killed {words.counted(len(context.kills), 'time')}, last at"
         f" {words.moment(context.kills[-1].at)}{used}; the limit is {words.memory(now)}",
         "never killed" if bump is None else f"at least {words.memory(bump.amount)}",
         fix,

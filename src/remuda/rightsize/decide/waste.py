@@ -1,11 +1,12 @@
 """What is requested beyond the recommendation, and what that costs."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
-from remuda.rightsize.decide.context import counted
+from remuda.rightsize.decide.context import counted, reserved
 from remuda.rightsize.decide.rounding import GIB
 from remuda.rightsize.objects import PricesSpec
 from remuda.rightsize.review import ContainerReview, Waste
+from remuda.rightsize.snapshot import InitContainer, Size
 
 HOURS_A_MONTH = 730
 
@@ -15,18 +16,40 @@ def is_applied(container: ContainerReview) -> bool:
     return container.verdict in {"raise", "lower"} and not container.is_provisional
 
 
-def waste_of(containers: Iterable[ContainerReview], replicas: int, prices: PricesSpec | None) -> Waste:
-    """Of all replicas of a workload. What is not to be changed wastes nothing that is known."""
-    cpu = memory = 0
-    for each in containers:
-        if is_applied(each):
-            now, then = (
-                counted(each.now, each.defaults).requests,
-                counted(each.recommended, each.defaults).requests,
-            )
-            cpu += (now.cpu_millicores or 0) - (then.cpu_millicores or 0)
-            memory += (now.memory_bytes or 0) - (then.memory_bytes or 0)
+def waste_of(
+    containers: Sequence[ContainerReview],
+    replicas: int,
+    prices: PricesSpec | None,
+    initial: Sequence[InitContainer] = (),
+) -> Waste:
+    """
+    Of all replicas of a workload. What is not to be changed wastes nothing that is known.
+
+    What an init container asks for beyond all others stays reserved, whatever these ask for: to lower them saves less.
+    """
+    defaults = containers[0].defaults if containers else Size()
+    cpu, memory = (
+        _reserved(containers, initial, of, defaults, is_after=False)
+        - _reserved(containers, initial, of, defaults, is_after=True)
+        for of in (lambda size: size.requests.cpu_millicores, lambda size: size.requests.memory_bytes)
+    )
     return priced(cpu * replicas, memory * replicas, prices)
+
+
+def _reserved(
+    containers: Sequence[ContainerReview],
+    initial: Sequence[InitContainer],
+    of: Callable[[Size], int | None],
+    defaults: Size,
+    *,
+    is_after: bool,
+) -> int:
+    amounts = {
+        each.name: of(counted(each.recommended if is_after and is_applied(each) else each.now, each.defaults))
+        or 0
+        for each in containers
+    }
+    return reserved(amounts, initial, of, defaults)
 
 
 def total_of(wastes: Iterable[Waste], prices: PricesSpec | None) -> Waste:

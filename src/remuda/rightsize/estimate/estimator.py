@@ -115,7 +115,7 @@ class Peaks:
             self._used = amount
 
     def add_oom(self, requested: int, at: Second) -> None:
-        """Look at a kill for want of memory as a sample of more than was used; one that is a day late is left out."""
+        """Look at a OOM kill as a sample of more than was used; one that is a day late is left out."""
         if self._last is not None and at < self._last - DAY_S:
             return
         used = max(requested, self._used)

@@ -16,6 +16,7 @@ from remuda.rightsize.observe.templates import (
     DEFAULT_SURGE,
     Killed,
     containers_of,
+    initial_of,
     kills_of,
     limited_of,
     second_of,
@@ -148,6 +149,7 @@ class Gathering:
             replicas,
             surge,
             tuple(each.name for each in template.spec.init_containers),
+            tuple(initial_of(template.spec)),
         )
         is_known = made.id in self._workloads
         self._workloads[made.id] = made

@@ -10,7 +10,7 @@ from remuda.model.amounts import amount
 from remuda.model.times import SECOND, read_instant
 from remuda.rightsize import manifests
 from remuda.rightsize.estimate.histogram import Second
-from remuda.rightsize.snapshot import Ask, Container, Size
+from remuda.rightsize.snapshot import Ask, Container, InitContainer, Size
 
 #: of a Deployment that does not say
 DEFAULT_SURGE: Final = "25%"
@@ -41,6 +41,17 @@ def containers_of(spec: manifests.PodSpec) -> Iterator[Container]:
     for index, each in enumerate(spec.init_containers):
         if each.restart_policy == "Always":
             yield _container(each, index, is_sidecar=True)
+
+
+def initial_of(spec: manifests.PodSpec) -> Iterator[InitContainer]:
+    """Those that end before the others start, each with the sidecars that run by then."""
+    sidecars: list[str] = []
+    for each in spec.init_containers:
+        if each.restart_policy == "Always":
+            sidecars.append(each.name)
+        else:
+            size = Size(ask(each.resources.requests), ask(each.resources.limits))
+            yield InitContainer(each.name, size, tuple(sidecars))
 
 
 def _container(item: manifests.Container, index: int, *, is_sidecar: bool) -> Container:

@@ -289,5 +289,5 @@ def _empty() -> str:
 def _title(resource: Resource, item: ContainerReview, lines: Sequence[Line], peak: int, kills: int) -> str:
     bounds = [f"{line.name} {figure(resource, line.amount)}" for line in lines]
     used = f"used up to {figure(resource, peak)}" if peak else "no use to plot"
-    killed = [f"killed for want of memory {kills} time{'s' * (kills != 1)}"] if kills else []
+    killed = [f"OOM-killed {kills} time{'s' * (kills != 1)}"] if kills else []
     return one_line(f"{_NAMES[resource]} of {item.name}: {'; '.join([used, *bounds, *killed])}")

@@ -95,7 +95,7 @@ STATES = [
             labels=',reason="OOMKilled"'),
     Scraped(f"{KSM}resource_requests", "shop", WEB1, "app", lambda at: float((512 if at < BEGIN + 6 * DAY else 900) * MIB),
             labels=',resource="memory"'),
-    # restarted, but not for want of memory
+    # restarted, but not because it ran out of memory
     Scraped(f"{KSM}status_restarts_total", "shop", WEB1, "proxy", lambda at: float(at > KILLED_AT)),
     Scraped(f"{KSM}status_last_terminated_reason", "shop", WEB1, "proxy", lambda _: 1.0, begin=KILLED_AT,
             labels=',reason="Error"'),

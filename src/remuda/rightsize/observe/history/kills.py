@@ -1,5 +1,5 @@
 """
-When containers were killed for want of memory: as Prometheus tells, together with what their pods tell.
+When containers were OOM-killed: as Prometheus tells, together with what their pods tell.
 
 Prometheus says in which window a kill was, a pod the second of its last one. Kills of one container that may be the
 same are one.

@@ -69,7 +69,7 @@ class Queries:
         return f"max {_BY} (rate({CPU}{{{self._of(pods)},{_REAL}}}[{window_s}s]))"
 
     def killed(self, pods: Sequence[Pods], window_s: int) -> str:
-        """Containers that were killed for want of memory within each window, and went on or were restarted."""
+        """Containers that were OOM-killed within each window, and went on or were restarted."""
         at = self._of(pods)
         events = f"max {_BY} (increase({_OOM_EVENTS}{{{at},{_REAL}}}[{window_s}s])) > 0"
         restarts = f"max {_BY} (increase({_RESTARTS}{{{at}}}[{window_s}s])) > 0"
@@ -77,7 +77,7 @@ class Queries:
         return f"({events}) or (({restarts}) and {_ON} ({reason}))"
 
     def ended(self, pods: Sequence[Pods], window_s: int) -> str:
-        """Containers that were killed for want of memory and stay so, as those of a Job do."""
+        """Containers that were OOM-killed and stay so, as those of a Job do."""
         return f"max {_BY} (max_over_time({_REASON}{{{self._of(pods)},{_KILLED}}}[{window_s}s])) == 1"
 
     def requested(self, pods: Sequence[Pods], window_s: int) -> str:
