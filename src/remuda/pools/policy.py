@@ -27,8 +27,6 @@ from remuda.rules.windows import Window
 INEXACT_WINDOW = 60 * SECOND
 #: sources that know at every moment who is busy
 EXACT_SOURCES = frozenset({"queue"})
-#: the source that each provider's machines take their work from
-PARTNERS = {"process": "queue", "kubevirt": "circleci"}
 
 
 class PoolSetup(Struct, frozen=True):
