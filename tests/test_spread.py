@@ -19,22 +19,27 @@ NAMESPACE = Shared("namespace", "function", runs=True)
         pytest.param([PROGRAMS, CLUSTER, NAMESPACE], "cluster", id="one server for tests of all files"),
         pytest.param([CLUSTER, STAGED], "cluster", id="and for what is made in it for a file"),
         pytest.param([CLUSTER, KUBEVIRT], "kubevirt", id="of two the one that takes longer to start"),
-        pytest.param([PROGRAMS, STAGED], "a/test_b.py", id="a server of one file"),
-        pytest.param([WHEEL], "a/test_b.py", id="what takes long to make, though nothing runs"),
+        pytest.param([PROGRAMS, STAGED], "tests/a/test_b.py", id="a server of one file"),
+        pytest.param([WHEEL], "tests/a/test_b.py", id="what takes long to make, though nothing runs"),
     ],
 )
 def test_slow_tests_that_share_what_takes_long_to_make_are_one_group(
     shared: list[Shared], group: str | None
 ) -> None:
-    assert group_of("a/test_b.py", shared, is_slow=True) == group
+    assert group_of("tests/a/test_b.py", shared, is_slow=True) == group
+
+
+def test_whole_processes_have_a_server_of_their_own_since_they_take_longest() -> None:
+    assert group_of("tests/test_runners.py", [KUBEVIRT], is_slow=True) == "kubevirt for processes"
+    assert group_of("tests/kubevirt/test_servers.py", [KUBEVIRT], is_slow=True) == "kubevirt"
 
 
 def test_quick_tests_go_file_by_file_and_last() -> None:
-    assert group_of("a/test_b.py", [CLUSTER], is_slow=False) == "a/test_b.py"
+    assert group_of("tests/a/test_b.py", [CLUSTER], is_slow=False) == "tests/a/test_b.py"
     orders = [
         order_of("cluster", is_slow=True),
         order_of(None, is_slow=True),
-        order_of("a/test_b.py", is_slow=False),
+        order_of("tests/a/test_b.py", is_slow=False),
     ]
     assert orders == sorted(set(orders))
 

@@ -182,7 +182,7 @@ class SqliteStore:
                 except Exception as error:  # noqa: BLE001 - belongs to whoever asked
                     connection.execute("ROLLBACK TO one")
                     answers.append((None, error))
-                connection.execute("RELEASE one")
+                connection.execute("RELEASE one")  # pragma: no mutate - the commit would release all of them
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
