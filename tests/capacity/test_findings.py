@@ -21,6 +21,8 @@ from tests.capacity.builders import (
 
 from remuda.capacity.codes import CODES, RULES
 from remuda.capacity.decide.audit import Audit, audit
+from remuda.capacity.decide.findings_placing import bound_text
+from remuda.capacity.decide.neighbours import WHOLE_NODE
 from remuda.capacity.objects import CapacityPolicySpec
 from remuda.capacity.snapshot import (
     EPHEMERAL,
@@ -41,6 +43,7 @@ from remuda.capacity.snapshot import (
 from remuda.model.findings import Severity
 from remuda.model.pods import Match, Taint, Term, Toleration
 from remuda.output.findings import describe
+from remuda.rules.packing import Bound
 
 HOST = "kubernetes.io/hostname"
 TAINT = Taint("overflow", "true", "NoSchedule")
@@ -562,3 +565,94 @@ def test_what_is_neither_shown_nor_refuted_says_so() -> None:
 def test_every_rule_is_tested(request: pytest.FixtureRequest) -> None:
     source = request.path.read_text(encoding="utf-8")
     assert [rule for rule in RULES if f'"{rule}"' not in source] == []
+
+
+def test_what_is_not_required_is_not_missed() -> None:
+    require = {"requests": False, "limits": False}
+    spec = rules(require=require, sets=[{"name": "docs", "max": 1}, {"name": "vm-test", "max": 1}])
+    rules_found = {item.rule for item in judged(herd(docs(requests={}, limits={})), spec).findings}
+    assert rules_found.isdisjoint({"missing-requests", "missing-limits"})
+
+
+def test_without_nodes_nothing_is_said_of_what_fits() -> None:
+    made = judged(snapshot(docs(), unknown=(Unknown(NODES, "not read"),)), None)
+    assert made.labels[0].placement == "unknown"
+
+
+def test_a_set_that_tolerates_everything_does_not_tolerate_the_overflow_node_by_its_key() -> None:
+    greedy = vm_test(tolerations=(Toleration(operator="Exists"),))
+    (found,) = [
+        item for item in judged(herd(greedy), rules()).findings if item.terms.get("gate") == "toleration"
+    ]
+    assert (found.rule, found.subject) == ("overflow-gate", VM)
+    assert found.field == "spec.template.spec.tolerations"
+
+
+def test_where_no_node_is_admitted_that_is_why_nothing_fits() -> None:
+    seen = judged(snapshot(docs(), node("other", labels={})), rules(nodes={"primary": CAPABILITY}))
+    (found,) = [
+        item for item in seen.findings if item.subject == SET and item.rule == "envelope-fits-nowhere"
+    ]
+    assert found.terms["why"] == "there is no admitted node"
+
+
+def test_of_many_nodes_that_are_too_small_a_few_are_named() -> None:
+    small = [node(f"n{at:02}", memory="4Gi", labels=CAPABILITY) for at in range(60)]
+    seen = judged(snapshot(docs(), *small), rules(nodes={"primary": CAPABILITY}))
+    (found,) = [
+        item for item in seen.findings if item.subject == SET and item.rule == "envelope-fits-nowhere"
+    ]
+    assert found.terms["why"] == "n00 is too small: has 4Gi memory, and a runner asks for 8Gi memory"
+
+
+@pytest.mark.parametrize(
+    ("bound", "text"),
+    [
+        (Bound("sum", ("a",), "host port 80", 3 * WHOLE_NODE, 2 * WHOLE_NODE), "a need 3 nodes with host port 80, and 2 have it"),
+        (Bound("sum", ("a", "b"), "memory", 3 * GIB, 2 * GIB), "a, b ask for 3Gi memory, and 2Gi memory can be used"),
+        (Bound("sum", ("a",), "limits of memory", 3 * GIB, GIB), "a ask for limits that come to 3Gi memory, and 1Gi memory can be used"),
+        (Bound("count", ("a",), "", 3, 0), "no node is admitted for a"),
+        (Bound("count", ("a",), "limits of memory", 3, 1), "of 3 runners of a at most 1 fit at a time: not enough room under the limits of memory"),
+        (Bound("search", ("a",), "", 3, 2), "every placement of a was tried"),
+    ],
+)  # fmt: skip
+def test_a_bound_says_what_runs_out(bound: Bound, text: str) -> None:
+    assert bound_text(bound) == text
+
+
+def test_a_name_that_is_avoided_ties_nobody_to_a_node() -> None:
+    avoiding = docs(required=(Term((Match(HOST, "NotIn", ("sting",)),)),))
+    assert "hostname-in-selector" not in {item.rule for item in judged(herd(avoiding), rules()).findings}
+
+
+@pytest.mark.parametrize(("free", "placement"), [(6, "fits"), (None, "cannot fit")])
+def test_what_does_not_fit_on_some_nodes_is_tried_on_all(free: int | None, placement: str) -> None:
+    """Twice two runners and one more are five nodes: only a sixth has room."""
+    nodes = [node(f"n{at}", labels=CAPABILITY) for at in range(1, 7)]
+    full = {each.name: Usage(requested=dict(each.allocatable)) for each in nodes if each.name != f"n{free}"}
+    seen = snapshot(docs(), scale_set("lint"), *nodes, usage=full)
+    assert judged(seen, None).labels[0].placement == placement
+
+
+def test_what_limits_over_commit_is_said_of_a_node_beside_what_others_may_use() -> None:
+    """On 32Gi four of 8Gi fit; with limits of 16Gi they may use 64Gi, and two runners of their own do not count twice."""
+    own = {"memory": 32 * GIB}
+    used = Usage(
+        requested={"memory": 16 * GIB, "pods": 2},
+        limits=own,
+        runners={"arc/docs": 2},
+        runner_requests={"arc/docs": {"memory": 16 * GIB, "pods": 2, "gone": 1}},
+        runner_limits={"arc/docs": own, "arc/other": {"memory": GIB}},
+    )
+    for usage in ({}, {"honey": used}):
+        made = judged(snapshot(docs(max=4), node("honey", memory="32Gi"), usage=usage), None)
+        (case,) = made.cases
+        (alike,) = case.alike
+        assert alike.fits[0] == 4
+        assert case.overcommitted(alike, 0) == ("memory",)
+        assert case.overcommitted(alike, 7) == ()
+
+
+def test_a_label_without_sets_may_use_its_primary_nodes() -> None:
+    (case,) = judged(snapshot(node("honey")), rules(nodes={"primary": CAPABILITY})).cases
+    assert case.usable == 1

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from tests.capacity.builders import CAPABILITY, measured, node, scale_set, snapshot
 
 from remuda.capacity.decide.fits import Ground, Rooms, bits, closed, obstacles, shape_of
+from remuda.capacity.decide.neighbours import WHOLE_NODE
 from remuda.capacity.snapshot import Node, ScaleSet, Usage
 from remuda.model.pods import Match, Taint, Term, Toleration
 
@@ -139,3 +140,54 @@ def test_a_node_that_does_not_say_how_many_pods_it_takes_takes_what_kubelets_do(
 def test_a_node_that_is_over_committed_takes_none() -> None:
     rooms = Rooms(snapshot(node(), usage={"honey": Usage({"cpu": 99_000})}))
     assert rooms.fits((("cpu", 1),), (0,), frozenset()) == {0: 0}
+
+
+@pytest.mark.parametrize(
+    ("match", "names"),
+    [
+        (Match("kvm", "DoesNotExist"), ["b"]),
+        (Match("kvm", "NotIn", ("yes",)), ["b", "c"]),
+        (Match("kvm", "Exists"), ["a", "c"]),
+        (Match("kvm", "Gt", ("x",)), []),
+    ],
+)
+def test_an_expression_holds_for_nodes_with_and_without_the_label(match: Match, names: list[str]) -> None:
+    there = [Node("a", {"kvm": "yes"}), Node("b"), Node("c", {"kvm": "no"})]
+    ground = Ground(there)
+    term = Term((match,))
+    assert [there[index].name for index in ground.picked(ground.meeting([term, term]))] == names
+
+
+def test_a_term_that_says_nothing_holds_nowhere() -> None:
+    assert Ground([Node("a")]).meeting([Term()]) == 0
+
+
+def test_places_are_the_same_remembered_or_not() -> None:
+    ground = Ground([Node(f"n{at}") for at in range(100)])
+    for number in (*range(1, 100), 1):
+        assert ground.picked(1 << number | 1) == (0, number)
+
+
+def test_nodes_that_nothing_tells_apart_have_one_number() -> None:
+    ground = Ground([Node("a", {"x": "1"}), Node("b", {"x": "1"}), Node("c", {"x": "2"})])
+    for _ in range(2):
+        one, same, other = ground.signatures(("x",), by_name=False)
+        assert one == same != other
+    assert len(set(ground.signatures(("x",), by_name=True))) == 3
+
+
+def test_what_a_node_has_once_is_an_obstacle_only_where_it_is_taken() -> None:
+    port = {"host port 80": WHOLE_NODE}
+    taking = scale_set(claims=port)
+    assert obstacles(taking, node()) == obstacles(taking, node(), dict(node().allocatable) | port) == ()
+    assert obstacles(taking, node(), dict(node().allocatable) | {"host port 80": 0}) == (
+        "has no host port 80 left",
+    )
+
+
+def test_who_tolerates_alike_may_be_on_the_same_nodes() -> None:
+    tainted = [Node("a", taints=(Taint("t", "", "NoSchedule"),)), Node("b")]
+    ground = Ground(tainted)
+    tolerant = scale_set(node_selector={}, tolerations=(Toleration("t", "Exists"),))
+    picky = scale_set(node_selector={"x": "y"}, tolerations=(Toleration("t", "Exists"),))
+    assert [ground.allowing(shape_of(each).placement) for each in (tolerant, picky, tolerant)] == [3, 0, 3]

@@ -20,10 +20,12 @@ from tests.capacity.builders import (
 )
 
 from remuda.capacity.decide.gates import Gate, carriers, gates
+from remuda.capacity.decide.neighbours import WHOLE_NODE
 from remuda.capacity.objects import CapacityPolicySpec
 from remuda.capacity.snapshot import (
     NODES,
     PODS,
+    SCALE_SETS,
     SUMMARIES,
     Filesystem,
     Node,
@@ -334,3 +336,42 @@ def test_safety_what_is_not_known_never_passes(gone: set[str]) -> None:
     assert {name for name, item in after.items() if item.holds} <= {
         name for name, item in full.items() if item.holds
     }
+
+
+def test_an_envelope_that_does_not_bound_what_it_writes_is_refused() -> None:
+    spec = judged_by(requested=sized("", "24Gi", "24Gi"))
+    bare = replace(
+        spec.envelopes[0],
+        requests=policy(envelopes=[{"name": "x", "requests": sized("4", "20Gi")}]).envelopes[0].requests,
+    )
+    found = {gate.gate: gate for gate in gates(seen(), spec, spec.nodes.overflow[0], bare, runner(), NOW)}
+    message = "gives no ephemeral-storage, of which requested allows 24Gi ephemeral storage"
+    assert message in found["budget"].evidence
+    assert "requests no ephemeral-storage" in found["budget"].evidence
+    assert found["root-filesystem"].evidence.startswith("large requests no ephemeral-storage")
+
+
+def test_room_that_more_than_resources_decides_is_not_known() -> None:
+    gate = judge(seen(runner(unsure=("scheduler volcano places its runners",))))["room"]
+    assert (gate.state, gate.evidence) == (
+        "unknown",
+        "resources fit, but scheduler volcano places its runners",
+    )
+
+
+def test_what_a_node_has_once_is_taken_by_who_is_there() -> None:
+    port = {"host port 80": WHOLE_NODE}
+    here = seen(runner(claims=port), usage={"sting": Usage(requested=port)})
+    gate = judge(here)["room"]
+    assert (gate.state, "no host port 80 left" in gate.evidence) == ("fail", True)
+
+
+def test_of_sets_that_were_not_read_nothing_is_said() -> None:
+    here = replace(seen(), scale_sets=(), unknown=(Unknown(SCALE_SETS, "may not list"),))
+    assert judge(here)["toleration"].state == "unknown"
+
+
+def test_nodes_that_were_not_read_are_told_from_one_that_is_not_there() -> None:
+    unread = (Unknown(PODS, "may not list"), Unknown(NODES, "may not list"))
+    here = replace(seen(), nodes=(), unknown=unread)
+    assert judge(here)["capability"].evidence == "nodes could not be read: may not list"

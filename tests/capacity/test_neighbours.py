@@ -22,6 +22,7 @@ from remuda.capacity import manifests
 from remuda.capacity.decide.audit import Audit, audit
 from remuda.capacity.observe.gather import Gathering
 from remuda.capacity.observe.pods import pods_of
+from remuda.capacity.snapshot import JOB_PODS
 from remuda.model.findings import Place
 from remuda.output.findings import describe
 
@@ -214,3 +215,45 @@ def test_the_quick_way_to_read_pods_sees_ports_and_anti_affinity() -> None:
     assert one.taken_by(quick) == slow
     assert slow is not None
     assert (slow.requests["host port TCP 80"] > 0, len(slow.apart)) == (True, 1)
+
+
+def unsure(*items: dict[str, Any]) -> set[str]:
+    return {words for each in audited(*items).scale_sets for words in each.unsure}
+
+
+def resident(labels: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
+    meta = {"namespace": "arc", "name": "beside", "labels": labels or {}}
+    pod = {"nodeName": "n", "containers": [{}], **spec}
+    return {"kind": "Pod", "metadata": meta, "spec": pod, "status": {"phase": "Running"}}
+
+
+def test_runners_that_are_kept_from_those_of_another_set_cannot_be_judged() -> None:
+    """Said of both sets, and once of each."""
+    kept = runner("a", **apart(term({"who": "b"}), term({"who": "b"})))
+    found = audited(kept, runner("b", labels={"who": "b"}), host("n"))
+    words = "required pod anti-affinity keeps arc/a apart from runners of other sets"
+    assert [each.unsure.count(words) for each in found.scale_sets] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    "more", [{"namespaceSelector": {}}, {"matchLabelKeys": ["x"]}, {"mismatchLabelKeys": ["x"]}]
+)
+def test_pods_that_are_to_be_apart_by_what_is_not_known_leave_it_open(more: dict[str, Any]) -> None:
+    there = resident(**apart(term({"who": "a"}, **more)))
+    words = "pods that are there are to be apart from others by what is not known"
+    assert words in unsure(runner("a", labels={"who": "a"}), host("n"), there)
+
+
+def test_a_selector_that_nobody_understands_leaves_it_open() -> None:
+    odd = {"topologyKey": HOST, "labelSelector": {"matchExpressions": [{"key": "who", "operator": "Like"}]}}
+    assert "its required pod anti-affinity goes by labels that the controller adds" in unsure(
+        runner("a", labels={"who": "a"}, **apart(odd)), host("n")
+    )
+
+
+def test_a_port_of_one_address_and_jobs_in_pods_of_their_own_leave_it_open() -> None:
+    made = runner("a", ports=(80,))
+    container = made["spec"]["template"]["spec"]["containers"][0]
+    container["ports"] = [{"hostPort": 80, "hostIP": "10.0.0.1"}, {"containerPort": 8080}]
+    container["env"] = [{"name": "ACTIONS_RUNNER_CONTAINER_HOOKS"}]
+    assert unsure(made, host("n")) == {"it takes a host port of one address alone", JOB_PODS}

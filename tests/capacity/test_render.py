@@ -181,3 +181,22 @@ def test_primary_labels_are_what_is_preferred() -> None:
     assert "capability.example/kvm=true" in rule["message"]
     # nothing is known of the node's taints
     assert any("any toleration" in line for line in made.notes)
+
+
+def test_labels_that_are_forbidden_are_refused_unless_the_servers_expressions_do_not_know_the_pattern() -> (
+    None
+):
+    spec = policy(forbiddenLabels=["^acme-", "(?=x)y"], require={"limits": False})
+    made = admission("kvm", spec, "Deny", NOW)
+    rules = [rule["expression"] for rule in made.objects[0]["spec"]["validations"]]
+    assert [rule for rule in rules if "matches" in rule] == [
+        '!variables.targets.exists(l, l.matches("^acme-"))'
+    ]
+    assert any("Labels like (?=x)y: " in line for line in made.not_caught)
+    assert not any("must be limited" in rule["message"] for rule in made.objects[0]["spec"]["validations"])
+
+
+def test_what_an_owner_is_guaranteed_in_two_namespaces_is_of_neither() -> None:
+    owners = [{"name": "x", "guaranteed": 2, "lanes": ["arc/a", "ci/b"]}]
+    spec = policy(ceiling=4, sets=sets(arc__a=3, ci__b=3), owners=owners)
+    assert shares_of(spec, None) == shares_of(policy(ceiling=4, sets=sets(arc__a=3, ci__b=3)), None)

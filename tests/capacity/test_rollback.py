@@ -194,3 +194,20 @@ def test_changes_are_told_field_by_field() -> None:
         'spec.template.spec.nodeSelector.a: "b" → "c"',
         'spec.template.spec.tolerations: [{"key":"overflow"}] → none',
     ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "patch"),
+    [
+        ({"a": 1}, {"a": 1}, {}),
+        ({"a": {"b": 1, "c": 2}}, {"a": {"b": 1, "c": 3}}, {"a": {"c": 3}}),
+        ({"a": {"b": 1}}, {"a": {"b": 1}, "d": [1]}, {"d": [1]}),
+        ({"a": 1}, {}, {"a": None}),
+    ],
+)
+def test_a_difference_holds_what_differs_alone(before: Any, after: Any, patch: Any) -> None:
+    assert difference(before, after) == patch
+
+
+def test_what_is_equal_changes_nothing() -> None:
+    assert list(changes({"a": [1]}, {"a": [1]})) == []

@@ -1,10 +1,10 @@
-"""Empty disks of a VirtualMachineInstanceSpec: which there are, and where they may be mounted."""
+"""What of a VirtualMachineInstanceSpec keeps a runner from being made of it, and where its empty disks may be mounted."""
 
 from typing import Any
 
 import pytest
 
-from remuda.rules.instances import empty_disks, mount_problems
+from remuda.rules.instances import check_spec, empty_disks, mount_problems
 
 
 @pytest.mark.parametrize(
@@ -69,3 +69,30 @@ def test_the_empty_disks_of_a_spec_are_known_by_their_serials(
     spec: dict[str, Any], serials: set[str]
 ) -> None:
     assert empty_disks(spec) == serials
+
+
+DISK = {"name": "root", "containerDisk": {"image": "x"}}
+FINE: dict[str, Any] = {"domain": {"devices": {"disks": [{"name": "root"}]}}, "volumes": [DISK]}
+
+
+@pytest.mark.parametrize(
+    ("change", "paths"),
+    [
+        ({}, []),
+        ({"domain": None}, [".domain"]),
+        ({"domain": {}}, []),
+        ({"hostname": "me"}, [".hostname"]),
+        ({"domain": {"devices": []}}, []),
+        ({"domain": {"devices": ["disk"]}}, [".domain.devices"]),
+        ({"volumes": {"name": "root"}}, [".volumes"]),
+        ({"volumes": ["root"]}, [".volumes"]),
+        ({"volumes": [DISK, {"name": "remuda-guest"}]}, [".volumes[1].name"]),
+        ({"volumes": [{"name": "own", "cloudInitNoCloud": {}}]}, [".volumes[0].cloudInitNoCloud"]),
+        ({"domain": {"devices": {"disks": [{"name": "remuda-boot"}]}}}, [".domain.devices.disks[0].name"]),
+        ({"domain": {"devices": {"disks": [{"name": "a", "sysprep": {}}]}}}, []),
+    ],
+)
+def test_only_what_would_keep_a_runner_from_being_made_is_a_problem(
+    change: dict[str, Any], paths: list[str]
+) -> None:
+    assert [path for path, _ in check_spec(FINE | change)] == paths

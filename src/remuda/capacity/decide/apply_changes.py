@@ -80,7 +80,7 @@ class _Applying:
                 self._change_ceiling(change)
             case NodeAdded():
                 self._add_node(change)
-            case NodeDrained():
+            case _:
                 self._drain(change)
 
     def made(self) -> AfterChanges:

@@ -7,6 +7,7 @@ from msgspec import UNSET
 
 from remuda.capacity.decide.findings import about_policy
 from remuda.capacity.decide.label import LabelContext, count, some
+from remuda.capacity.objects import CapacityPolicySpec
 from remuda.capacity.snapshot import POOLS, SCALE_SETS, ScaleSet
 from remuda.model.findings import Finding
 from remuda.model.times import DAY, read_instant, write_duration
@@ -38,13 +39,10 @@ def find(case: LabelContext) -> Iterator[Finding]:
         yield about_policy(
             case, "running-above-ceiling", "error", "spec.ceiling", running=now, ceiling=policy.ceiling
         )
-    yield from _evidence(case)
+    yield from _evidence(case, policy)
 
 
-def _evidence(case: LabelContext) -> Iterator[Finding]:
-    policy = case.policy
-    if policy is None:
-        return
+def _evidence(case: LabelContext, policy: CapacityPolicySpec) -> Iterator[Finding]:
     evidence = policy.evidence
     if evidence is UNSET:
         yield about_policy(case, "ceiling-without-evidence", "warning", "spec.evidence")

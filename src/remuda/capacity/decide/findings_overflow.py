@@ -29,7 +29,7 @@ def find(case: LabelContext) -> Iterator[Finding]:
         scale_sets = [scale_set for scale_set in case.scale_sets if case.reach(scale_set) >> site.index & 1]
         yield from _gates(case, site, where, scale_sets)
         yield from _now(case, site)
-        yield from _unbounded(case, site, scale_sets)
+        yield from _unbounded(case, site, site.index, scale_sets)
         for scale_set in scale_sets:
             yield from _above(case, site, scale_set)
             yield from _preferring(case, site.index, scale_set)
@@ -136,11 +136,9 @@ def _now(case: LabelContext, site: Site) -> Iterator[Finding]:
                 yield Finding("capacity.overflow-above-guardrails", "error", node, "pods", terms, case.label)
 
 
-def _unbounded(case: LabelContext, site: Site, scale_sets: list[ScaleSet]) -> Iterator[Finding]:
+def _unbounded(case: LabelContext, site: Site, index: int, scale_sets: list[ScaleSet]) -> Iterator[Finding]:
     """Whether more runners than are allowed can come there: the scheduler knows of no such bound."""
-    if site.index is None:
-        return
-    room = dict(case.rooms.free(site.index, case.own))
+    room = dict(case.rooms.free(index, case.own))
     possible = 0
     for scale_set in sorted(
         scale_sets, key=lambda scale_set: (scale_set.requests.get("memory", 0), scale_set.id)

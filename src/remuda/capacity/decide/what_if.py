@@ -125,7 +125,7 @@ def _key(change: Change) -> tuple[str, ...]:
             return ("added", change.namespace, change.name)
         case CeilingChanged():
             return ("ceiling", change.label)
-        case NodeAdded() | NodeDrained():
+        case _:
             return ("node", change.name)
 
 
