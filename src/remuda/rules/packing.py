@@ -249,8 +249,6 @@ class _Problem:
             yield from self._counted([kind], kind.size, [self._rooms[index] for index in kind.bins])
 
     def _sums(self, kinds: list[_Kind], rooms: list[tuple[int, ...]]) -> Iterator[Bound]:
-        if not kinds:
-            return
         least = tuple(map(min, *(kind.size for kind in kinds))) if len(kinds) > 1 else kinds[0].size
         useful = [room for room in rooms if _holds(least, room)]
         for number, name in enumerate(self._names):
