@@ -3,8 +3,8 @@
 import pytest
 
 from remuda.errors import NotFound
-from remuda.rightsize.selection import select_named
-from remuda.rightsize.snapshot import WorkloadId
+from remuda.rightsize.selection import Selection, chosen, select_named
+from remuda.rightsize.snapshot import Snapshot, Workload, WorkloadId
 
 FRONT = WorkloadId("web", "Deployment", "front")
 STATE = WorkloadId("web", "StatefulSet", "front")
@@ -37,3 +37,24 @@ def test_a_name_means(names: list[str], meant: list[WorkloadId]) -> None:
 def test_a_name_that_means_nothing_is_refused(name: str, message: str) -> None:
     with pytest.raises(NotFound, match=message):
         select_named(ALL, ["web/front", name])
+
+
+@pytest.mark.parametrize(
+    ("selection", "named"),
+    [
+        pytest.param(Selection(), {"web/front", "shop/debug", "kafka/broker"}, id="all"),
+        pytest.param(
+            Selection(namespaces=("shop", "web")), {"web/front", "shop/debug"}, id="of these namespaces"
+        ),
+        pytest.param(Selection(names=("web/front",)), {"web/front"}, id="of these workloads alone"),
+    ],
+)
+def test_pods_of_what_was_not_asked_for_are_left_out(selection: Selection, named: set[str]) -> None:
+    owners = {
+        ("web", "front-1"): FRONT,
+        ("shop", "debug"): WorkloadId("shop", "Pod", "debug"),
+        ("kafka", "broker-0"): WorkloadId("kafka", "StrimziPodSet", "broker"),
+    }
+    there = Snapshot(0, "here", (Workload(FRONT, ()), Workload(CART, ())), owners=owners)
+    found = chosen(there, selection).owners.values()
+    assert {f"{each.namespace}/{each.name}" for each in found} == named

@@ -55,7 +55,13 @@ def chosen(snapshot: Snapshot, selection: Selection, there: Collection[str] = ()
     if selection.names:
         named = set(select_named((item.id for item in kept), selection.names))
         kept = [item for item in kept if item.id in named]
-    return msgspec.structs.replace(snapshot, workloads=tuple(kept))
+    ids = {item.id for item in kept}
+    owners = {
+        pod: owner
+        for pod, owner in snapshot.owners.items()
+        if owner in ids or (not selection.names and is_of(owner.namespace, selection.namespaces))
+    }
+    return msgspec.structs.replace(snapshot, workloads=tuple(kept), owners=owners)
 
 
 def is_named(who: WorkloadId, name: str) -> bool:

@@ -174,7 +174,12 @@ def test_pods_that_no_workload_makes_are_named() -> None:
         ("shop", "debug"): bare,
         ("shop", "proxy-node"): WorkloadId("shop", "Node", "node"),
         ("shop", "web-3"): WEB,
-        ("other", "x"): WorkloadId("other", "Rollout", "x"),
+        # in a namespace that has nothing else
+        ("kafka", "broker-0"): WorkloadId("kafka", "StrimziPodSet", "broker"),
     }
     unsized = {each.object: each.is_ for each in judge(owners=owners).findings if each.rule == "not-sized"}
-    assert unsized == {"Rollout": "2 pods of Rollout shop/web", "Pod": "1 pod of Pod shop/debug"}
+    assert unsized == {
+        "Rollout": "2 pods of Rollout shop/web",
+        "Pod": "1 pod of Pod shop/debug",
+        "StrimziPodSet": "1 pod of StrimziPodSet kafka/broker",
+    }

@@ -3,9 +3,14 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.rightsize.decide.builders import GI, MI
+from tests.rightsize.decide.builders import GI, MI, container, workload
 
+from remuda.model.amount_texts import quantity
+from remuda.rightsize.decide import words
+from remuda.rightsize.decide.clamps import within_ratios
+from remuda.rightsize.decide.findings import Explanation
 from remuda.rightsize.decide.rounding import round_up, scaled, step_of
+from remuda.rightsize.snapshot import LimitRange
 
 
 @pytest.mark.parametrize(
@@ -45,3 +50,21 @@ def test_rounding_keeps_order_and_adds_less_than_a_step(one: int, other: int) ->
 )
 def test_a_ratio_is_exact_and_rounded_up(amount: int, made: int) -> None:
     assert scaled(amount, 12, 10) == made
+
+
+@pytest.mark.parametrize(("limit", "ratio", "expected"), [(1000, 3.0, 334), (1000, 2.0, 500), (1, 1.5, 1)])
+def test_a_request_that_a_ratio_asks_for_is_in_whole_mebibytes(
+    limit: int, ratio: float, expected: int
+) -> None:
+    item = workload(container())
+    made = within_ratios(
+        0,
+        limit * MI,
+        [LimitRange("shop", "x", "Container", memory_ratio=ratio)],
+        Explanation(item, item.containers[0]),
+    )
+    assert made == expected * MI
+
+
+def test_amounts_of_krr_are_written_as_people_do() -> None:
+    assert words.quantity(115_000_000) == quantity("memory", 115_000_000) == "115M"

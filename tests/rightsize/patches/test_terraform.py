@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.rightsize.patches.cases import HOSTILE, container, hostile_workloads, review, unchecked, workload
 from tests.rightsize.report.reviews import sample_review, size
 
+from remuda.model.amount_texts import quantity
 from remuda.rightsize.patches import hcl, make
-from remuda.rightsize.patches.texts import quantity
 from remuda.rightsize.review import ContainerReview, Review, WorkloadReview
 
 OPTIONS = hcl2.SerializationOptions(with_comments=False, explicit_blocks=False)

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rightsize.patches.cases import NAMES, finding, review, workload
 
+from remuda.model.amount_texts import quantity
 from remuda.model.quantities import Quantity
 from remuda.rightsize.patches import FORMS, make
-from remuda.rightsize.patches.texts import quantity, stem
+from remuda.rightsize.patches.texts import stem
 from remuda.rightsize.review import ADVISED
 from remuda.rightsize.snapshot import WorkloadId
 

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from msgspec.structs import replace
 
+from remuda.model.amount_texts import MIB
 from remuda.rightsize.decide import words
 from remuda.rightsize.decide.context import ContainerContext, Resource, filled
 from remuda.rightsize.decide.findings import Explanation
@@ -84,6 +85,8 @@ def within_ratios(request: int, limit: int, ranges: Sequence[LimitRange], explan
     for each in ranges:
         least = least_for_ratio(limit, each.memory_ratio)
         if request < least <= limit:
+            # as a person writes it, where that is not above the limit
+            least = min(limit, -(-least // MIB) * MIB)
             explanation.step(
                 "range",
                 f"request {words.memory(least)}, up from {words.memory(request)}",

@@ -6,6 +6,7 @@ changed. The peak is a floor of our own. The estimator forgets a peak within som
 week ago will kill; a tenth above it is for what happens between two samples.
 """
 
+from remuda.model.amount_texts import MIB
 from remuda.rightsize.decide import words
 from remuda.rightsize.decide.certainty import explain_wide, is_too_wide
 from remuda.rightsize.decide.clamps import (
@@ -57,7 +58,7 @@ def size_memory(
     clamps = clamps_of(context, "memory")
     limit = clamped(limit, clamps, explanation, "memory")
     # As a person writes it: no bytes, which nobody can read in a template.
-    target = -(-estimate.target.memory_bytes // words.MIB) * words.MIB
+    target = -(-estimate.target.memory_bytes // MIB) * MIB
     request = limit if context.is_guaranteed else min(target, limit)
     if not context.is_guaranteed:
         explanation.step("request", words.memory(request), "the target in whole MiB, not above the limit")

@@ -112,11 +112,10 @@ def _explain_kills(container: Container, kills: tuple[OomKill, ...], explanation
 
 def find_unsized(snapshot: Snapshot) -> Iterator[Finding]:
     """Pods of no workload that is sized, by what keeps them: those of custom resources, and those that nothing keeps."""
-    namespaces = {each.id.namespace for each in snapshot.workloads}
     found: dict[str, dict[WorkloadId, int]] = {}
     for owner in snapshot.owners.values():
         # Pods of nodes are files on these, and of the kinds that are sized it is told elsewhere what could not be read.
-        if owner.namespace in namespaces and owner.kind not in {*KINDS, "Node"}:
+        if owner.kind not in {*KINDS, "Node"}:
             some = found.setdefault(owner.kind, {})
             some[owner] = some.get(owner, 0) + 1
     for kind, owners in sorted(found.items()):

@@ -1,11 +1,12 @@
 """What is wrong with what a container asks for now, whatever it uses."""
 
+from remuda.model.amount_texts import MIB
 from remuda.rightsize.decide import words
 from remuda.rightsize.decide.findings import Explanation
 from remuda.rightsize.snapshot import Size
 
 #: no container runs in less
-_LEAST_BYTES = words.MIB
+_LEAST_BYTES = MIB
 #: no machine has more
 _MOST_MILLICORES = 1_000_000
 _MOST_BYTES = 100 * 1024**4

@@ -1,9 +1,8 @@
 """Amounts times a ratio, and memory in steps: whole numbers only, always rounded up."""
 
-from remuda.rightsize.decide.words import MIB
+from remuda.model.amount_texts import GIB, MIB
 from remuda.rightsize.review import UsageClass
 
-GIB = 1024 * MIB
 #: × 1.2 and × 1.3, as ratios of whole numbers
 MULTIPLIERS: dict[UsageClass, tuple[int, int]] = {"stable": (12, 10), "volatile": (13, 10), "gpu": (13, 10)}
 #: the step of memory below so much; above, the last

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
+from remuda.model.amount_texts import GIB
 from remuda.rightsize.decide.context import counted, reserved
-from remuda.rightsize.decide.rounding import GIB
 from remuda.rightsize.objects import PricesSpec
 from remuda.rightsize.review import ContainerReview, Waste
 from remuda.rightsize.snapshot import InitContainer, Size

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-from remuda.model.quantities import NANO, Quantity
+from remuda.model import amount_texts
+from remuda.model.amount_texts import MIB
 from remuda.model.times import SECOND, write_instant
 from remuda.rightsize.estimate.histogram import Second
 
-MIB = 1024 * 1024
 NOT_SET = "not set"
 _SOME = 5
 
@@ -16,7 +16,7 @@ def memory(amount: int | None) -> str:
     if amount is None:
         return NOT_SET
     if amount % MIB == 0:
-        return str(Quantity(amount * NANO, "binary"))
+        return amount_texts.quantity("memory", amount)
     return f"{amount} ({amount / MIB:.1f}Mi)"
 
 
@@ -27,7 +27,7 @@ def about(amount: int) -> str:
 
 def quantity(amount: int) -> str:
     """Memory as one writes it into a template, exactly: `512Mi`, `500M`."""
-    return str(Quantity(amount * NANO, "decimal" if amount % MIB else "binary"))
+    return amount_texts.quantity("memory", amount)
 
 
 def enough(amount: int) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from remuda.rightsize.patches.texts import quantity
+from remuda.model.amount_texts import quantity
 from remuda.rightsize.review import ContainerReview, Finding, Review, WorkloadReview
 from remuda.rightsize.snapshot import Ask, Size, WorkloadId
 

@@ -1,4 +1,4 @@
-"""What the texts of all patches share: files, their names and headers, and quantities as Kubernetes writes them."""
+"""What the texts of all patches share: files, their names and headers."""
 
 import hashlib
 import re
@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from remuda.model.quantities import NANO, Quantity
 from remuda.model.times import SECOND, write_duration, write_instant
 from remuda.output.show import one_line
 from remuda.rightsize.patches.templates import KINDS
@@ -41,13 +40,6 @@ class Made:
     left: tuple[str, ...] = ()
     #: what is wrong beyond single workloads and is to be mended before patches are applied, as a quota that is too small
     beware: tuple[str, ...] = ()
-
-
-def quantity(resource: str, amount: int) -> str:
-    """Millicores or bytes in the canonical form, which a server gives back as it is: `587m`, `768Mi`."""
-    if resource == "cpu":
-        return str(Quantity(amount * (NANO // 1_000)))
-    return str(Quantity(amount * NANO, "binary"))
 
 
 def stem(who: WorkloadId) -> str:

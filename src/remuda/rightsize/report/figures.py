@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Literal, NamedTuple, TypeAlias
 
+from remuda.model.amount_texts import GIB, MIB, TIB, gib, trimmed
 from remuda.model.times import SECOND, write_duration
 from remuda.rightsize.decide.traces import estimate_of
 from remuda.rightsize.estimate.estimator import MOST_AMOUNT, Amounts, Estimate
@@ -12,7 +13,6 @@ from remuda.rightsize.snapshot import Ask, Size
 Resource: TypeAlias = Literal["cpu", "memory"]
 RESOURCES: tuple[Resource, ...] = ("cpu", "memory")
 
-_MI, _GI, _TI = 2**20, 2**30, 2**40
 #: an amount that is not set
 NOTHING = "-"
 RISKS: dict[Risk, str] = {"will-oom": "will OOM", "leak": "leak", "starved": "starved", "": ""}
@@ -22,25 +22,21 @@ def cpu(millicores: int) -> str:
     """`250m`, `9500m`, `16`, `211.9`: millicores below ten cores, but for whole cores."""
     if abs(millicores) < 10_000 and millicores % 1000:
         return f"{millicores}m"
-    return _trimmed(f"{millicores / 1000:.1f}")
+    return trimmed(f"{millicores / 1000:.1f}")
 
 
 def memory(amount: int) -> str:
     """`816Mi`, `99.6Mi`, `1Gi`, `19.75Gi`: MiB below 10 GiB, but for whole GiB; bytes where that would be 0."""
-    if amount and amount % _GI == 0 and abs(amount) < 10 * _TI:
-        return f"{amount // _GI:,}Gi"
-    for size, unit in ((_TI, "Ti"), (_GI, "Gi")):
+    if amount and amount % GIB == 0 and abs(amount) < 10 * TIB:
+        return f"{amount // GIB:,}Gi"
+    for size, unit in ((TIB, "Ti"), (GIB, "Gi")):
         if abs(amount) >= 10 * size or (unit == "Ti" and amount >= MOST_AMOUNT):
-            return _trimmed(f"{amount / size:,.2f}") + unit
-    if abs(amount) < _MI // 10:
+            return trimmed(f"{amount / size:,.2f}") + unit
+    if abs(amount) < MIB // 10:
         return str(amount)
-    if amount % _MI == 0 or abs(amount) >= 100 * _MI:
-        return f"{round(amount / _MI)}Mi"
-    return _trimmed(f"{amount / _MI:.1f}") + "Mi"
-
-
-def _trimmed(number: str) -> str:
-    return number.rstrip("0").rstrip(".") if "." in number else number
+    if amount % MIB == 0 or abs(amount) >= 100 * MIB:
+        return f"{round(amount / MIB)}Mi"
+    return trimmed(f"{amount / MIB:.1f}") + "Mi"
 
 
 WRITE: dict[Resource, Callable[[int], str]] = {"cpu": cpu, "memory": memory}
@@ -111,12 +107,7 @@ def write_pair(resource: Resource, size: Size | None) -> str:
 
 def cores(millicores: int) -> str:
     """`3.9`: a number of cores, for sums."""
-    return _trimmed(f"{millicores / 1000:,.2f}")
-
-
-def gib(amount: int) -> str:
-    """`50.29`: a number of GiB, for sums."""
-    return _trimmed(f"{amount / _GI:,.2f}")
+    return trimmed(f"{millicores / 1000:,.2f}")
 
 
 def money(amount: float | None, currency: str = "") -> str:

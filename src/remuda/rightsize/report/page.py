@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from html import escape
 
+from remuda.model.amount_texts import gib
 from remuda.model.times import SECOND, write_instant
 from remuda.output.show import Table, one_line
 from remuda.rightsize.decide.findings import RULES
@@ -27,7 +28,6 @@ from remuda.rightsize.report.figures import (
     describe_usage,
     figure,
     findings_of,
-    gib,
     is_partial,
     key_of,
     memory,

@@ -6,6 +6,7 @@ A review for people: a table that begins with what matters, a page of markdown t
 
 from collections.abc import Iterable, Iterator
 
+from remuda.model.amount_texts import gib
 from remuda.model.times import write_instant
 from remuda.output.show import Report, Table
 from remuda.rightsize.decide.waste import waste_of
@@ -22,7 +23,6 @@ from remuda.rightsize.report.figures import (
     cores,
     describe_usage,
     figure,
-    gib,
     is_partial,
     key_of,
     money,
