@@ -111,6 +111,7 @@ class App:
         self._config = ConfigMeters(self._registry)
         self.loops: list[Loop[Any, Any, Any, Any]] = []
         self._ledgers: list[Ledger[Any, Any, Any, Any]] = []
+        self._refused_callers: list[Callable[[int], bool]] = []
         self._leads = False
         self._reloading = asyncio.Lock()
         self._refused: str | None = None
@@ -141,7 +142,9 @@ class App:
             {"/ready": health_page(self.readiness), "/metrics": metrics_page(self._registry)},
             {"/live": health_page(lambda: liveness(list(self.loops), self._pulse, clock))},
         )
-        self._control = ControlServer(self.home.path / SOCKET, self._routes(), self.store, log)
+        self._control = ControlServer(
+            self.home.path / SOCKET, self._routes(), self.store, log, self._refused_callers
+        )
 
     def _join(self, config: "ReplicaConfig") -> "Replica":
         from remuda.cluster.replica import Replica  # noqa: PLC0415 - a laptop does not pay for it
@@ -180,6 +183,7 @@ class App:
             status_changed=self._replica.status_changed if self._replica else lambda: None,
             cluster=self._replica.access if self._replica else None,
             fault_point=self._fault_point,
+            refused_callers=self._refused_callers,
         )
 
     def _may_act(self) -> bool:

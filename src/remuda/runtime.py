@@ -7,7 +7,7 @@ objects that changed, statuses, health, upkeep. It knows none by name.
 
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -71,6 +71,8 @@ class Services:
     status_changed: Callable[[], None]
     cluster: ClusterAccess | None = None
     fault_point: FaultPoint = no_fault
+    #: by the pid of a caller, whether the control API refuses it; a job may add to it
+    refused_callers: list[Callable[[int], bool]] = field(default_factory=list)
     #: nothing outside the process may be changed
     is_dry_run: bool = False
 

@@ -8,7 +8,8 @@ import os
 import socket
 import sqlite3
 import stat
-from collections.abc import AsyncIterator
+import sys
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -120,7 +121,8 @@ class Api:
         self.handlers = Handlers()
         self.store = SqliteStore(home / "remuda.db")
         log = Log(SystemClock(), lambda line: self.lines.append(msgspec.json.decode(line)))
-        self.server = ControlServer(home / SOCKET, self.handlers.routes(), self.store, log)
+        self.refused: list[Callable[[int], bool]] = []
+        self.server = ControlServer(home / SOCKET, self.handlers.routes(), self.store, log, self.refused)
 
     async def ask(self, method: str, path: str, body: bytes | io.BytesIO | None = None) -> tuple[int, Any]:
         async with (
@@ -140,6 +142,21 @@ async def api(short_path: Path) -> AsyncIterator[Api]:
     yield made
     await made.server.stop()
     made.store.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no other system says who connected")
+async def test_a_caller_that_is_refused_gets_nothing(api: Api) -> None:
+    callers: list[int] = []
+    api.refused.append(lambda pid: bool(callers.append(pid)))
+    path = api.handlers.routes()[0].path.replace("{name}", "x")
+    allowed = await api.ask("GET", path)
+    api.refused.append(lambda pid: pid == os.getpid())
+    assert await api.ask("GET", path) == (
+        403,
+        {"error": "jobs may not use the control API of the Remuda that runs them"},
+    )
+    assert allowed[0] != 403
+    assert set(callers) == {os.getpid()}
 
 
 async def test_only_its_owner_may_open_the_socket(api: Api) -> None:

@@ -15,7 +15,7 @@ from remuda.machines.process.cgroups import find_cgroups
 from remuda.machines.process.driver import ProcessMachines
 from remuda.machines.process.limits import enforcement
 from remuda.machines.process.separation import describe, find_means
-from remuda.machines.process.spec import Means, Separation, Wish
+from remuda.machines.process.spec import Means, Separation, SeparationPolicy
 from remuda.model.machines import Confinement, number_of
 from remuda.model.times import Instant
 from remuda.objects.load import Objects
@@ -40,8 +40,8 @@ def remarks(objects: Objects) -> Iterator[str]:
     if pools:
         means, controllers = find_means(), find_cgroups().controllers
     for name, process in pools:
-        limits, wish = read_settings(msgspec.to_builtins(process, enc_hook=str))
-        used = Means.NONE if wish is Wish.NONE else means
+        limits, policy = read_settings(msgspec.to_builtins(process, enc_hook=str))
+        used = Means.NONE if policy is SeparationPolicy.NONE else means
         yield f"pool {name} on this host: separation of jobs: {describe(Separation(used))}"
         for limit, how in enforcement(limits, controllers, used).items():
             yield f"pool {name} on this host: {limit}: {how}"
@@ -63,6 +63,7 @@ class QueueOnProcesses(Backend):
             private=services.data_dir,
             owns=lambda file: services.store.read(lineage).made(file.store, number_of(file.name)),
         )
+        services.refused_callers.append(self._machines.is_separated_job)
         self.queue = Queue(
             services.store,
             self._files,

@@ -2,7 +2,10 @@
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable
+import socket
+import struct
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from pathlib import Path
 
@@ -30,10 +33,19 @@ class Problem(msgspec.Struct, frozen=True):
 class ControlServer:
     """Serves routes until stopped."""
 
-    def __init__(self, socket: Path, routes: tuple[Route, ...], store: Store, log: Log) -> None:
+    def __init__(
+        self,
+        socket: Path,
+        routes: tuple[Route, ...],
+        store: Store,
+        log: Log,
+        refused: Sequence[Callable[[int], bool]] = (),
+    ) -> None:
+        """`refused` know by its pid a caller that must not be answered."""
         self.socket = socket
         self._log = log
         self._store = store
+        self._refused = refused
         app = web.Application(client_max_size=LARGEST_BODY)
         described = _encode(document(routes))
 
@@ -73,6 +85,9 @@ class ControlServer:
         most = route.most_bytes or LARGEST_BODY
 
         async def answer(request: web.Request) -> web.StreamResponse:
+            caller = _pid_of(request)
+            if caller is not None and any(is_refused(caller) for is_refused in self._refused):
+                return _problem(403, "jobs may not use the control API of the Remuda that runs them")
             try:
                 sent = await request.clone(client_max_size=most).read() if decode else b""
                 body = decode(sent or b"{}") if decode else None
@@ -128,6 +143,15 @@ class ControlServer:
 
 
 _JSON = "application/json"
+
+
+def _pid_of(request: web.Request) -> int | None:
+    """The process that connected, where the system says so."""
+    connection = None if request.transport is None else request.transport.get_extra_info("socket")
+    if connection is None or sys.platform != "linux":
+        return None
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return int(struct.unpack("3i", credentials)[0]) or None
 
 
 async def _nothing_here(request: web.Request) -> web.Response:

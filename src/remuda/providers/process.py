@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from remuda.machines.process.driver import ProcessMachines
-from remuda.machines.process.spec import Limits, ProcessSpec, Wish
+from remuda.machines.process.spec import Limits, ProcessSpec, SeparationPolicy
 from remuda.model.machines import Order, Supplied
 from remuda.model.quantities import Quantity
 
@@ -25,7 +25,7 @@ class _LimitWords(Struct, frozen=True, rename="camel"):
 class _Settings(Struct, frozen=True):
     limits: _LimitWords = _LimitWords()
     env: dict[str, str] = {}
-    separation: Wish = Wish.AUTO
+    separation: SeparationPolicy = SeparationPolicy.AUTO
 
 
 class ProcessProvider:
@@ -55,7 +55,7 @@ class ProcessProvider:
                 orphan_timeout_ms=ORPHAN_TIMEOUT_MS,
                 limits=_limits(settings.limits),
                 env=settings.env,
-                wish=settings.separation,
+                separation_policy=settings.separation,
             )
         )
 
@@ -69,7 +69,7 @@ class ProcessProvider:
         return await self._machines.console(name)
 
 
-def read_settings(settings: Any) -> tuple[Limits, Wish]:
+def read_settings(settings: Any) -> tuple[Limits, SeparationPolicy]:
     """What a pool's words about its machines ask for: their limits, and whether jobs shall be separated."""
     found = msgspec.convert(settings, _Settings)
     return _limits(found.limits), found.separation

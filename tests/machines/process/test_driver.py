@@ -13,6 +13,7 @@ import pytest
 from tests.machines.process.stand_in import PATIENCE_S, Remuda, eventually, is_alive, output, run, sh
 
 from remuda.errors import BadInput, Unavailable
+from remuda.machines.process import landlock
 from remuda.machines.process.cgroups import Cgroups, find_cgroups
 from remuda.machines.process.driver import ProcessMachines
 from remuda.machines.process.pidfd import open_pidfd
@@ -478,3 +479,22 @@ async def test_fifty_machines_start_together_and_leave_nothing(drive: Drive, tmp
     await asyncio.gather(*(machines.delete(machine.name, machine.created_at) for machine in listed))
     assert shims(tmp_path) == []
     assert list((tmp_path / "machines").iterdir()) == []
+
+
+@pytest.mark.skipif(not landlock.version(), reason="the kernel has no Landlock")
+async def test_a_job_that_only_landlock_separates_is_known_by_its_shim(
+    drive: Drive, tmp_path: Path, remuda: Remuda
+) -> None:
+    machines = await drive(means=Means.LANDLOCK)
+    await machines.create(spec())
+    shim = (await ready(machines)).pid or 0
+    order = sh(tmp_path, "j", "sh -c 'setsid sleep 600 & echo $!'; exec sleep 601")
+    remuda.order("m", order)
+    await until(lambda: output(order).endswith(b"\n"))
+    daemon = int(output(order))
+    assert machines.is_separated_job(daemon), "also one that its parents left behind"
+    assert not machines.is_separated_job(shim)
+    assert not machines.is_separated_job(os.getpid())
+    assert machines.is_separated_job(2**22 - 1), "what is gone may have been one"
+    free = await drive(means=Means.NONE)
+    assert free.is_separated_job(daemon), "what an earlier run made is known, too"

@@ -24,7 +24,7 @@ from remuda.machines.process.separation import (
     find_means,
     separate,
 )
-from remuda.machines.process.spec import Limits, Means, Separation, Wish
+from remuda.machines.process.spec import Limits, Means, Separation, SeparationPolicy
 
 ORDINARY = 61_999
 pytestmark = pytest.mark.slow
@@ -103,14 +103,16 @@ def test_a_user_of_its_own_is_never_one_of_an_account_or_of_another_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tmp_path.chmod(0o755)
-    first = separate(Means.USER, Wish.AUTO, tmp_path, 7, ()).uid
+    first = separate(Means.USER, SeparationPolicy.AUTO, tmp_path, 7, ()).uid
     assert first is not None
     assert FIRST_UID <= first < 2**31
-    second = separate(Means.USER, Wish.AUTO, tmp_path, 7, {first}).uid
+    second = separate(Means.USER, SeparationPolicy.AUTO, tmp_path, 7, {first}).uid
     assert second == first + 1
-    assert separate(Means.USER, Wish.AUTO, tmp_path, 7 + BLOCK, ()).uid == first, "as late as possible again"
+    assert separate(Means.USER, SeparationPolicy.AUTO, tmp_path, 7 + BLOCK, ()).uid == first, (
+        "as late as possible again"
+    )
     monkeypatch.setattr(separation, "_is_account", lambda uid: uid == first)
-    assert separate(Means.USER, Wish.AUTO, tmp_path, 7, ()).uid == second
+    assert separate(Means.USER, SeparationPolicy.AUTO, tmp_path, 7, ()).uid == second
 
 
 def test_what_no_other_user_can_pass_is_covered_whole() -> None:
@@ -120,27 +122,27 @@ def test_what_no_other_user_can_pass_is_covered_whole() -> None:
         private.mkdir(parents=True)
         Path(place).chmod(0o755)
         home.chmod(0o700)
-        assert separate(Means.USER, Wish.AUTO, private, 1, ()).cover == str(home)
+        assert separate(Means.USER, SeparationPolicy.AUTO, private, 1, ()).cover == str(home)
         home.chmod(0o711)
         private.chmod(0o755)
-        assert separate(Means.USER, Wish.AUTO, private, 1, ()).cover == str(private)
+        assert separate(Means.USER, SeparationPolicy.AUTO, private, 1, ()).cover == str(private)
         expected = Separation(Means.NAMESPACES, None, str(private))
-        assert separate(Means.NAMESPACES, Wish.AUTO, private, 1, ()) == expected
+        assert separate(Means.NAMESPACES, SeparationPolicy.AUTO, private, 1, ()) == expected
 
 
 def test_separation_can_be_required_and_done_without(tmp_path: Path) -> None:
-    assert separate(Means.NONE, Wish.AUTO, tmp_path, 1, ()) == Separation()
-    assert separate(Means.USER, Wish.NONE, tmp_path, 1, ()) == Separation()
+    assert separate(Means.NONE, SeparationPolicy.AUTO, tmp_path, 1, ()) == Separation()
+    assert separate(Means.USER, SeparationPolicy.NONE, tmp_path, 1, ()) == Separation()
     with pytest.raises(Unavailable, match="requires that jobs are separated"):
-        separate(Means.NONE, Wish.REQUIRED, tmp_path, 1, ())
+        separate(Means.NONE, SeparationPolicy.REQUIRED, tmp_path, 1, ())
 
 
 def test_what_is_not_separated_is_said() -> None:
     assert "whatever its user can" in describe(Separation())
     assert "2000200199" in describe(Separation(Means.USER, 2_000_200_199, "/x"))
     assert describe_landlock(7, True) == (
-        "Landlock: a job cannot read or trace other processes or signal them or open Remuda's files;"
-        " it can connect to Remuda's control socket"
+        "Landlock: a job cannot read or trace other processes or signal them or open Remuda's files,"
+        " and the control API refuses it"
     )
     assert "it can signal other processes of its user and open Remuda's files" in describe_landlock(2, False)
 
@@ -237,7 +239,7 @@ def user(cover: Path) -> dict[str, object]:
     return {
         "means": "user",
         "uid": 2_000_200_200,
-        "cover": separate(Means.USER, Wish.AUTO, cover, 1, ()).cover,
+        "cover": separate(Means.USER, SeparationPolicy.AUTO, cover, 1, ()).cover,
     }
 
 

@@ -23,6 +23,7 @@ import msgspec
 
 from remuda.errors import BadInput, Unavailable
 from remuda.machines.process.cgroups import Cgroups, find_cgroups, remove_group
+from remuda.machines.process.descent import descends
 from remuda.machines.process.held import Held, ended, read_file, ready_at
 from remuda.machines.process.leftovers import kill_leftovers
 from remuda.machines.process.limits import enforcement, rlimits
@@ -250,6 +251,16 @@ class ProcessMachines:
         limits = enforcement(file.limits, controllers, file.separation.means)
         return (("separation", describe(file.separation)), *limits.items())
 
+    def is_separated_job(self, pid: int) -> bool:
+        """
+        True for a process of a job that Landlock separates: it cannot be kept from connecting to a socket.
+
+        Whoever descends from a shim is its job's, because the shim inherits all whose parents end.
+        """
+        held = self._machines.values()
+        shims = {each.view.pid for each in held if each.file.separation.means is Means.LANDLOCK} - {None}
+        return bool(shims) and pid not in shims and descends(pid, shims)
+
     async def console(self, name: str) -> bytes:
         """The end of what the machine's shim wrote; at most 256 KiB."""
         machine = self._machines.get(name)
@@ -307,7 +318,7 @@ class ProcessMachines:
                 self._means = find_means()
             held = (*self._machines.values(), *self._foreign.values())
             taken = {each.file.separation.uid for each in held} | set(self._users.values())
-            found = separate(self._means, spec.wish, self._private, number_of(spec.name), taken)
+            found = separate(self._means, spec.separation_policy, self._private, number_of(spec.name), taken)
             if found.uid is not None:
                 self._users[spec.name] = found.uid
             return found

@@ -3,7 +3,7 @@ Landlock: a process gives up rights of its user for itself and all it starts, wi
 
 It is what separates jobs where no namespaces may be made, as in most containers. A process in a domain of Landlock can
 neither read nor trace processes outside it, from Linux 6.12 on it cannot signal them either, and it cannot open files of
-the data directory. It can still connect to a socket there, if it knows where.
+the data directory. It can still connect to a socket there: who listens must know it, and does (`descent`).
 
 Part of the shim: the standard library only, and little of it.
 """

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from remuda.errors import Unavailable
 from remuda.machines.process import landlock, sandbox
-from remuda.machines.process.spec import Means, Separation, Wish
+from remuda.machines.process.spec import Means, Separation, SeparationPolicy
 
 #: systemd leaves 1879048192 to 2147352575 alone, and SSSD ends at 2000200000 unless it is told otherwise
 FIRST_UID = 2_000_200_192
@@ -55,20 +55,20 @@ def _works(uid: int | None) -> bool:
 
 
 def separate(
-    means: Means, wish: Wish, private: Path, number: int, taken: Collection[int | None]
+    means: Means, policy: SeparationPolicy, private: Path, number: int, taken: Collection[int | None]
 ) -> Separation:
     """
     How a machine's jobs are separated, as far as is wished; raises `Unavailable` when they must be and cannot.
 
     `private` is what jobs must not see, `number` the machine's own, `taken` the users that other machines have.
     """
-    if wish is Wish.NONE:
+    if policy is SeparationPolicy.NONE:
         return Separation()
     uid = _free_uid(private, number, taken) if means is Means.USER else None
     if means is Means.USER and uid is None:
         means = Means.NONE
     if means is Means.NONE:
-        if wish is Wish.REQUIRED:
+        if policy is SeparationPolicy.REQUIRED:
             raise Unavailable(
                 "its pool requires that jobs are separated, and this host allows no way to:"
                 " neither users, nor namespaces, nor Landlock"
@@ -131,5 +131,5 @@ def describe_landlock(version: int, can_cover: bool) -> str:  # noqa: FBT001 - t
         if can_cover
         else ["open Remuda's files, because the data directory is below one that all may write to"]
     )
-    lacks += ["connect to Remuda's control socket"]
-    return f"Landlock: a job cannot {' or '.join(does)}; it can {' and '.join(lacks)}"
+    rest = f"; it can {' and '.join(lacks)}" if lacks else ""
+    return f"Landlock: a job cannot {' or '.join(does)}, and the control API refuses it{rest}"

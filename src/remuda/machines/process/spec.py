@@ -29,7 +29,7 @@ class Means(StrEnum):
     NONE = "none"
 
 
-class Wish(StrEnum):
+class SeparationPolicy(StrEnum):
     """Whether jobs of a machine shall be separated from others."""
 
     #: by the best that this host allows
@@ -67,7 +67,7 @@ class ProcessSpec(Struct, frozen=True, kw_only=True):
     orphan_timeout_ms: int = 3_600_000
     limits: Limits = Limits()
     env: dict[str, str] = {}
-    wish: Wish = Wish.AUTO
+    separation_policy: SeparationPolicy = SeparationPolicy.AUTO
 
 
 class MachineFile(ProcessSpec, frozen=True, kw_only=True):
