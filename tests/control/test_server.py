@@ -147,7 +147,12 @@ async def api(short_path: Path) -> AsyncIterator[Api]:
 @pytest.mark.skipif(sys.platform != "linux", reason="no other system says who connected")
 async def test_a_caller_that_is_refused_gets_nothing(api: Api) -> None:
     callers: list[int] = []
-    api.refused.append(lambda pid: bool(callers.append(pid)))
+
+    def note(pid: int) -> bool:
+        callers.append(pid)
+        return False
+
+    api.refused.append(note)
     path = api.handlers.routes()[0].path.replace("{name}", "x")
     allowed = await api.ask("GET", path)
     api.refused.append(lambda pid: pid == os.getpid())

@@ -39,12 +39,15 @@ def remarks(objects: Objects) -> Iterator[str]:
     ]
     if pools:
         means, controllers = find_means(), find_cgroups().controllers
+    found: dict[tuple[str, str], list[str]] = {}
     for name, process in pools:
         limits, policy = read_settings(msgspec.to_builtins(process, enc_hook=str))
         used = Means.NONE if policy is SeparationPolicy.NONE else means
-        yield f"pool {name} on this host: separation of jobs: {describe(Separation(used))}"
-        for limit, how in enforcement(limits, controllers, used).items():
-            yield f"pool {name} on this host: {limit}: {how}"
+        facts = {"separation": describe(Separation(used)), **enforcement(limits, controllers, used)}
+        for fact in facts.items():
+            found.setdefault(fact, []).append(name)
+    for (what, how), names in found.items():
+        yield f"on this host, {what} of pool{'s' * (len(names) != 1)} {', '.join(names)}: {how}"
 
 
 class QueueOnProcesses(Backend):

@@ -1,5 +1,6 @@
 """`remuda validate`, `explain` and `schema`: what files may say."""
 
+import sys
 from collections.abc import Callable
 
 import click
@@ -59,6 +60,7 @@ def validate(session: Session, files: tuple[str, ...]) -> None:
     if problems:
         raise click.exceptions.Exit(2)
     if not session.quiet:
+        sys.stdout.flush()  # so that what is said of it comes after it
         for line in session.jobs.remarks(loaded.objects):
             click.echo(line, err=True)
 

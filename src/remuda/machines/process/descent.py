@@ -4,7 +4,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 
-def descends(pid: int, above: Collection[int]) -> bool:
+def descends(pid: int, above: Collection[int | None]) -> bool:
     """True when a process has one of some above it; also when it is gone, because then nobody can tell any more."""
     while pid > 1:
         try:
