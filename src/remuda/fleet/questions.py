@@ -41,7 +41,7 @@ class _Printed(msgspec.Struct, frozen=True):
 def decided(session: Session, files: tuple[str, ...], at: str | None) -> "Trial":
     """What is decided on files, now or as if it were another time."""
     need_numpy()
-    from remuda.fleet.trial import try_out  # noqa: PLC0415 - needs NumPy
+    from remuda.fleet.trial import try_out
 
     now = session.instant(at, session.now())
     return try_out(read_files(files, now), now)
@@ -69,9 +69,9 @@ def answer_from_files(session: Session, name: str, files: tuple[str, ...], at: s
 def answer_from_ledger(session: Session, name: str, at: str | None) -> None:
     """Show why a need had what it had when the shard decided last, or at another time."""
     need_numpy()
-    from remuda.fleet.history import cycle_at  # noqa: PLC0415
-    from remuda.fleet.trial import recorded_trial  # noqa: PLC0415
-    from remuda.ledger.store import FILE, explained, reading  # noqa: PLC0415
+    from remuda.fleet.history import cycle_at
+    from remuda.fleet.trial import recorded_trial
+    from remuda.ledger.store import FILE, explained, reading
 
     store = session.data_dir / FILE
     cycle = None
@@ -87,8 +87,8 @@ def answer_from_ledger(session: Session, name: str, at: str | None) -> None:
 
 
 def _answer(session: Session, name: str, trial: "Trial") -> None:
-    from remuda.fleet.why import why_need  # noqa: PLC0415
-    from remuda.fleet.wording import need_name  # noqa: PLC0415
+    from remuda.fleet.why import why_need
+    from remuda.fleet.wording import need_name
 
     names = {need_name(trial.fleet, code): code for code in trial.needs}
     if name not in names:
