@@ -60,7 +60,7 @@ def repository(directory: Path, package: Path) -> dict[str, bytes]:
     try:
         _run("gpg", *gpg, "--passphrase", "", "--quick-gen-key", "tests@example.com", "ed25519", "sign", "1d")
         key = _run("gpg", *gpg, "--armor", "--export")
-        signed = _run("gpg", *gpg, "--clearsign", given=release.encode())
+        signed = _run("gpg", *gpg, "--clearsign", stdin=release.encode())
     finally:
         subprocess.run(["gpgconf", "--homedir", str(home), "--kill", "all"], check=False, timeout=60)
     return {
@@ -73,7 +73,7 @@ def repository(directory: Path, package: Path) -> dict[str, bytes]:
     }
 
 
-def _run(name: str, *arguments: str, given: bytes = b"") -> bytes:
-    ran = subprocess.run([tool(name), *arguments], input=given, capture_output=True, check=False, timeout=300)
+def _run(name: str, *arguments: str, stdin: bytes = b"") -> bytes:
+    ran = subprocess.run([tool(name), *arguments], input=stdin, capture_output=True, check=False, timeout=300)
     assert ran.returncode == 0, ran.stderr.decode()
     return ran.stdout

@@ -122,16 +122,16 @@ class Machine:
 
     def boot(self, text: str) -> "subprocess.CompletedProcess[str]":
         """Do what cloud-init does with user data at first boot; the result of the last command."""
-        told = read(text)
-        for command in told["bootcmd"]:
+        document = read(text)
+        for command in document["bootcmd"]:
             assert self.run(command).returncode == 0
-        for file in told["write_files"]:
+        for file in document["write_files"]:
             path = self.root / file["path"].lstrip("/")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(file["content"].encode())
             path.chmod(int(file["permissions"], 8))
         ran = None
-        for command in told["runcmd"]:
+        for command in document["runcmd"]:
             ran = self.run(command)
         assert ran is not None
         return ran
@@ -149,7 +149,7 @@ class Machine:
 
     @property
     def failures(self) -> list[str]:
-        """The console's lines that tell a failure."""
+        """The lines of the console that report a failure."""
         return [line for line in self.console if line.startswith("remuda-guest: FAILED ")]
 
     @property
@@ -171,18 +171,18 @@ def read(text: str) -> dict[str, Any]:
     """User data as cloud-init reads it, refused unless it has exactly the shape that cloud-init documents."""
     assert text.startswith("#cloud-config\n")
     assert text.isascii()
-    told = yaml.safe_load(text)
-    assert list(told) == ["bootcmd", "write_files", "runcmd"]
-    for command in told["bootcmd"] + told["runcmd"]:
+    document = yaml.safe_load(text)
+    assert list(document) == ["bootcmd", "write_files", "runcmd"]
+    for command in document["bootcmd"] + document["runcmd"]:
         assert command
         assert all(type(word) is str for word in command)
-    for file in told["write_files"]:
+    for file in document["write_files"]:
         assert set(file) == {"path", "content", "permissions"}
         assert all(type(value) is str for value in file.values())
         assert file["path"].startswith("/")
         assert int(file["permissions"], 8) in {0o440, 0o600, 0o644, 0o755}
-    assert isinstance(told, dict)
-    return told
+    assert isinstance(document, dict)
+    return document
 
 
 def enter(root: Path, hostname: str, command: list[str]) -> "subprocess.CompletedProcess[str]":

@@ -58,13 +58,13 @@ def test_shellcheck_finds_nothing(name: str) -> None:
     if shellcheck is None:
         pytest.skip("shellcheck is not there: it comes with the locked development packages")
     optional = "--enable=quote-safe-variables,check-unassigned-uppercase,deprecate-which"
-    told = subprocess.run(
+    ran = subprocess.run(
         [shellcheck, "--shell=sh", optional, str(SCRIPT.with_name(name))],
         capture_output=True,
         text=True,
         check=False,
     )
-    assert (told.stdout, told.stderr, told.returncode) == ("", "", 0)
+    assert (ran.stdout, ran.stderr, ran.returncode) == ("", "", 0)
 
 
 @pytest.mark.slow

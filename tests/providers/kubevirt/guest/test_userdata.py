@@ -65,9 +65,9 @@ def test_sudo_is_granted_and_empty_disks_are_mounted_only_where_that_was_said() 
 
 
 def test_without_a_bundle_and_an_idle_timeout_neither_is_told() -> None:
-    told = user_data(dataclasses.replace(GUEST, bundle=None, idle_timeout=""))
-    assert read(told)["runcmd"] == [["sh", "/var/lib/remuda/guest.sh", "start"]]
-    assert "idle_timeout" not in files(told)["/var/lib/remuda/runner.yaml"]
+    text = user_data(dataclasses.replace(GUEST, bundle=None, idle_timeout=""))
+    assert read(text)["runcmd"] == [["sh", "/var/lib/remuda/guest.sh", "start"]]
+    assert "idle_timeout" not in files(text)["/var/lib/remuda/runner.yaml"]
 
 
 def test_it_is_small_enough_for_a_secret_many_times_over() -> None:
@@ -78,11 +78,11 @@ def test_it_is_small_enough_for_a_secret_many_times_over() -> None:
 @settings(max_examples=50)
 @given(anything, anything)
 def test_every_text_arrives_exactly_and_changes_nothing_else(token: str, address: str) -> None:
-    told = files(user_data(dataclasses.replace(GUEST, token=token, api_url=address)))
-    config = yaml.safe_load(told.pop("/var/lib/remuda/runner.yaml") + '  name: "pool-3"\n')
+    written = files(user_data(dataclasses.replace(GUEST, token=token, api_url=address)))
+    config = yaml.safe_load(written.pop("/var/lib/remuda/runner.yaml") + '  name: "pool-3"\n')
     assert config["api"] == {"auth_token": token, "url": address.rstrip("/")}
     assert config["runner"]["name"] == "pool-3"
-    assert told.items() <= USUAL.items()
+    assert written.items() <= USUAL.items()
 
 
 @pytest.mark.parametrize(
@@ -117,10 +117,10 @@ def test_the_token_is_not_in_what_is_printed_of_a_guest() -> None:
 
 
 def test_a_drain_gets_the_longest_run_time_at_every_level() -> None:
-    told = files(user_data(dataclasses.replace(GUEST, max_run_time=Duration(90 * SECOND + 1))))
-    assert 'max_run_time: "91s"' in told["/var/lib/remuda/runner.yaml"]
-    assert "TimeoutStopSec=211\n" in told["/var/lib/remuda/runner.conf"]
-    assert "JobTimeoutSec=511\n" in told["/etc/systemd/system/poweroff.target.d/remuda.conf"]
+    written = files(user_data(dataclasses.replace(GUEST, max_run_time=Duration(90 * SECOND + 1))))
+    assert 'max_run_time: "91s"' in written["/var/lib/remuda/runner.yaml"]
+    assert "TimeoutStopSec=211\n" in written["/var/lib/remuda/runner.conf"]
+    assert "JobTimeoutSec=511\n" in written["/etc/systemd/system/poweroff.target.d/remuda.conf"]
     assert grace_seconds(Duration(90 * SECOND + 1)) == 511
 
 
@@ -140,13 +140,13 @@ WantedBy=multi-user.target
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not there")
 def test_systemd_understands_the_drop_ins(tmp_path: Path) -> None:
-    told = files(user_data(GUEST))
+    written = files(user_data(GUEST))
     units = {
         "circleci-runner.service": UNIT,
-        "circleci-runner.service.d/remuda.conf": told["/var/lib/remuda/runner.conf"],
+        "circleci-runner.service.d/remuda.conf": written["/var/lib/remuda/runner.conf"],
         **{
             path.removeprefix("/etc/systemd/system/"): text
-            for path, text in told.items()
+            for path, text in written.items()
             if path.startswith("/etc")
         },
     }

@@ -108,7 +108,7 @@ class Guest:
 
     @property
     def failures(self) -> list[str]:
-        """The failures that were told."""
+        """The failures it reported."""
         return [said.removeprefix("FAILED ") for said in self.said if said.startswith("FAILED ")]
 
     @property

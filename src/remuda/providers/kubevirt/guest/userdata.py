@@ -101,13 +101,13 @@ def user_data(guest: GuestConfig) -> str:
     if guest.disks:
         words = [word for disk in guest.disks for word in (disk.serial, disk.path, disk.fs_type)]
         early.append(["sh", "-c", _Lines(_DISKS), "disks", *words])
-    told = {
+    document = {
         "bootcmd": early,
         "write_files": home
         + [_file(f"/etc/systemd/system/{unit}/remuda.conf", text, "0644") for unit, text in drop_ins.items()],
         "runcmd": [[*start, guest.bundle] if guest.bundle else start],
     }
-    return "#cloud-config\n" + _dump(told)
+    return "#cloud-config\n" + _dump(document)
 
 
 def grace_seconds(max_run_time: Duration) -> int:

@@ -1,5 +1,5 @@
 #!/bin/bash
-# What packagecloud's script does to a machine, told briefly: lists are fetched and nobody looks whether they came.
+# What packagecloud's script does to a machine, in short: lists are fetched and nobody looks whether they came.
 set -o pipefail
 command -v gpg >/dev/null || exit 1
 apt-get update &>/dev/null
