@@ -649,10 +649,40 @@ def test_what_limits_over_commit_is_said_of_a_node_beside_what_others_may_use() 
         (case,) = made.cases
         (alike,) = case.alike
         assert alike.fits[0] == 4
-        assert case.overcommitted(alike, 0) == ("memory",)
+        assert case.overcommitted(alike, 0) == case.overcommitted(alike, 0) == ("memory",)
         assert case.overcommitted(alike, 7) == ()
 
 
 def test_a_label_without_sets_may_use_its_primary_nodes() -> None:
     (case,) = judged(snapshot(node("honey")), rules(nodes={"primary": CAPABILITY})).cases
     assert case.usable == 1
+
+
+def test_an_overflow_node_says_what_keeps_sets_off_it() -> None:
+    """Its gates hold, and a set without the toleration is kept off; one whose envelope is not admitted is not admitted."""
+    gates_hold = {"rollbacks": [{"lane": "docs"}]}
+    spec = rules(nodes={"primary": CAPABILITY, "overflow": [OVERFLOW | gates_hold]})
+    intolerant = snapshot(docs(), honey(), sting(), summaries={"sting": Summary(DISK, DISK, NOW)})
+    role = judged(intolerant, spec).cases[0].roles[1]
+    assert (role.role, role.admitted, role.reason) == (
+        "overflow",
+        False,
+        "has the taint overflow=true:NoSchedule, which is not tolerated",
+    )
+    tolerant = docs(tolerations=(Toleration("overflow", "Equal", "true", "NoSchedule"),), preferred=PREFERS)
+    seen = snapshot(tolerant, honey(), sting(), summaries={"sting": Summary(DISK, DISK, NOW)})
+    assert judged(seen, spec).cases[0].roles[1].reason == "no set of the label is admitted here"
+
+
+def test_gates_that_are_not_known_to_hold_are_named_together() -> None:
+    seen = judged(herd(summaries={}, unknown=(Unknown(SUMMARIES, "may not get"),)), rules())
+    assert (
+        "gates root-filesystem and image-filesystem are not known to hold: " in seen.cases[0].roles[1].reason
+    )
+
+
+def test_equal_nodes_that_are_closed_say_the_same() -> None:
+    closed = [node(name, labels=CAPABILITY, cordoned=True) for name in ("a", "b")]
+    one, other = judged(snapshot(docs(), *closed), rules(nodes={"primary": CAPABILITY})).cases[0].roles
+    assert one is other
+    assert (one.admitted, one.reason) == (False, "is cordoned")

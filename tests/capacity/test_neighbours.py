@@ -257,3 +257,10 @@ def test_a_port_of_one_address_and_jobs_in_pods_of_their_own_leave_it_open() -> 
     container["ports"] = [{"hostPort": 80, "hostIP": "10.0.0.1"}, {"containerPort": 8080}]
     container["env"] = [{"name": "ACTIONS_RUNNER_CONTAINER_HOOKS"}]
     assert unsure(made, host("n")) == {"it takes a host port of one address alone", JOB_PODS}
+
+
+def test_who_must_be_alone_is_apart_from_those_of_another_set_like_it() -> None:
+    alone = runner("a", 1, labels={"who": "x"}, **apart(term({"who": "x"})))
+    other = runner("b", 1, labels={"who": "x"})
+    assert audited(alone, other, host("n")).labels[0].placement == "cannot fit"
+    assert audited(alone, other, host("n"), host("m")).labels[0].placement == "fits"

@@ -22,7 +22,7 @@ from tests.capacity.builders import (
     snapshot,
 )
 
-from remuda.capacity.decide.plan import Plan, Side, plan
+from remuda.capacity.decide.plan import Plan, Side, _better, plan
 from remuda.capacity.decide.what_if import read_changes
 from remuda.capacity.objects import CapacityPolicySpec
 from remuda.capacity.show.plan import data, report
@@ -31,6 +31,7 @@ from remuda.errors import BadInput
 from remuda.model.pods import Taint, Toleration
 from remuda.output.findings import describe
 from remuda.output.show import show
+from remuda.rules.mixes import Safe
 
 SMALL = {"name": "small", "requests": sized("2", "8Gi"), "limits": sized("8", "16Gi")}
 LARGE = {"name": "large", "requests": sized("4", "32Gi", "24Gi"), "limits": sized("8", "64Gi", "40Gi")}
@@ -368,3 +369,18 @@ def test_a_node_more_never_lowers_the_safe_ceiling_and_one_less_never_raises_it(
         assert before.safe is not None
         assert after.safe is not None
         assert (after.safe.number - before.safe.number) * sign >= 0
+
+
+@pytest.mark.parametrize(
+    ("found", "other", "better"),
+    [
+        (None, Safe(3, is_proven=True), None),
+        (Safe(3, is_proven=True), None, Safe(3, is_proven=True)),
+        (Safe(3, is_proven=True), Safe(3, is_proven=False), Safe(3, is_proven=True)),
+        (Safe(3, is_proven=False), Safe(4, is_proven=True), Safe(4, is_proven=False)),
+    ],
+)
+def test_more_nodes_never_have_a_lower_safe_ceiling(
+    found: Safe | None, other: Safe | None, better: Safe | None
+) -> None:
+    assert _better(found, other) == better
