@@ -263,9 +263,25 @@ def test_where_mixes_are_too_many_and_joining_them_shows_nothing_it_says_so() ->
     assert worst(shares, bins, 197).outcome == "fits"
     assert worst(shares, bins, 198).outcome == "no placement found"
     assert worst(shares, bins, 199).outcome != "fits"
+    # of four kinds also three are made
+    assert worst([*shares, share("d", 1, 2, 3)], bins, 198).outcome == "no placement found"
 
 
 def test_more_kinds_than_are_put_in_order_are_judged_one_by_one() -> None:
     shares = [share(f"s{index}", 1, 1 + index, 301 - index) for index in range(201)]
     assert worst(shares, [room(1_000, 1_000)], 2).outcome == "fits"
     assert worst(shares, [room(300, 300)], 2).outcome == "cannot fit"
+
+
+def test_what_fits_at_its_most_needs_no_ceiling_and_says_how_much_it_takes() -> None:
+    bins = [room(20, 20), room(0, 20)]
+    at_most = pack([Group(each.name, 2, each.size, (0, 1)) for each in UNALIKE], bins)
+    found, highest = weigh(UNALIKE, bins, None, at_most)
+    assert (found.outcome, found.mix, found.taken) == ("fits", {"a": 2, "b": 2}, {"cpu": 0.5, "memory": 0.25})
+    assert highest == Safe(4, is_proven=True, is_all=True)
+
+
+def test_shares_that_are_alike_are_one_kind_and_each_has_its_part() -> None:
+    found = worst([share("a", 1, 2), share("b", 2, 2)], [room(4)], 2)
+    assert (found.outcome, sum(found.mix.values())) == ("fits", 2)
+    assert worst([share("a", 1, 2), share("b", 2, 2)], [room(4)], 3).packing.left == {"b": 1}
