@@ -18,7 +18,9 @@ from remuda.sim.loop import run
 from remuda.sim.pools import Scenario, Summary, day, hostile, simulate
 from remuda.sim.provider import Behaviour
 from remuda.sim.scenario import Arrival, pool_setup
+from remuda.sim.watch import Violation
 from remuda.sim.world import PoolWorld
+from remuda.sources.queue.queue import Queue
 
 #: what each of these seeds once showed
 REGRESSIONS = {
@@ -47,6 +49,17 @@ def test_hostile_histories_break_no_rule(first: int) -> None:
 @pytest.mark.parametrize("seed", [pytest.param(seed, id=told) for seed, told in REGRESSIONS.items()])
 def test_what_went_wrong_once_does_not_again(seed: int) -> None:
     story(hostile(seed), seed)
+
+
+@pytest.mark.slow
+def test_a_restored_store_that_takes_unknown_machines_for_idle_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Such worlds are among the histories: without `adopt`, a machine that works for a lost state is drained away."""
+    story(hostile(18), 18)
+    monkeypatch.setattr(Queue, "adopt", lambda _, machines: list(machines))
+    with pytest.raises(Violation, match="never a busy machine"):
+        story(hostile(18), 18)
 
 
 @pytest.mark.slow

@@ -111,7 +111,7 @@ def hostile(seed: int, *, seconds: float = 1_800.0) -> Scenario:
     dice = random.Random(f"hostile {seed}")
     setup = _setup(dice)
     events: list[Event] = [*_jobs(dice, setup, seconds), *_meddling(dice, setup, seconds)]
-    events += _recoveries(random.Random(f"recoveries {seed}"), list(setup.pools), seconds)
+    events += _recoveries(random.Random(f"recoveries {seed}"), setup, seconds)
     events.sort(key=lambda event: event.at)
     behaviour = Behaviour(
         boot_s=dice.choice((1.0, 5.0, 20.0)),
@@ -259,14 +259,24 @@ def _meddling(dice: random.Random, setup: Setup, seconds: float) -> list[Event]:
     return [moved.get(id(event), event) for event in events]
 
 
-def _recoveries(dice: random.Random, pools: list[str], seconds: float) -> list[Event]:
-    """In half of the worlds the store is lost, or an older copy restored, and often all pools are drained then."""
+def _recoveries(dice: random.Random, setup: Setup, seconds: float) -> list[Event]:
+    """
+    In half of the worlds the store is lost, or an older copy restored, and often all pools are drained then.
+
+    Long jobs begin right after a copy was made, so that machines which it knows as idle work on what it does not know.
+    """
     events: list[Event] = []
+    pools = list(setup.pools)
     for _ in range(dice.choice((0, 0, 1, 2))):
         at = dice.uniform(0.1, 0.9) * seconds
         from_backup = dice.random() < 0.6
         if from_backup:
-            events.append(Backup(at - dice.uniform(1, 120)))
+            copied_at = at - dice.uniform(1, 120)
+            events.append(Backup(copied_at))
+            for _ in range(dice.randint(0, 4)):
+                job_class = setup.pools[dice.choice(pools)].job_class
+                length = at - copied_at + dice.uniform(20, 200)
+                events.append(Arrival(copied_at + dice.uniform(0, 1), job_class, length))
         events.append(Recovery(at, from_backup))
         if dice.random() < 0.5:
             events += [Hand(at + dice.uniform(0, 5), pool, Override(draining=True)) for pool in pools]
