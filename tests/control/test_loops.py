@@ -38,11 +38,11 @@ async def test_a_loop_that_does_not_exist_is_told_with_those_that_do() -> None:
 async def test_the_routes_tell_how_the_loops_fare() -> None:
     rig = Rig()
     routes = LoopRoutes([rig.loop], InlineStore(), rig.clock, lambda: readiness([rig.loop], {}))
-    assert not (await routes.tell(Call({}, {}))).ok
+    assert not (await routes.show(Call({}, {}))).ok
     asyncio.get_running_loop().call_later(1, rig.loop.pause)
     task = asyncio.get_running_loop().create_task(rig.loop.run())
     await asyncio.sleep(2)
-    told = await routes.tell(Call({}, {}))
+    told = await routes.show(Call({}, {}))
     assert (told.ok, told.loops[0].phase) == (True, "paused")
     task.cancel()
     await asyncio.wait([task])

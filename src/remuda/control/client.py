@@ -112,10 +112,10 @@ class Remuda:
         response = connection.getresponse()
         if response.status < 400:
             return response
-        told = one_line(_told(response.read(), response.status))
+        message = one_line(_error_in(response.read(), response.status))
         if response.status == 404:
-            raise NotFound(told)
-        raise BadInput(told) if response.status < 500 else Unavailable(told)
+            raise NotFound(message)
+        raise BadInput(message) if response.status < 500 else Unavailable(message)
 
     def _connect(self, timeout: float | None) -> http.client.HTTPConnection:
         address = self._server or f"unix:{self._data_dir / _SOCKET}"
@@ -168,7 +168,7 @@ def path_of(*parts: object) -> str:
     return "/" + "/".join(quote(str(part), safe="") for part in parts)
 
 
-def _told(body: bytes, status: int) -> str:
+def _error_in(body: bytes, status: int) -> str:
     try:
         return str(json.loads(body)["error"])
     except (ValueError, KeyError, TypeError):

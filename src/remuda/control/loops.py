@@ -30,7 +30,7 @@ def paused_loops(db: sqlite3.Connection) -> set[str]:
 
 
 class LoopRoutes:
-    """Tells of loops and pauses them, durably."""
+    """Shows loops and pauses them, durably."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class LoopRoutes:
     def routes(self) -> tuple[Route, ...]:
         """All of them."""
         return (
-            Route("GET", "/v1/loops", "How the loops fare.", Health, handler=self.tell),
+            Route("GET", "/v1/loops", "How the loops fare.", Health, handler=self.show),
             Route(
                 "POST",
                 "/v1/loops/{loop}/pause",
@@ -59,7 +59,7 @@ class LoopRoutes:
             Route("POST", "/v1/loops/{loop}/resume", "Run cycles again.", LoopChanged, handler=self.resume),
         )
 
-    async def tell(self, call: Call) -> Health:
+    async def show(self, call: Call) -> Health:
         """As `/ready` does."""
         del call
         return self._health()

@@ -41,7 +41,7 @@ def _operation(route: Route, body: Any, answer: Any) -> dict[str, Any]:
     ]
     kind = "application/octet-stream" if route.streams else "application/json"
     problem = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
-    told: dict[str, Any] = {
+    described: dict[str, Any] = {
         "summary": route.summary,
         "operationId": re.sub(r"\W+", "_", f"{route.method.lower()} {route.path}").strip("_"),
         "responses": {
@@ -50,10 +50,10 @@ def _operation(route: Route, body: Any, answer: Any) -> dict[str, Any]:
         },
     }
     if parameters:
-        told["parameters"] = parameters
+        described["parameters"] = parameters
     if body is not None:
-        told["requestBody"] = {"content": {"application/json": {"schema": body}}}
-    return told
+        described["requestBody"] = {"content": {"application/json": {"schema": body}}}
+    return described
 
 
 def _hook(kind: type) -> dict[str, Any]:

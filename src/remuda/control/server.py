@@ -102,13 +102,13 @@ class ControlServer:
                 call = Call(dict(request.match_info), dict(request.query), body)
                 if route.view is not None:
                     view = route.view
-                    told = await asyncio.to_thread(self._store.read, lambda db: view(db, call))
+                    result = await asyncio.to_thread(self._store.read, lambda db: view(db, call))
                 else:
                     assert route.handler is not None
-                    told = await route.handler(call)
+                    result = await route.handler(call)
                 if route.streams:
-                    return await self._stream(request, told)
-                return web.Response(body=_encode(told), content_type=_JSON)
+                    return await self._stream(request, result)
+                return web.Response(body=_encode(result), content_type=_JSON)
             except NotFound as error:
                 return _problem(404, str(error))
             except BadInput as error:

@@ -220,13 +220,13 @@ class SqliteStore:
 
     def _fail(self, batch: list[_Task], error: sqlite3.Error) -> None:
         if _is_full(error):
-            told: Exception = Unavailable(
+            problem: Exception = Unavailable(
                 f"{self.path} cannot grow: its disk or quota is full; free some space"
             )
         else:
-            told = Unavailable(f"writing {self.path}: {error}")
+            problem = Unavailable(f"writing {self.path}: {error}")
         for task in batch:
-            task.future.set_exception(told)
+            task.future.set_exception(problem)
 
 
 class InlineStore:

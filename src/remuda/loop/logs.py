@@ -62,11 +62,11 @@ class _Bridge(logging.Handler):
         self._log = log
 
     def emit(self, record: logging.LogRecord) -> None:
-        tell = self._log.error if record.levelno >= logging.ERROR else self._log.warning
+        write = self._log.error if record.levelno >= logging.ERROR else self._log.warning
         terms: dict[str, object] = {"logger": record.name}
         if record.exc_info and record.exc_info[1] is not None:
             terms["error"] = f"{type(record.exc_info[1]).__name__}: {record.exc_info[1]}"
-        tell(record.getMessage(), **terms)
+        write(record.getMessage(), **terms)
 
 
 def take_over_logging(log: Log) -> None:

@@ -162,8 +162,8 @@ def _markdown_row(cells: Sequence[str]) -> str:
 
 def _only_text(text: str) -> str:
     """Text of markdown without HTML, and without links and pictures, which would load something."""
-    told = _harmless(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return told.replace("](", "]\\(")
+    escaped = _harmless(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return escaped.replace("](", "]\\(")
 
 
 #: what a spreadsheet takes for the beginning of a formula, unless all of it is a number or a lone sign

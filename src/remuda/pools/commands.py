@@ -10,9 +10,9 @@ from remuda.errors import BadInput
 from remuda.output.moments import age, clock_time
 from remuda.output.show import Report, Table
 from remuda.pools.decide.world import Override
-from remuda.pools.questions import complete_machines, complete_pools, first_lines, told_lines
+from remuda.pools.questions import answer_lines, complete_machines, complete_pools, first_lines
 from remuda.pools.views import MachineView, PoolsView, PoolView
-from remuda.pools.why import Why, tell_override
+from remuda.pools.why import Why, describe_override
 
 _HEADINGS = ("POOL", "CLASS", "TARGET", "IDLE", "BUSY", "BOOTING", "WAITING", "MIN", "MAX", "CEILING", "WHY")
 
@@ -52,7 +52,7 @@ def status(session: Session, name: str | None) -> None:
             str(pool.unknown),
             str(pool.leaving),
             _rollout(pool),
-            tell_override(pool.override) or "-",
+            describe_override(pool.override) or "-",
         )
         for pool in view.pools
     )
@@ -86,7 +86,7 @@ def describe(session: Session, name: str) -> None:
         f"class     {pool.job_class}",
         f"bounds    {pool.min} to {pool.max}" + (f", under ceiling {pool.ceiling}" if pool.ceiling else ""),
         f"template  {pool.template}   {_rollout(pool)}",
-        f"by hand   {tell_override(pool.override) or 'nothing'}",
+        f"by hand   {describe_override(pool.override) or 'nothing'}",
         "",
     )
     table = _machine_table(session, view.machines)
@@ -94,7 +94,7 @@ def describe(session: Session, name: str) -> None:
         Report(
             {"pool": pool, "machines": view.machines, "why": why_},
             (table,),
-            (*first_lines(session, view.seen_at), *facts, *told_lines(session, why_)),
+            (*first_lines(session, view.seen_at), *facts, *answer_lines(session, why_)),
         )
     )
 
@@ -227,7 +227,7 @@ def describe_machine(session: Session, name: str) -> None:
         f"jobs      {machine.uses} taken" + (f", now {machine.job}" if machine.job else ""),
         "",
     )
-    lines = (*first_lines(session, why_.at), *facts, *told_lines(session, why_))
+    lines = (*first_lines(session, why_.at), *facts, *answer_lines(session, why_))
     session.show(Report({"machine": machine, "why": why_}, lines=lines))
 
 
@@ -261,11 +261,11 @@ def top(session: Session, once: bool) -> None:
     remuda, clock = session.remuda, SystemClock()
     seen, jobs, decisions = ask(remuda)
     if session.form != "table":
-        told = tuple((clock_time(item.at, clock.now()), item.text) for item in decisions)
+        rows = tuple((clock_time(item.at, clock.now()), item.text) for item in decisions)
         tables = (
             Table(_HEADINGS, tuple(map(_row, seen.pools)), title="pools", note="no pools"),
             _machine_table(session, seen.machines),
-            Table(("AT", "WHAT AND WHY"), told, title="last decisions", note="none"),
+            Table(("AT", "WHAT AND WHY"), rows, title="last decisions", note="none"),
         )
         first_lines(session, seen.seen_at)
         session.show(Report({"pools": seen, "jobs": jobs, "decisions": decisions}, tables))
@@ -341,5 +341,5 @@ def _machine_table(session: Session, found: tuple[MachineView, ...]) -> Table:
 
 def _steer(session: Session, name: str, verb: str, body: dict[str, Any]) -> None:
     override = session.remuda.post(path_of("v1", "pools", name, verb), body, Override)
-    told = tell_override(override)
-    session.show(Report(override, lines=(f"pool {name}: {told or 'nothing is set by hand'}",)))
+    message = describe_override(override)
+    session.show(Report(override, lines=(f"pool {name}: {message or 'nothing is set by hand'}",)))

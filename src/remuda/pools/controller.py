@@ -104,7 +104,7 @@ class PoolsController:
                 strict=True,
             )
         )
-        blind = {name: told for name in self._providers if (told := await self._look(name))}
+        blind = {name: message for name in self._providers if (message := await self._look(name))}
         machines, unlisted = self._join(readings)
         for name, source in self._sources.items():
             # Elsewhere machines that are gone are told of for hours.

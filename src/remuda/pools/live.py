@@ -97,8 +97,8 @@ def _table(title: str, headings: tuple[str, ...], rows: list[tuple[str | Text, .
 
 
 def _count(title: str, there: int, shown: int, more: str = "") -> str:
-    told = [str(there)] if not more else [more]
-    return f"{title} ({', '.join(told + [f'{shown} shown'] * (shown < there))})"
+    parts = [str(there)] if not more else [more]
+    return f"{title} ({', '.join(parts + [f'{shown} shown'] * (shown < there))})"
 
 
 def _pools(view: PoolsView, most: int) -> Table:
@@ -165,12 +165,12 @@ async def watch(remuda: Remuda, clock: Clock, stop: asyncio.Event, console: Cons
     last: Group | None = None
     with Live(console=screen, screen=screen.is_terminal, auto_refresh=False) as live:
         while not stop.is_set():
-            told = Text("Ctrl-C to stop", style="dim")
+            line = Text("Ctrl-C to stop", style="dim")
             try:
                 last = await asyncio.to_thread(picture, remuda, clock, screen.height)
             except RemudaError as error:
-                told = Text("starting" if last is None else one_line(str(error)), style="red", no_wrap=True)
-            live.update(Group(last, told) if last else told, refresh=True)
+                line = Text("starting" if last is None else one_line(str(error)), style="red", no_wrap=True)
+            live.update(Group(last, line) if last else line, refresh=True)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(1):
                     await stop.wait()

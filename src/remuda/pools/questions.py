@@ -40,7 +40,7 @@ def answer_why(session: Session, kind: str, name: str, at: str | None, *, histor
             Report(answer, _why_tables(session, answer, events), (f"**{_headline(session, answer)}**",))
         )
         return
-    lines = [*first, *told_lines(session, answer)]
+    lines = [*first, *answer_lines(session, answer)]
     if events:
         lines += _history(session, events)
     session.show(Report(answer, lines=tuple(lines)))
@@ -106,7 +106,7 @@ def _why_job(session: Session, name: str, at: int | None) -> None:
             tables = _why_tables(session, pool_why, ())
         session.show(Report(data, tables, (text,)))
         return
-    pool_lines = ["", *told_lines(session, pool_why)] if pool_why is not None else []
+    pool_lines = ["", *answer_lines(session, pool_why)] if pool_why is not None else []
     session.show(Report(data, lines=(*first, headline, *(f"  {line}" for line in lines), *pool_lines)))
 
 
@@ -168,7 +168,7 @@ def _why_tables(session: Session, answer: Why, events: tuple[Event, ...]) -> tup
     return (steps, history) if events else (steps,)
 
 
-def told_lines(session: Session, answer: Why) -> list[str]:
+def answer_lines(session: Session, answer: Why) -> list[str]:
     """An answer for a person: its headline, and the arithmetic behind it."""
     return [_headline(session, answer, "   "), *step_lines(answer.steps)]
 

@@ -1,4 +1,4 @@
-"""Why: what was recorded of a pool, a machine or a pool's past, put together for the telling."""
+"""Why: what was recorded of a pool, a machine or a pool's past, put together for an answer."""
 
 import sqlite3
 from collections.abc import Callable
@@ -72,7 +72,9 @@ def why_pool(db: sqlite3.Connection, name: str, at: Instant) -> Why:
         steps[0] = structs.replace(steps[0], remark=f"source {policy.source}")
     override = next(seen.override for seen in cycle.snapshot.pools if seen.name == name)
     if override != Override():
-        steps.append(Step("override", tell_override(override), f"until cleared: {clearing(override, name)}"))
+        steps.append(
+            Step("override", describe_override(override), f"until cleared: {clearing(override, name)}")
+        )
     changes = what_would_change(cycle, name)
     if changes:
         steps.append(Step("changes", "; ".join(changes)))
@@ -89,7 +91,7 @@ def why_pool(db: sqlite3.Connection, name: str, at: Instant) -> Why:
     )
 
 
-def tell_override(override: Override) -> str:
+def describe_override(override: Override) -> str:
     """What an operator set, in words."""
     parts = []
     if override.paused:
@@ -136,7 +138,7 @@ def _unchanged(db: sqlite3.Connection, reason: Reason, last: PoolCycle) -> tuple
 
 def _with_holders(step: Step, cycle: PoolCycle, reason: Reason) -> Step:
     """The ceiling's line with who else has how much of it."""
-    told = []
+    holders = []
     for name, terms in _holders(cycle, reason)[:_MOST_HOLDERS]:
         guaranteed = cycle.policy.pools[name].guaranteed
         parts = [f"{name} holds {number(terms, 'live')}"]
@@ -144,12 +146,12 @@ def _with_holders(step: Step, cycle: PoolCycle, reason: Reason) -> Step:
         parts += [f"{retiring} of them for the last job"] if (retiring := number(terms, "retiring")) else []
         parts += [_delayed(terms)] if number(terms, "kept") else []
         parts += [f"guaranteed {guaranteed}"] if guaranteed else []
-        told.append(", ".join(parts))
+        holders.append(", ".join(parts))
     rest = _holders(cycle, reason)[_MOST_HOLDERS:]
     if rest:
-        told.append(f"{len(rest)} more hold {sum(number(terms, 'live') for _, terms in rest)}")
+        holders.append(f"{len(rest)} more hold {sum(number(terms, 'live') for _, terms in rest)}")
     text, _, others = step.text.partition("; ")
-    return Step(step.label, "; ".join([text, *(told or [others])]), step.remark)
+    return Step(step.label, "; ".join([text, *(holders or [others])]), step.remark)
 
 
 def _delayed(terms: dict[str, Term]) -> str:

@@ -31,7 +31,7 @@ def store(files: JobFiles) -> InlineStore:
         for _ in range(6):
             rows.submit(db, rows.Submission("c", JobSpec(("true",))), 1)
         for number in range(1, 6):
-            rows.greet(db, f"m-{number}", 1)
+            rows.register(db, f"m-{number}", 1)
             rows.claim(db, f"m-{number}", "c", 1)
         for number in range(1, 5):
             rows.finish(db, f"m-{number}", Finished(number, 1, "exited", 0), NOW - number)

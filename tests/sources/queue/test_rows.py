@@ -28,7 +28,7 @@ def submit(db: sqlite3.Connection, now: int = 1, **terms: object) -> int:
 def claim(
     db: sqlite3.Connection, machine: str = "shell-1", now: int = 2, job_class: str = CLASS
 ) -> rows.Claim:
-    rows.greet(db, machine, now)
+    rows.register(db, machine, now)
     claimed = rows.claim(db, machine, job_class, now)
     assert claimed is not None
     return claimed
@@ -160,7 +160,7 @@ def test_a_machine_gets_jobs_of_its_class_alone(db: sqlite3.Connection) -> None:
     submit(db, job_class="local/nix", priority=9)
     mine = submit(db)
     assert claim(db).job == mine
-    rows.greet(db, "shell-2", 1)
+    rows.register(db, "shell-2", 1)
     assert rows.claim(db, "shell-2", CLASS, 2) is None
 
 
@@ -174,7 +174,7 @@ def test_a_machine_that_asks_again_gets_the_same_attempt_and_it_is_counted_once(
     assert (again.job, again.attempt, again.again) == (first.job, first.attempt, True)
     assert not first.again
     assert len(find(db, first.job).attempts) == 1
-    assert rows.greet(db, "shell-1", 4) == rows.WorkerRow("shell-1", 1, False, 2)
+    assert rows.register(db, "shell-1", 4) == rows.WorkerRow("shell-1", 1, False, 2)
 
 
 def test_each_attempt_is_numbered_and_kept(db: sqlite3.Connection) -> None:
@@ -301,7 +301,7 @@ def test_closing_again_tells_the_same_and_keeps_the_time(db: sqlite3.Connection)
 def test_jobs_are_listed_newest_first_by_state_and_class(db: sqlite3.Connection) -> None:
     for number in range(6):
         submit(db, job_class=f"c{number % 2}")
-    rows.greet(db, "m-1", 1)
+    rows.register(db, "m-1", 1)
     rows.claim(db, "m-1", "c0", 2)
     assert [job.id for job in rows.jobs(db)] == [6, 5, 4, 3, 2, 1]
     assert [job.id for job in rows.jobs(db, job_class="c0", most=2)] == [5, 3]

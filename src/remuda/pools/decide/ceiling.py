@@ -8,14 +8,14 @@ takes its place until it is gone. What is wanted comes before what a scale-down 
 from collections import defaultdict
 from collections.abc import Sequence
 
-from remuda.pools.decide.case import Case, Room
+from remuda.pools.decide.pool_decision import PoolDecision, Room
 from remuda.pools.decide.world import Policy
 from remuda.rules.ceilings import Member, share
 
 
-def share_ceilings(cases: list[Case], policy: Policy) -> None:
+def share_ceilings(cases: list[PoolDecision], policy: Policy) -> None:
     """Lower targets and creations to what the ceilings allow; pools without one are left as they are."""
-    groups: dict[str, list[Case]] = defaultdict(list)
+    groups: dict[str, list[PoolDecision]] = defaultdict(list)
     for case in cases:
         ceiling = case.policy.ceiling
         if ceiling is not None and ceiling in policy.ceilings:
@@ -24,7 +24,7 @@ def share_ceilings(cases: list[Case], policy: Policy) -> None:
         _share_one(name, policy.ceilings[name], group)
 
 
-def _share_one(name: str, limit: int, group: list[Case]) -> None:
+def _share_one(name: str, limit: int, group: list[PoolDecision]) -> None:
     taken = busy = 0
     for case in group:
         taken += case.census.taking_room
@@ -54,7 +54,7 @@ def _share_one(name: str, limit: int, group: list[Case]) -> None:
         _share_free_places(limit, group)
 
 
-def _share_free_places(limit: int, group: list[Case]) -> None:
+def _share_free_places(limit: int, group: list[PoolDecision]) -> None:
     """Not all fit now: places that are still taken come free later, those that are free are shared alike."""
     members = [
         _member(case, case.census.taking_room + case.may_create, case.census.taking_room) for case in group
@@ -63,7 +63,7 @@ def _share_free_places(limit: int, group: list[Case]) -> None:
         case.may_create = places - case.census.taking_room
 
 
-def _member(case: Case, wants: int, floor: int) -> Member:
+def _member(case: PoolDecision, wants: int, floor: int) -> Member:
     policy = case.policy
     return Member(
         name=case.seen.name,

@@ -18,14 +18,14 @@ from msgspec import structs
 from remuda.model.plans import Operation, Plan
 from remuda.model.times import Instant
 from remuda.pools.decide.backoff import FAILING, may_create, remember_failures
-from remuda.pools.decide.case import Case
 from remuda.pools.decide.ceiling import share_ceilings
 from remuda.pools.decide.census import Census, take_census
 from remuda.pools.decide.concurrency import beyond_concurrency
 from remuda.pools.decide.doubt import doubtful, doubtful_since
 from remuda.pools.decide.moves import moves_of
+from remuda.pools.decide.pool_decision import PoolDecision
+from remuda.pools.decide.reasons import reason_for
 from remuda.pools.decide.target import Wish, falling_steps, give_way, wish
-from remuda.pools.decide.telling import tell
 from remuda.pools.decide.world import (
     Bounds,
     Memory,
@@ -46,7 +46,7 @@ def decide(seen: Snapshot, memory: Memory, policy: Policy, now: Instant) -> tupl
     under_way = _by_pool(seen.operations)
     beyond = beyond_concurrency(seen, policy)
     cases = [
-        _open_case(pool, memory, policy, under_way.get(pool.name), beyond.get(pool.name, 0), now)
+        _begin_decision(pool, memory, policy, under_way.get(pool.name), beyond.get(pool.name, 0), now)
         for pool in seen.pools
     ]
     share_ceilings(cases, policy)
@@ -57,7 +57,7 @@ def decide(seen: Snapshot, memory: Memory, policy: Policy, now: Instant) -> tupl
     for case in cases:
         moves = moves_of(case, now)
         actions += moves.actions
-        reasons.append(tell(case, moves, now))
+        reasons.append(reason_for(case, moves, now))
         after, had = case.memory, case.census.live + moves.created
         if after.wanted and had < after.wanted[-1][1]:
             after = _held(case, memory.pools.get(case.seen.name, _NOTHING), had, now)
@@ -76,14 +76,14 @@ def _by_pool(operations: tuple[Operation[PoolAction], ...]) -> dict[str, list[Op
     return by_pool
 
 
-def _open_case(
+def _begin_decision(
     seen: PoolSeen,
     memory: Memory,
     policy: Policy,
     under_way: list[Operation[PoolAction]] | None,
     beyond: int,
     now: Instant,
-) -> Case:
+) -> PoolDecision:
     """Steps 1 and 2. A pool that is no longer configured drains away, whatever was set by hand before."""
     mine = policy.pools.get(seen.name)
     if mine is None:
@@ -115,7 +115,7 @@ def _open_case(
         asks = max(asks, len(census.busy))  # these never give way
     firm = min(asks, max(wanted.firm, 0 if mine.reused else len(census.busy)))
     bound = policy.concurrency.get(mine.organisation) if mine.organisation else None
-    return Case(seen, mine, census, wanted, after, asks, firm, wanted.wanted, makes, bound, in_doubt)
+    return PoolDecision(seen, mine, census, wanted, after, asks, firm, wanted.wanted, makes, bound, in_doubt)
 
 
 def _remember(
@@ -139,7 +139,7 @@ def _remember(
     )
 
 
-def _held(case: Case, before: PoolMemory, had: int, now: Instant) -> PoolMemory:
+def _held(case: PoolDecision, before: PoolMemory, had: int, now: Instant) -> PoolMemory:
     """What the delay holds is what the pool had or makes: not what it was never let have, which would be growth."""
     there = case.census.live - case.census.pending
     steps = falling_steps(before.wanted, had, there, now, case.policy.scale_down_delay)

@@ -5,9 +5,9 @@ from msgspec import Struct
 from remuda.model.machines import Machine, State
 from remuda.model.plans import Reason, Term
 from remuda.model.times import Instant
-from remuda.pools.decide.case import Case
 from remuda.pools.decide.census import Census, identity_of
 from remuda.pools.decide.doubt import ends_at
+from remuda.pools.decide.pool_decision import PoolDecision
 from remuda.pools.decide.world import Close, Create, Delete, PoolAction, PoolPolicy
 
 
@@ -31,7 +31,7 @@ class Moves(Struct, gc=False):
 _STILL = Moves(0)
 
 
-def moves_of(case: Case, now: Instant) -> Moves:
+def moves_of(case: PoolDecision, now: Instant) -> Moves:
     """Clean up what is over, then let surplus go, roll old templates, and make what is lacking."""
     census = case.census
     surplus = census.live - case.target if census.live > case.target else 0
@@ -51,7 +51,7 @@ def moves_of(case: Case, now: Instant) -> Moves:
     return moves
 
 
-def _shed(moves: Moves, case: Case, now: Instant) -> None:
+def _shed(moves: Moves, case: PoolDecision, now: Instant) -> None:
     """
     Let go what is surplus or of an old template, as far as it is known to be idle or was ordered to go.
 
@@ -71,19 +71,19 @@ def _shed(moves: Moves, case: Case, now: Instant) -> None:
         _power_off(moves, case)
 
 
-def _power_off(moves: Moves, case: Case) -> None:
+def _power_off(moves: Moves, case: PoolDecision) -> None:
     since = case.memory.unsure_since
     for machine in case.doubtful:
         if machine.drains and machine.name not in case.census.occupied:
             _delete(moves, case.policy, machine, "machine.powered-off", gently=True, unsure_since=since)
 
 
-def _may_close(case: Case) -> bool:
+def _may_close(case: PoolDecision) -> bool:
     """Only on fresh knowledge of who is idle; where machines leave by themselves alone, only to drain the pool."""
     return _is_fresh(case) and (not case.policy.natural or case.seen.override.draining)
 
 
-def _is_fresh(case: Case) -> bool:
+def _is_fresh(case: PoolDecision) -> bool:
     """The source answers, and says who is idle."""
     need = case.seen.need
     return need is not None and need.stale_since is None and need.unsure_since is None
@@ -134,7 +134,7 @@ def _power_off_unheard(moves: Moves, policy: PoolPolicy, census: Census) -> None
             return
 
 
-def _finish_rollout(moves: Moves, case: Case) -> bool:
+def _finish_rollout(moves: Moves, case: PoolDecision) -> bool:
     """Let all machines go that the order was about, busy or not; False when there is none left to be told."""
     census, override = case.census, case.seen.override
     old = [
@@ -147,7 +147,7 @@ def _finish_rollout(moves: Moves, case: Case) -> bool:
     return bool(old)
 
 
-def _let_go(moves: Moves, case: Case, now: Instant) -> None:
+def _let_go(moves: Moves, case: PoolDecision, now: Instant) -> None:
     census, policy = case.census, case.policy
     idle_since = case.memory.idle_since
     sure = [
@@ -171,7 +171,7 @@ def _let_go(moves: Moves, case: Case, now: Instant) -> None:
         _roll(moves, case, sure[moves.surplus :])
 
 
-def _roll(moves: Moves, case: Case, sure: list[Machine]) -> None:
+def _roll(moves: Moves, case: PoolDecision, sure: list[Machine]) -> None:
     """
     Replace idle machines of old templates, a small batch at a time.
 
@@ -185,7 +185,7 @@ def _roll(moves: Moves, case: Case, sure: list[Machine]) -> None:
         _close(moves, policy, machine, "machine.old-template", template=policy.template, had=machine.template)
 
 
-def _retire(moves: Moves, case: Case) -> None:
+def _retire(moves: Moves, case: PoolDecision) -> None:
     """
     Let busy machines that are reused end after their job, or they take the next one before they count as idle.
 
@@ -213,7 +213,7 @@ def _retire(moves: Moves, case: Case) -> None:
         _close(moves, policy, machine, "machine.old-template", template=policy.template, had=machine.template)
 
 
-def _make(moves: Moves, case: Case) -> None:
+def _make(moves: Moves, case: PoolDecision) -> None:
     name, occupied = case.policy.name, case.census.occupied
     lacking = case.target - case.census.live
     slot = 0

@@ -115,7 +115,7 @@ class Queue:
         """Set what each pool's machines may take; machines of other pools are told to end."""
         self._terms = terms
         for idle in self._idle.values():
-            _rouse(idle, len(idle))
+            _wake_idle(idle, len(idle))
 
     async def read(self) -> Reading:
         """The need of every class and every machine that pulls, exactly as they are."""
@@ -206,7 +206,7 @@ class Queue:
         if state is JobState.WAITING:
             self._waiting[job_class] -= 1
             self._wake()
-        self._tell_change(number)
+        self._signal_change(number)
         return state
 
     async def retry(self, number: int) -> JobState:
@@ -221,7 +221,7 @@ class Queue:
         state, job_class = found
         if state.is_end:
             self._add_waiting(job_class)
-            self._tell_change(number)
+            self._signal_change(number)
         return state
 
     async def next(
@@ -335,7 +335,7 @@ class Queue:
         if not claim.again:
             self._waiting[claim.job_class] -= 1
             self._running[claim.job_class] += 1
-            self._tell_change(claim.job)
+            self._signal_change(claim.job)
         self._wake()
         return row, claim
 
@@ -357,7 +357,7 @@ class Queue:
         )
 
     async def _wait_for_work(self, job_class: str, timeout: float) -> bool:
-        """Wait until there may be a job of the class; each job rouses one machine."""
+        """Wait until there may be a job of the class; each job wakes one machine."""
         if self._waiting[job_class] > 0:
             # A job came while we asked, or another machine is just taking the last one.
             await asyncio.sleep(_GLANCE)
@@ -376,10 +376,10 @@ class Queue:
         return True
 
     def _pass_on(self, machine: str) -> None:
-        """Whoever leaves may have been roused for a job it did not take: let that rouse someone else."""
+        """Whoever leaves may have been woken for a job it did not take: let that wake someone else."""
         terms = self._terms.get(pool_of(machine))
         if terms is not None and self._waiting[terms.job_class] > 0:
-            _rouse(self._idle[terms.job_class], 1)
+            _wake_idle(self._idle[terms.job_class], 1)
 
     async def _go_through(self, change: Coroutine[Any, Any, T]) -> T:
         """Cancelling the caller does not stop the change."""
@@ -395,14 +395,14 @@ class Queue:
 
     def _add_waiting(self, job_class: str) -> None:
         self._waiting[job_class] += 1
-        _rouse(self._idle[job_class], 1)
+        _wake_idle(self._idle[job_class], 1)
         self._wake()
 
     def _note_settled(self, settled: rows.Settled) -> None:
         self._running[settled.job_class] -= 1
         if settled.state is JobState.WAITING:
             self._add_waiting(settled.job_class)
-        self._tell_change(settled.job)
+        self._signal_change(settled.job)
 
     def _note_closed(self, machine: str) -> None:
         known = self._workers.get(machine, Worker(self._clock.now()))
@@ -411,20 +411,20 @@ class Queue:
         if terms is not None:
             # Whoever waits asks again; the closed one is told to end.
             line = self._idle[terms.job_class]
-            _rouse(line, len(line))
+            _wake_idle(line, len(line))
         self._wake()
 
     def _event(self, number: int) -> asyncio.Event:
         event = asyncio.Event()
         return self._changed.setdefault(number, event)
 
-    def _tell_change(self, number: int) -> None:
+    def _signal_change(self, number: int) -> None:
         event = self._changed.pop(number, None)
         if event is not None:
             event.set()
 
 
-def _rouse(line: deque[asyncio.Future[None]], count: int) -> None:
+def _wake_idle(line: deque[asyncio.Future[None]], count: int) -> None:
     while line and count:
         place = line.popleft()
         if not place.done():

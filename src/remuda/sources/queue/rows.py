@@ -85,7 +85,7 @@ def submit(db: sqlite3.Connection, job: Submission, now: Instant) -> tuple[int, 
     return number, True
 
 
-def greet(db: sqlite3.Connection, machine: str, now: Instant, uses: int = 0) -> WorkerRow:
+def register(db: sqlite3.Connection, machine: str, now: Instant, uses: int = 0) -> WorkerRow:
     """Know a machine from its first call on, and of how many jobs it says itself that it has taken."""
     db.execute("INSERT OR IGNORE INTO workers (machine, since) VALUES (?, ?)", (machine, now))
     db.execute("UPDATE workers SET uses = ? WHERE machine = ? AND uses < ?", (uses, machine, uses))
@@ -171,7 +171,7 @@ def finish(db: sqlite3.Connection, machine: str, ended: Finished, now: Instant) 
 
 def close(db: sqlite3.Connection, machine: str, now: Instant) -> bool:
     """Give the machine no more work; True when it has none."""
-    greet(db, machine, now)
+    register(db, machine, now)
     db.execute("UPDATE workers SET closed = 1, since = ? WHERE machine = ? AND closed = 0", (now, machine))
     return running_on(db, machine) is None
 

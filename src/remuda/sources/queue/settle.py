@@ -47,7 +47,7 @@ def settle_and_claim(
     machine, terms, settled = call.machine, call.terms, list[rows.Settled | None]()
     if call.finished is not None:
         settled.append(rows.finish(db, machine, _explained(db, machine, call.finished, terms, now), now))
-    row = rows.greet(db, machine, now)
+    row = rows.register(db, machine, now)
     held = rows.running_on(db, machine)
     if held is not None and call.ran is not None and call.ran >= row.uses:
         # It has begun all that it was given here, and speaks of none of it: it did so for a store that was
@@ -57,17 +57,17 @@ def settle_and_claim(
         )
         settled.append(rows.finish(db, machine, ended, now))
         held = None
-    row = rows.greet(db, machine, now, call.ran or 0)
+    row = rows.register(db, machine, now, call.ran or 0)
     done = [each for each in settled if each is not None]
     if held is None:
         used_up = terms is None or (terms.max_uses is not None and row.uses >= terms.max_uses)
         if (used_up or call.leaving) and not row.closed:
             rows.close(db, machine, now)
-            row = rows.greet(db, machine, now)
+            row = rows.register(db, machine, now)
         if row.closed:
             return done, row, None
     claim = rows.claim(db, machine, terms.job_class if terms else "", now, call.identity)
-    return done, rows.greet(db, machine, now), claim
+    return done, rows.register(db, machine, now), claim
 
 
 def settle(

@@ -21,7 +21,7 @@ class Room(Struct, frozen=True, gc=False):
     busy: int
 
 
-class Case(Struct, gc=False):
+class PoolDecision(Struct, gc=False):
     """What was seen of a pool, its settings, and what each step made of them. `memory` is the one after."""
 
     seen: PoolSeen

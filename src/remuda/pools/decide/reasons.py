@@ -3,12 +3,12 @@
 from remuda.model.plans import Reason, Term
 from remuda.model.times import Instant
 from remuda.pools.decide.backoff import FAILING
-from remuda.pools.decide.case import Case
 from remuda.pools.decide.census import Census
 from remuda.pools.decide.doubt import ends_at
 from remuda.pools.decide.moves import Moves
+from remuda.pools.decide.pool_decision import PoolDecision
 
-#: every term that is always told, in the order it is told in; a copy of it is filled in faster than a new one grows
+#: every term that is always there, in its order; a copy of it is filled in faster than a new one grows
 _QUIET: dict[str, Term] = {
     "unclaimed": None,
     "running": None,
@@ -43,8 +43,8 @@ _QUIET: dict[str, Term] = {
 _HELD = frozenset({"max", "surge", "delay", "stale", "concurrency"})
 
 
-def tell(case: Case, moves: Moves, now: Instant) -> Reason:
-    """The pool's reason for what it does, or for doing nothing. What is rarely so is told only then."""
+def reason_for(case: PoolDecision, moves: Moves, now: Instant) -> Reason:
+    """The pool's reason for what it does, or for doing nothing. What is rarely so is there only then."""
     census, wish, memory, seen = case.census, case.wish, case.memory, case.seen
     terms = _QUIET.copy()
     terms["unclaimed"] = wish.unclaimed
@@ -108,7 +108,7 @@ def tell(case: Case, moves: Moves, now: Instant) -> Reason:
     return Reason(_code(case, moves, now), f"pool/{seen.name}", terms)
 
 
-def _undrainable(case: Case, moves: Moves) -> int:
+def _undrainable(case: PoolDecision, moves: Moves) -> int:
     """Idle machines that would go if they could: all of them where there is a surplus, else those of old templates."""
     if moves.surplus:
         return moves.undrainable
@@ -127,7 +127,7 @@ def _trouble(census: Census) -> str | None:
     )
 
 
-def _code(case: Case, moves: Moves, now: Instant) -> str:
+def _code(case: PoolDecision, moves: Moves, now: Instant) -> str:
     seen, census, wish = case.seen, case.census, case.wish
     if seen.blind:
         return "pool.provider-silent"
@@ -165,7 +165,7 @@ def _code(case: Case, moves: Moves, now: Instant) -> str:
     return "pool.steady"
 
 
-def _surplus_code(case: Case, moves: Moves) -> str:
+def _surplus_code(case: PoolDecision, moves: Moves) -> str:
     if moves.closed:
         return "pool.shrinking"
     if case.policy.natural:
