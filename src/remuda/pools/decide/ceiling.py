@@ -32,13 +32,12 @@ def _share_one(name: str, limit: int, group: list[PoolDecision]) -> None:
     grants: Sequence[int] = [case.asks for case in group]
     if sum(grants) > limit:  # pragma: no mutate - shares of exactly the limit are what was asked for
         grants = share(limit, [_member(case, case.firm, case.floor) for case in group])
-        if any(
-            case.firm < case.asks for case in group
-        ):  # pragma: no mutate - saves a second sharing with the same result
+        # Where nobody keeps anything for a delay alone, sharing again would change nothing.
+        if any(case.firm < case.asks for case in group):  # pragma: no mutate - only saves time
             firm = zip(group, grants, strict=True)
             grants = share(limit, [_member(case, case.asks, granted) for case, granted in firm])
     room = Room(name, limit, taken, busy)
-    makeable = 0
+    makeable = 0  # pragma: no mutate - one that nobody makes is shared out to nobody
     for case, grant in zip(group, grants, strict=True):
         case.room, case.grant = room, grant
         if grant != case.target:
