@@ -82,6 +82,35 @@ def test_a_circleci_that_errs_never_shrinks_a_pool(rig: Rig) -> None:
     assert "trouble" not in json.loads(one.page("ready"))["details"]
 
 
+@pytest.mark.parametrize(
+    "names_boots",
+    [
+        pytest.param(True, id="agents say which boot they are"),
+        pytest.param(False, id="agents are known by a name that is used again"),
+    ],
+)
+def test_busy_vms_outlive_the_boot_timeout_though_circlecis_clock_is_a_minute_behind(
+    rig: Rig, names_boots: bool
+) -> None:
+    rig.agents.behind_s, rig.agents.names_boots = 60.0, names_boots
+    rig.pool(min=3, max=6, bootTimeout="5s", scaleIn="natural")
+    rig.agents.submit(CI, 6)
+    rig.up()
+    rig.wait_busy(6)
+    before = rig.uids()
+    assert len(before) == 6
+    for _ in range(15):  # about a second each
+        rig.wait_asked(UNCLAIMED)
+    assert rig.uids() == before
+    assert rig.running() == set(before)
+    assert rig.replicas_of("ci") == 6
+    assert "Halted" not in {one["spec"].get("runStrategy") for one in rig.vms()}
+    assert rig.agents.killed == []
+    rig.agents.finish(*rig.agents.busy())
+    rig.wait_ready(3)
+    assert rig.agents.killed == []
+
+
 def test_a_class_that_circleci_does_not_know_keeps_no_other_from_its_vms(rig: Rig) -> None:
     del rig.circle.classes[NIX]
     rig.pool(min=1, max=2)

@@ -8,7 +8,7 @@ whose VM is told to end claims nothing any more, and ends its task first.
 import contextlib
 import threading
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from http.client import HTTPException
 from types import TracebackType
 from typing import Any, Self
@@ -29,6 +29,10 @@ class Agents:
         self.is_mute = False
         #: nobody claims a task
         self.is_lazy = False
+        #: by how many seconds CircleCI's clock is behind ours
+        self.behind_s = 0.0
+        #: agents add the boot of their VM to its name; without it names are used again
+        self.names_boots = True
         #: VMs whose task ended because they went away
         self.killed: list[str] = []
         #: the most VMs that ran at once
@@ -94,7 +98,8 @@ class Agents:
                 if uid in self.known or uid in self._done or pool not in self.classes or self.is_mute:
                     continue
                 job_class = self.classes[pool]
-                listed = agent(f"{name}.{uid[:8]}", job_class, hostname=name, first_connected=_now())
+                called = f"{name}.{uid[:8]}" if self.names_boots else name
+                listed = agent(called, job_class, hostname=name, first_connected=self._now())
                 self.known[uid] = name, job_class, listed
                 self.circle.tasks(job_class).agents.append(listed)
             for uid, (name, job_class, listed) in list(self.known.items()):
@@ -113,12 +118,14 @@ class Agents:
                     self.guests.work(uid)
                     tasks.unclaimed -= 1
                     tasks.running += 1
-                    listed["last_used"] = _now()
+                    listed["last_used"] = self._now()
+                if uid in self.known:
+                    listed["last_connected"] = self._now()
 
-
-def _now() -> str:
-    """CircleCI's clock; VMs are made a moment before they register."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    def _now(self) -> str:
+        """CircleCI's clock; VMs are made a moment before they register."""
+        now = datetime.now(UTC) - timedelta(seconds=self.behind_s)
+        return now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def wait_until(look: Any, what: str, deadline_s: float = 120.0) -> None:
