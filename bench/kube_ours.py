@@ -14,7 +14,7 @@ from bench.kube_work import NAMESPACE, PAGE, Measured, apply_all
 from remuda.kube.cache import Cache
 from remuda.kube.client import Client, Listed
 from remuda.kube.config import from_kubeconfig
-from remuda.kube.resources import CONFIG_MAPS, NODES, Thing
+from remuda.kube.resources import CONFIG_MAPS, NODES, KubeObject
 from remuda.loop.clock import SystemClock
 
 SYNC_S = 60.0
@@ -51,7 +51,7 @@ class NodeStatus(Struct, frozen=True, gc=False):
     conditions: tuple[Condition, ...] = ()
 
 
-class Node(Thing, frozen=True, gc=False):
+class Node(KubeObject, frozen=True, gc=False):
     """A node with all its metadata that is ever read, as jobs that place pods read it."""
 
     spec: NodeSpec = NodeSpec()
@@ -158,7 +158,7 @@ class Remuda:
 
     async def apply(self, bodies: list[dict[str, Any]]) -> Measured:
         async with self._client() as client:
-            return await apply_all(bodies, lambda body: client.apply(CONFIG_MAPS, body, Thing, NAMESPACE))
+            return await apply_all(bodies, lambda body: client.apply(CONFIG_MAPS, body, KubeObject, NAMESPACE))
 
     def _client(self) -> Client:
         return Client(self._access, self._clock, self._rng)

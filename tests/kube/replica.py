@@ -23,7 +23,7 @@ from remuda.kube.client import Client
 from remuda.kube.config import from_kubeconfig
 from remuda.kube.errors import Fenced, KubeError
 from remuda.kube.lease import Leadership, Term
-from remuda.kube.resources import CONFIG_MAPS, Thing
+from remuda.kube.resources import CONFIG_MAPS, KubeObject
 from remuda.loop.clock import SystemClock
 from remuda.loop.logs import Log, to_stream
 
@@ -47,7 +47,7 @@ async def write(leadership: Leadership, client: Client, namespace: str, freeze: 
             count += 1
             body = {"metadata": {"name": "written"}, "data": {"by": leadership.identity, "count": str(count)}}
             try:
-                await client.apply(CONFIG_MAPS, body, Thing, namespace, force=True)
+                await client.apply(CONFIG_MAPS, body, KubeObject, namespace, force=True)
                 has_written = True
             except Fenced:
                 say("refused")

@@ -20,7 +20,7 @@ from remuda.kube.client import Client
 from remuda.kube.config import Access
 from remuda.kube.credentials import TokenFile
 from remuda.kube.errors import Forbidden, Status, Unreachable
-from remuda.kube.resources import CONFIG_MAPS, NODES, Key, Resource, Thing
+from remuda.kube.resources import CONFIG_MAPS, NODES, Key, KubeObject, Resource
 from remuda.kube.trust import Trust
 from remuda.loop.clock import SystemClock
 from remuda.sim.clock import SimClock
@@ -29,7 +29,7 @@ from remuda.sim.loop import run
 pytestmark = pytest.mark.slow
 
 
-class ConfigMap(Thing, frozen=True, gc=False):
+class ConfigMap(KubeObject, frozen=True, gc=False):
     data: dict[str, str] = msgspec.field(default_factory=dict)
 
 
@@ -40,7 +40,7 @@ def config_map(name: str, **data: str) -> dict[str, Any]:
 @asynccontextmanager
 async def following(client: Client, resource: Resource = NODES, **options: Any) -> AsyncIterator[Cache[Any]]:
     """A cache that runs, and says when it was woken."""
-    kind = options.pop("kind", Thing)
+    kind = options.pop("kind", KubeObject)
     cache: Cache[Any] = Cache(client, resource, kind, SystemClock(), random.Random(1), **options)
     running = asyncio.create_task(cache.run())
     try:
@@ -117,8 +117,8 @@ async def test_events_are_followed_from_the_list_on_with_bookmarks(new_client: N
         assert 290 <= int(watch["timeoutSeconds"][0]) <= 580
 
 
-def thing(name: str, uid: str, version: int) -> Thing:
-    return msgspec.convert(node(name, uid, version), Thing)
+def thing(name: str, uid: str, version: int) -> KubeObject:
+    return msgspec.convert(node(name, uid, version), KubeObject)
 
 
 async def test_an_answer_that_comes_after_the_end_of_its_object_does_not_bring_it_back(
@@ -322,7 +322,7 @@ def test_a_server_that_stays_away_is_asked_less_and_less_often_and_with_jitter(l
     async def world() -> list[float]:
         clock = SimClock(asyncio.get_running_loop())
         client = Deaf(clock, lists)
-        cache: Cache[Thing] = Cache(client, NODES, Thing, clock, random.Random(1))
+        cache: Cache[KubeObject] = Cache(client, NODES, KubeObject, clock, random.Random(1))
         running = asyncio.create_task(cache.run())
         await asyncio.sleep(600)
         running.cancel()
@@ -380,7 +380,7 @@ def test_a_watch_that_lasted_ends_the_growth_of_the_waits(lasted: float, waits_s
     async def world() -> tuple[list[float], list[float]]:
         clock = SimClock(asyncio.get_running_loop())
         client = Moody(clock, [*[0.0] * 10, lasted, *[0.0] * 3])
-        cache: Cache[Thing] = Cache(client, NODES, Thing, clock, random.Random(1))
+        cache: Cache[KubeObject] = Cache(client, NODES, KubeObject, clock, random.Random(1))
         running = asyncio.create_task(cache.run())
         await asyncio.sleep(2_000)
         running.cancel()
@@ -396,7 +396,7 @@ def test_a_watch_that_lasted_ends_the_growth_of_the_waits(lasted: float, waits_s
         assert all(5 <= wait <= 10 for wait in waits[10:])
 
 
-def quiet_cache(lists: Callable[[], bytes]) -> Cache[Thing]:
+def quiet_cache(lists: Callable[[], bytes]) -> Cache[KubeObject]:
     """A cache that is fed by hand."""
 
     class Listed(Client):
@@ -404,7 +404,7 @@ def quiet_cache(lists: Callable[[], bytes]) -> Cache[Thing]:
             return lists()
 
     client = Listed(Access("http://nowhere", PLAIN), SystemClock(), random.Random(1))
-    return Cache(client, NODES, Thing, SystemClock(), random.Random(1))
+    return Cache(client, NODES, KubeObject, SystemClock(), random.Random(1))
 
 
 async def test_what_matches_again_after_its_end_may_be_brought_by_an_answer() -> None:
@@ -414,7 +414,7 @@ async def test_what_matches_again_after_its_end_may_be_brought_by_an_answer() ->
         cache._take(msgspec.json.encode(event(kind, node("n", "u", version))))
     await cache.load()
     assert cache.get("n") is None
-    cache.put(msgspec.convert(node("n", "u", 10), Thing))
+    cache.put(msgspec.convert(node("n", "u", 10), KubeObject))
     assert cache.get("n") is not None
 
 
@@ -426,7 +426,7 @@ def test_the_last_thousand_ends_are_remembered(later: int, is_back: bool) -> Non
     cache = quiet_cache(bytes)
     for number in range(later + 1):
         cache._take(msgspec.json.encode(event("DELETED", node(f"n{number}", f"u{number}", number + 1))))
-    cache.put(msgspec.convert(node("n0", "u0", 1), Thing))
+    cache.put(msgspec.convert(node("n0", "u0", 1), KubeObject))
     assert (cache.get("n0") is not None) == is_back
 
 
@@ -435,7 +435,7 @@ def test_an_answer_that_is_older_than_what_is_known_changes_nothing() -> None:
     cache._take(msgspec.json.encode(event("ADDED", node("n", "u", 7))))
     cache.take_changes()
     for version, is_news in ((6, False), (7, True), (8, True)):
-        cache.put(msgspec.convert(node("n", "u", version), Thing))
+        cache.put(msgspec.convert(node("n", "u", version), KubeObject))
         assert bool(cache.take_changes()) == is_news
 
 
@@ -448,7 +448,7 @@ Connect = Callable[..., Access]
 async def test_selectors_choose_what_is_followed(admin: Client, namespace: str) -> None:
     for name, colour in (("a", "red"), ("b", "blue"), ("c", "red")):
         body = {"metadata": {"name": name, "labels": {"colour": colour}}}
-        await admin.create(CONFIG_MAPS, body, Thing, namespace)
+        await admin.create(CONFIG_MAPS, body, KubeObject, namespace)
     async with (
         following(admin, CONFIG_MAPS, namespace=namespace, labels="colour=red") as red,
         following(admin, CONFIG_MAPS, namespace=namespace, fields="metadata.name=b") as named,
@@ -456,8 +456,12 @@ async def test_selectors_choose_what_is_followed(admin: Client, namespace: str) 
         await red.wait_synced(DEADLINE_S)
         await named.wait_synced(DEADLINE_S)
         assert (set(uids(red)), set(uids(named))) == ({"a", "c"}, {"b"})
-        await admin.patch(CONFIG_MAPS, "a", {"metadata": {"labels": {"colour": "blue"}}}, Thing, namespace)
-        await admin.patch(CONFIG_MAPS, "b", {"metadata": {"labels": {"colour": "red"}}}, Thing, namespace)
+        await admin.patch(
+            CONFIG_MAPS, "a", {"metadata": {"labels": {"colour": "blue"}}}, KubeObject, namespace
+        )
+        await admin.patch(
+            CONFIG_MAPS, "b", {"metadata": {"labels": {"colour": "red"}}}, KubeObject, namespace
+        )
         await eventually(lambda: set(uids(red)) == {"b", "c"}, "the change of colours")
         assert set(uids(named)) == {"b"}
 
@@ -471,7 +475,9 @@ async def test_nothing_is_lost_when_a_watch_is_cut(
         async with following(client, CONFIG_MAPS, kind=ConfigMap, namespace=namespace) as cache:
             await cache.wait_synced(DEADLINE_S)
             for number in range(30):
-                await admin.apply(CONFIG_MAPS, config_map(f"c{number % 7}", n=str(number)), Thing, namespace)
+                await admin.apply(
+                    CONFIG_MAPS, config_map(f"c{number % 7}", n=str(number)), KubeObject, namespace
+                )
                 if number % 5 == 0:
                     await admin.delete(CONFIG_MAPS, f"c{(number + 3) % 7}", namespace)
                 if number % 10 == 3:
@@ -497,7 +503,7 @@ async def test_every_deletion_is_seen_though_history_was_forgotten_meanwhile(
 ) -> None:
     """The server is killed, too: it comes back without any history, and the watch gets 410."""
     for number in range(40):
-        await admin.create(CONFIG_MAPS, config_map(f"c{number}"), Thing, namespace)
+        await admin.create(CONFIG_MAPS, config_map(f"c{number}"), KubeObject, namespace)
     async with Wire(cluster.url) as wire:
         client = new_client(access_of(cluster, wire.url))
         async with following(client, CONFIG_MAPS, kind=ConfigMap, namespace=namespace) as cache:
@@ -508,7 +514,7 @@ async def test_every_deletion_is_seen_though_history_was_forgotten_meanwhile(
             for number in range(30):
                 await admin.delete(CONFIG_MAPS, f"c{number}", namespace)
             for number in range(10, 20):
-                await admin.create(CONFIG_MAPS, config_map(f"c{number}", made="anew"), Thing, namespace)
+                await admin.create(CONFIG_MAPS, config_map(f"c{number}", made="anew"), KubeObject, namespace)
             await asyncio.to_thread(cluster.compact)
             assert cache.trouble is not None
             assert uids(cache) == old
@@ -523,20 +529,20 @@ async def test_every_deletion_is_seen_though_history_was_forgotten_meanwhile(
                 assert (now is None) == (int(name[1:]) not in range(10, 20))
                 assert now is None or now.metadata.uid != old[name]
             await eventually(lambda: cache.trouble is None, "the end of trouble")
-            await admin.create(CONFIG_MAPS, config_map("after"), Thing, namespace)
+            await admin.create(CONFIG_MAPS, config_map("after"), KubeObject, namespace)
             await eventually(lambda: cache.get("after", namespace), "a new object")
 
 
 @pytest.mark.slow
 async def test_a_killed_server_is_waited_for(admin: Client, cluster: Cluster, namespace: str) -> None:
-    await admin.create(CONFIG_MAPS, config_map("a"), Thing, namespace)
+    await admin.create(CONFIG_MAPS, config_map("a"), KubeObject, namespace)
     async with following(admin, CONFIG_MAPS, namespace=namespace) as cache:
         await cache.wait_synced(DEADLINE_S)
         await asyncio.to_thread(cluster.kill_apiserver)
         await eventually(lambda: cache.trouble, "trouble")
         assert set(uids(cache)) == {"a"}
         await asyncio.to_thread(cluster.restart_apiserver)
-        await admin.create(CONFIG_MAPS, config_map("b"), Thing, namespace)
+        await admin.create(CONFIG_MAPS, config_map("b"), KubeObject, namespace)
         await eventually(lambda: set(uids(cache)) == {"a", "b"} and cache.trouble is None, "the new object")
 
 
@@ -592,7 +598,7 @@ async def test_ten_thousand_objects_are_followed_while_they_change(
 
         async def patch(names: list[str]) -> None:
             for name in names:
-                await admin.patch(CONFIG_MAPS, name, {"data": {"n": "1"}}, Thing, namespace)
+                await admin.patch(CONFIG_MAPS, name, {"data": {"n": "1"}}, KubeObject, namespace)
 
         await asyncio.gather(*(patch(work[start::16]) for start in range(16)))
         changed, removed = set(work), sorted(set(work))[:200]
@@ -618,8 +624,8 @@ async def test_a_permission_may_be_withdrawn_and_given_back_and_a_token_rotated(
     await asyncio.to_thread(second.permit, rule)
     token = tmp_path / "token"
     token.write_text(await asyncio.to_thread(first.token))
-    await admin.create(CONFIG_MAPS, config_map("a"), Thing, namespace)
-    await admin.create(CONFIG_MAPS, config_map("b"), Thing, namespace)
+    await admin.create(CONFIG_MAPS, config_map("a"), KubeObject, namespace)
+    await admin.create(CONFIG_MAPS, config_map("b"), KubeObject, namespace)
     async with Wire(cluster.url) as wire:
         client = new_client(Access(wire.url, TokenFile(Trust(cluster.ca.read_text()), token)))
         async with following(client, CONFIG_MAPS, namespace=namespace) as cache:

@@ -28,7 +28,7 @@ from remuda.kube.errors import (
     error_for,
 )
 from remuda.kube.limits import RateLimit
-from remuda.kube.resources import CONFIG_MAPS, NODES, PODS, Resource, Thing
+from remuda.kube.resources import CONFIG_MAPS, NODES, PODS, KubeObject, Resource
 from remuda.kube.trust import Trust
 from remuda.loop.clock import SystemClock
 
@@ -36,7 +36,7 @@ DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 
 
-class ConfigMap(Thing, frozen=True, gc=False):
+class ConfigMap(KubeObject, frozen=True, gc=False):
     data: dict[str, str] = field(default_factory=dict)
 
 
@@ -44,7 +44,7 @@ class Replicas(Struct, frozen=True):
     replicas: int = 0
 
 
-class Scale(Thing, frozen=True, gc=False):
+class Scale(KubeObject, frozen=True, gc=False):
     spec: Replicas = field(default_factory=Replicas)
     status: Replicas = field(default_factory=Replicas)
 
@@ -81,7 +81,7 @@ class Paged(Loopback):
 
 async def test_pages_that_grew_too_old_are_begun_again(new_client: NewClient) -> None:
     async with Paged(gone=2) as server:
-        listed = await new_client(server.url).list(NODES, Thing, page=1)
+        listed = await new_client(server.url).list(NODES, KubeObject, page=1)
         assert ([item.metadata.name for item in listed.items], listed.resource_version) == (
             ["n0", "n1", "n2"],
             "7",
@@ -89,13 +89,13 @@ async def test_pages_that_grew_too_old_are_begun_again(new_client: NewClient) ->
         assert len(server.asked) == 7
     async with Paged(gone=3) as server:
         with pytest.raises(Gone, match="listing nodes: 410 Expired: too old"):
-            await new_client(server.url).list(NODES, Thing, page=1)
+            await new_client(server.url).list(NODES, KubeObject, page=1)
 
 
 @pytest.mark.parametrize("items", [None, []])
 async def test_a_list_of_nothing_may_be_null(new_client: NewClient, items: object) -> None:
     async with Loopback([reply({"items": items, "metadata": {"resourceVersion": "1"}})]) as server:
-        assert (await new_client(server.url).list(NODES, Thing)).items == []
+        assert (await new_client(server.url).list(NODES, KubeObject)).items == []
 
 
 @pytest.mark.slow
@@ -103,7 +103,7 @@ async def test_the_deadline_begins_when_the_rate_limit_lets_a_request_pass(new_c
     async with Loopback([reply({})]) as server:
         client = new_client(server.url, limit=RateLimit(SystemClock(), qps=5, burst=1), timeout=0.5)
         began = time.monotonic()
-        await asyncio.gather(*(client.get(NODES, "n", Thing) for _ in range(6)))
+        await asyncio.gather(*(client.get(NODES, "n", KubeObject) for _ in range(6)))
         assert time.monotonic() - began >= 0.99
 
 
@@ -166,29 +166,29 @@ async def test_an_object_is_created_read_replaced_and_deleted(admin: Client, nam
 
 @pytest.mark.slow
 async def test_what_exists_or_is_wrong_is_an_error_of_its_own(admin: Client, namespace: str) -> None:
-    await admin.create(CONFIG_MAPS, config_map("c"), Thing, namespace)
+    await admin.create(CONFIG_MAPS, config_map("c"), KubeObject, namespace)
     with pytest.raises(Conflict, match="409 AlreadyExists"):
-        await admin.create(CONFIG_MAPS, config_map("c"), Thing, namespace)
+        await admin.create(CONFIG_MAPS, config_map("c"), KubeObject, namespace)
     with pytest.raises(Invalid, match=r"creating configmaps .*/Not a name: 422 Invalid: .*RFC 1123"):
-        await admin.create(CONFIG_MAPS, config_map("Not a name"), Thing, namespace)
+        await admin.create(CONFIG_MAPS, config_map("Not a name"), KubeObject, namespace)
     with pytest.raises(Missing, match="listing nothings: 404"):
-        await admin.list(Resource("", "v1", "nothings", "Nothing"), Thing)
+        await admin.list(Resource("", "v1", "nothings", "Nothing"), KubeObject)
 
 
 @pytest.mark.slow
 async def test_only_the_very_object_is_deleted(admin: Client, namespace: str) -> None:
-    old = await admin.create(CONFIG_MAPS, config_map("c"), Thing, namespace)
+    old = await admin.create(CONFIG_MAPS, config_map("c"), KubeObject, namespace)
     await admin.delete(CONFIG_MAPS, "c", namespace, uid=old.metadata.uid)
-    new = await admin.create(CONFIG_MAPS, config_map("c"), Thing, namespace)
+    new = await admin.create(CONFIG_MAPS, config_map("c"), KubeObject, namespace)
     with pytest.raises(
         Conflict, match=f"deleting configmaps {namespace}/c: 409 Conflict: .*the UID in the precondition"
     ):
         await admin.delete(CONFIG_MAPS, "c", namespace, uid=old.metadata.uid)
-    later = await admin.patch(CONFIG_MAPS, "c", {"data": {"a": "1"}}, Thing, namespace)
+    later = await admin.patch(CONFIG_MAPS, "c", {"data": {"a": "1"}}, KubeObject, namespace)
     with pytest.raises(Conflict, match="the ResourceVersion in the precondition"):
         await admin.delete(CONFIG_MAPS, "c", namespace, version=new.metadata.resource_version)
     await admin.delete(CONFIG_MAPS, "c", namespace, version=later.metadata.resource_version)
-    assert (await admin.list(CONFIG_MAPS, Thing, namespace)).items == []
+    assert (await admin.list(CONFIG_MAPS, KubeObject, namespace)).items == []
 
 
 @pytest.mark.slow
@@ -232,9 +232,9 @@ async def test_a_conflict_of_applies_names_the_other_manager(
 
 @pytest.mark.slow
 async def test_status_and_scale_are_written_by_themselves(admin: Client, namespace: str) -> None:
-    await admin.create(DEPLOYMENTS, deployment(1), Thing, namespace)
+    await admin.create(DEPLOYMENTS, deployment(1), KubeObject, namespace)
     body = {"metadata": {"name": "web"}, "status": {"replicas": 1, "readyReplicas": 1}}
-    await admin.apply(DEPLOYMENTS, body, Thing, namespace, subresource="status")
+    await admin.apply(DEPLOYMENTS, body, KubeObject, namespace, subresource="status")
     scaled = await admin.patch(
         DEPLOYMENTS, "web", {"spec": {"replicas": 3}}, Scale, namespace, subresource="scale"
     )
@@ -258,14 +258,14 @@ async def test_an_eviction_asks_the_budget(admin: Client, namespace: str) -> Non
         "metadata": {"name": "db", "labels": labels},
         "spec": {"containers": [{"name": "c", "image": "none"}], "nodeName": "n"},
     }
-    made = await admin.create(PODS, pod, Thing, namespace)
+    made = await admin.create(PODS, pod, KubeObject, namespace)
     phase = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
-    await admin.patch(PODS, "db", phase, Thing, namespace, subresource="status")
+    await admin.patch(PODS, "db", phase, KubeObject, namespace, subresource="status")
     budget = {
         "metadata": {"name": "db"},
         "spec": {"minAvailable": 1, "selector": {"matchLabels": labels}},
     }
-    generation = (await admin.create(BUDGETS, budget, Thing, namespace)).metadata.generation
+    generation = (await admin.create(BUDGETS, budget, KubeObject, namespace)).metadata.generation
 
     async def allow(count: int) -> None:
         counted = {
@@ -275,7 +275,7 @@ async def test_an_eviction_asks_the_budget(admin: Client, namespace: str) -> Non
             "expectedPods": 1,
         }
         status = {"status": {**counted, "observedGeneration": generation}}
-        await admin.patch(BUDGETS, "db", status, Thing, namespace, subresource="status")
+        await admin.patch(BUDGETS, "db", status, KubeObject, namespace, subresource="status")
 
     await allow(0)
     began = time.monotonic()
@@ -287,7 +287,7 @@ async def test_an_eviction_asks_the_budget(admin: Client, namespace: str) -> Non
     await allow(1)
     assert await admin.evict("db", namespace, uid=made.metadata.uid, grace=0)
     assert await admin.evict("db", namespace)
-    assert (await admin.list(PODS, Thing, namespace)).items == []
+    assert (await admin.list(PODS, KubeObject, namespace)).items == []
 
 
 @pytest.mark.slow
@@ -307,7 +307,7 @@ async def test_what_is_forbidden_says_the_verb_and_the_object(
         f'listing configmaps {namespace}: 403 Forbidden: .*"{robot.user}" cannot list resource "configmaps"'
     )
     with pytest.raises(Forbidden, match=told):
-        await client.list(CONFIG_MAPS, Thing, namespace)
+        await client.list(CONFIG_MAPS, KubeObject, namespace)
     with pytest.raises(
         Forbidden, match=f'deleting configmaps {namespace}/c: .*cannot delete resource "configmaps"'
     ):
@@ -331,10 +331,10 @@ async def test_a_rotated_token_is_taken_up_and_a_wrong_one_refused(
     for robot in robots:
         (tmp_path / "new").write_text(await asyncio.to_thread(robot.token))
         (tmp_path / "new").rename(file)
-        await client.list(CONFIG_MAPS, Thing, namespace)
+        await client.list(CONFIG_MAPS, KubeObject, namespace)
     file.write_text("wrong")
     with pytest.raises(Unauthorized, match=f"listing configmaps {namespace}: 401 Unauthorized"):
-        await client.list(CONFIG_MAPS, Thing, namespace)
+        await client.list(CONFIG_MAPS, KubeObject, namespace)
 
     def users() -> set[str]:
         seen = [one for one in cluster.audit() if one.get("objectRef", {}).get("namespace") == namespace]
@@ -359,7 +359,7 @@ async def test_a_client_certificate_says_who_we_are(
     }
     file.write_text(yaml.safe_dump(whole))
     client = new_client(from_kubeconfig([file], SystemClock()))
-    await client.list(CONFIG_MAPS, Thing, namespace)
+    await client.list(CONFIG_MAPS, KubeObject, namespace)
 
 
 @pytest.mark.slow
@@ -372,7 +372,7 @@ async def test_requests_at_a_server_that_is_down_end_at_their_deadline(
     )
     began = time.monotonic()
     with pytest.raises(Unreachable, match=r"cannot connect to 127\.0\.0\.1:1"):
-        await client.get(CONFIG_MAPS, "c", Thing, namespace)
+        await client.get(CONFIG_MAPS, "c", KubeObject, namespace)
     assert time.monotonic() - began < DEADLINE_S / 2
 
 
@@ -383,6 +383,6 @@ async def test_a_write_under_a_rate_limit_is_held_back(
     client = new_client(access_of(cluster), limit=RateLimit(SystemClock(), qps=20, burst=5))
     began = time.monotonic()
     bodies = [config_map(f"c{number}") for number in range(25)]
-    await asyncio.gather(*(client.apply(CONFIG_MAPS, body, Thing, namespace) for body in bodies))
+    await asyncio.gather(*(client.apply(CONFIG_MAPS, body, KubeObject, namespace) for body in bodies))
     assert time.monotonic() - began >= 0.99
-    assert len((await client.list(CONFIG_MAPS, Thing, namespace)).items) == 25
+    assert len((await client.list(CONFIG_MAPS, KubeObject, namespace)).items) == 25

@@ -11,7 +11,7 @@ from tests.servers.cluster import Cluster
 from remuda.kube.client import Client
 from remuda.kube.discovery import ServerVersion, find_resource, server_version
 from remuda.kube.errors import KubeError
-from remuda.kube.resources import CRDS, Resource, Thing
+from remuda.kube.resources import CRDS, KubeObject, Resource
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ async def test_a_real_server_is_asked(admin: Client, cluster: Cluster) -> None:
     )
     assert await find_resource(admin, "apps", "cows") is None
     assert await find_resource(admin, "kubevirt.io", "virtualmachines") is None
-    await admin.create(CRDS, crd("v1beta1", "v1", "v2alpha1"), Thing)
+    await admin.create(CRDS, crd("v1beta1", "v1", "v2alpha1"), KubeObject)
     try:
         found: list[Resource | None] = [None]
         for _ in range(600):

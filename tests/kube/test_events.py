@@ -9,7 +9,7 @@ from tests.servers.cluster import Cluster
 
 from remuda.kube.client import Client
 from remuda.kube.events import Events
-from remuda.kube.resources import CONFIG_MAPS, EVENTS, NAMESPACES, Thing
+from remuda.kube.resources import CONFIG_MAPS, EVENTS, NAMESPACES, KubeObject
 from remuda.model.times import MINUTE
 
 pytestmark = pytest.mark.slow
@@ -22,7 +22,7 @@ class Involved(Struct, frozen=True, rename="camel"):
     api_version: str = ""
 
 
-class Event(Thing, frozen=True, gc=False, rename="camel"):
+class Event(KubeObject, frozen=True, gc=False, rename="camel"):
     reason: str = ""
     message: str = ""
     type: str = ""
@@ -37,18 +37,18 @@ async def told(client: Client, namespace: str) -> list[Event]:
     return (await client.list(EVENTS, Event, namespace)).items
 
 
-async def about(client: Client, namespace: str) -> Thing:
+async def about(client: Client, namespace: str) -> KubeObject:
     body: dict[str, Any] = {"metadata": {"name": "settings"}}
-    return await client.create(CONFIG_MAPS, body, Thing, namespace)
+    return await client.create(CONFIG_MAPS, body, KubeObject, namespace)
 
 
 async def test_the_same_event_again_is_counted_and_another_is_another(admin: Client, namespace: str) -> None:
     clock = SetClock()
     events, thing = Events(admin, clock), await about(admin, namespace)
     for _ in range(3):
-        await events.tell(thing, CONFIG_MAPS, "Refused", "not today", warning=True)
+        await events.record(thing, CONFIG_MAPS, "Refused", "not today", warning=True)
         clock.wall += MINUTE
-    await events.tell(thing, CONFIG_MAPS, "Accepted", "well")
+    await events.record(thing, CONFIG_MAPS, "Accepted", "well")
     first, second = sorted(await told(admin, namespace), key=lambda event: event.reason, reverse=True)
     assert (first.reason, first.message, first.type, first.count) == ("Refused", "not today", "Warning", 3)
     assert (second.reason, second.type, second.count) == ("Accepted", "Normal", 1)
@@ -61,13 +61,13 @@ async def test_after_a_while_or_when_it_is_gone_the_same_event_is_told_anew(
 ) -> None:
     clock = SetClock()
     events, thing = Events(admin, clock), await about(admin, namespace)
-    await events.tell(thing, CONFIG_MAPS, "Refused", "no")
+    await events.record(thing, CONFIG_MAPS, "Refused", "no")
     clock.wall += 10 * MINUTE
-    await events.tell(thing, CONFIG_MAPS, "Refused", "no")
+    await events.record(thing, CONFIG_MAPS, "Refused", "no")
     assert [event.count for event in await told(admin, namespace)] == [1, 1]
     for event in await told(admin, namespace):
         await admin.delete(EVENTS, event.metadata.name, namespace)
-    await events.tell(thing, CONFIG_MAPS, "Refused", "no")
+    await events.record(thing, CONFIG_MAPS, "Refused", "no")
     assert [event.count for event in await told(admin, namespace)] == [1]
 
 
@@ -75,8 +75,8 @@ async def test_words_too_long_and_objects_without_a_namespace_can_be_told(
     admin: Client, cluster: Cluster, namespace: str
 ) -> None:
     events = Events(admin, SetClock())
-    thing = await admin.get(NAMESPACES, namespace, Thing)
-    await events.tell(thing, NAMESPACES, "Long", "x" * 5_000)
+    thing = await admin.get(NAMESPACES, namespace, KubeObject)
+    await events.record(thing, NAMESPACES, "Long", "x" * 5_000)
     (event,) = [one for one in await told(admin, "default") if one.involved_object.uid == thing.metadata.uid]
     assert event.message == "x" * 1_024
     await admin.delete(EVENTS, event.metadata.name, "default")

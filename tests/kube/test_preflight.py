@@ -19,7 +19,7 @@ from remuda.kube.client import Client
 from remuda.kube.config import Access
 from remuda.kube.preflight import OLDEST, check
 from remuda.kube.rbac import Rule
-from remuda.kube.resources import CRDS, Thing
+from remuda.kube.resources import CRDS, KubeObject
 
 NEEDS = JOBS.permissions()
 
@@ -164,7 +164,7 @@ async def test_a_kind_that_is_missing_of_another_version_or_older_is_told(ranch:
         == f"the cluster knows no cows.herd.example.org: install them with {INSTALL}"
     )
 
-    await ranch.create(CRDS, crd("v2"), Thing)
+    await ranch.create(CRDS, crd("v2"), KubeObject)
     await comes_true(
         ranch,
         "the cluster serves cows.herd.example.org as v2 and this remuda reads v1: "
@@ -180,7 +180,7 @@ async def test_a_kind_that_is_missing_of_another_version_or_older_is_told(ranch:
     del older["properties"]["spec"]["properties"]["color"]  # type: ignore[index]
     del older["properties"]["spec"]["properties"]["parts"]["items"]["properties"]  # type: ignore[index]
     del older["properties"]["status"]  # type: ignore[attr-defined]
-    await ranch.create(CRDS, crd(schema=older), Thing)
+    await ranch.create(CRDS, crd(schema=older), KubeObject)
     await comes_true(
         ranch,
         "cows.herd.example.org in the cluster is older than this remuda and would drop "
@@ -189,7 +189,7 @@ async def test_a_kind_that_is_missing_of_another_version_or_older_is_told(ranch:
     )
     newer = copy.deepcopy(COW)
     newer["properties"]["spec"]["properties"]["horns"] = {"type": "integer"}  # type: ignore[index]
-    await ranch.apply(CRDS, crd(schema=newer), Thing, force=True)
+    await ranch.apply(CRDS, crd(schema=newer), KubeObject, force=True)
     await comes_true(ranch, "", crds=[crd()])
 
 

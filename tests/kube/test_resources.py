@@ -16,8 +16,8 @@ def test_a_path_is_of_a_collection_an_object_or_a_part_of_it() -> None:
 
 
 def test_an_object_is_told_with_its_namespace() -> None:
-    assert PODS.told("ci", "runner-1") == "pods ci/runner-1"
-    assert (PODS.told("ci"), PODS.told(), NODES.told("ci", "n")) == ("pods ci", "pods", "nodes n")
+    assert PODS.describe("ci", "runner-1") == "pods ci/runner-1"
+    assert (PODS.describe("ci"), PODS.describe(), NODES.describe("ci", "n")) == ("pods ci", "pods", "nodes n")
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../../nodes", "a%2Fb"])

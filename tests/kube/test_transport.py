@@ -29,7 +29,7 @@ from remuda.kube.errors import (
     Unreachable,
     Untrusted,
 )
-from remuda.kube.resources import CONFIG_MAPS, NODES, Thing
+from remuda.kube.resources import CONFIG_MAPS, NODES, KubeObject
 from remuda.kube.trust import Pair, Trust
 from remuda.loop.clock import SystemClock
 
@@ -38,8 +38,8 @@ pytestmark = pytest.mark.slow
 NODE = {"metadata": {"name": "n", "uid": "u"}}
 
 
-async def get(client: Client) -> Thing:
-    return await client.get(NODES, "n", Thing)
+async def get(client: Client) -> KubeObject:
+    return await client.get(NODES, "n", KubeObject)
 
 
 async def failing(client: Client) -> KubeError:
@@ -171,11 +171,11 @@ async def test_a_write_that_may_have_been_done_is_never_sent_twice(
         with pytest.raises(KubeError, match=told):
             match write:
                 case "create":
-                    await client.create(CONFIG_MAPS, body, Thing, "ns")
+                    await client.create(CONFIG_MAPS, body, KubeObject, "ns")
                 case "replace":
-                    await client.replace(CONFIG_MAPS, body, Thing, "ns")
+                    await client.replace(CONFIG_MAPS, body, KubeObject, "ns")
                 case "patch":
-                    await client.patch(CONFIG_MAPS, "c", body, Thing, "ns")
+                    await client.patch(CONFIG_MAPS, "c", body, KubeObject, "ns")
                 case "delete":
                     await client.delete(CONFIG_MAPS, "c", "ns")
                 case "evict":
@@ -192,7 +192,7 @@ async def test_a_write_that_can_only_be_done_once_is_repeated(
         client = new_client(server.url)
         match write:
             case "apply":
-                await client.apply(CONFIG_MAPS, {"metadata": {"name": "c"}}, Thing, "ns")
+                await client.apply(CONFIG_MAPS, {"metadata": {"name": "c"}}, KubeObject, "ns")
             case "delete with a uid":
                 await client.delete(CONFIG_MAPS, "c", "ns", uid="u")
             case "evict with a uid":
@@ -227,7 +227,7 @@ async def test_retry_after_is_honoured(new_client: NewClient, code: str) -> None
 async def test_429_is_waited_out_for_any_request_because_nothing_was_done(new_client: NewClient) -> None:
     busy = failure(429, "TooManyRequests", Retry_After="0")
     async with Loopback([busy, busy, reply({})]) as server:
-        await new_client(server.url).create(CONFIG_MAPS, {"metadata": {"name": "c"}}, Thing, "ns")
+        await new_client(server.url).create(CONFIG_MAPS, {"metadata": {"name": "c"}}, KubeObject, "ns")
         assert len(server.asked) == 3
 
 
@@ -324,7 +324,7 @@ async def test_refused_credentials_are_renewed_once_for_all_requests(new_client:
         client = new_client(server.url, credentials)
         await asyncio.gather(*(get(client) for _ in range(10)))
         assert credentials.renewals == 1
-        await client.create(CONFIG_MAPS, NODE, Thing, "ns")
+        await client.create(CONFIG_MAPS, NODE, KubeObject, "ns")
 
 
 async def test_a_watch_renews_its_credentials_too(new_client: NewClient) -> None:
@@ -485,7 +485,7 @@ async def test_new_client_certificates_make_new_connections_and_break_none(
     async with Loopback(answer, tls) as server:
         credentials = Rotating()
         client = new_client(server.url, credentials)
-        writing = asyncio.create_task(client.create(CONFIG_MAPS, NODE, Thing, "ns"))
+        writing = asyncio.create_task(client.create(CONFIG_MAPS, NODE, KubeObject, "ns"))
         await eventually(lambda: server.asked)
         credentials.current = proofs[1]
         await asyncio.gather(*(get(client) for _ in range(3)))
@@ -540,7 +540,7 @@ async def test_a_shut_fence_lets_reads_pass_and_no_write(new_client: NewClient) 
         with pytest.raises(
             Fenced, match="applying configmaps ns/c: this replica may not act any more, nothing was sent"
         ):
-            await client.apply(CONFIG_MAPS, {"metadata": {"name": "c"}}, Thing, "ns")
+            await client.apply(CONFIG_MAPS, {"metadata": {"name": "c"}}, KubeObject, "ns")
         assert [asked.method for asked in server.asked] == ["GET"]
         await get(client)
         assert server.opened == 1
@@ -557,7 +557,7 @@ async def test_a_write_is_not_repeated_once_the_fence_is_shut(new_client: NewCli
     async with Loopback(answer) as server:
         client = new_client(server.url, fence=lambda: is_open)
         with pytest.raises(Fenced):
-            await client.apply(CONFIG_MAPS, {"metadata": {"name": "c"}}, Thing, "ns")
+            await client.apply(CONFIG_MAPS, {"metadata": {"name": "c"}}, KubeObject, "ns")
         assert len(server.asked) == 1
 
 
@@ -569,7 +569,7 @@ async def test_the_fence_is_asked_after_the_connection_stands(
     async with Loopback([reply(NODE)], serving) as server, Wire(server.url) as wire:
         wire.silence()
         client = new_client(trusting(wire.url, authority), fence=lambda: is_open)
-        writing = asyncio.create_task(client.create(CONFIG_MAPS, NODE, Thing, "ns"))
+        writing = asyncio.create_task(client.create(CONFIG_MAPS, NODE, KubeObject, "ns"))
         await eventually(lambda: wire.opened)
         is_open = False
         wire.restore()

@@ -24,17 +24,17 @@ class Spec(Struct, frozen=True):
     color: str = ""
 
 
-class Thing(Struct, frozen=True, kw_only=True, rename="camel"):
+class KubeObject(Struct, frozen=True, kw_only=True, rename="camel"):
     kind: str = ""
     api_version: str = ""
     metadata: Meta
     spec: Spec = Spec()
 
 
-Taken = dict[str, tuple[Thing, Place]]
+Taken = dict[str, tuple[KubeObject, Place]]
 
 
-def take(into: Taken, item: Thing, place: Place, _: int) -> bool:
+def take(into: Taken, item: KubeObject, place: Place, _: int) -> bool:
     for path, words in colorless(item):
         raise ValueError(f"{path}: {words}")
     is_known = item.metadata.name in into
@@ -42,7 +42,7 @@ def take(into: Taken, item: Thing, place: Place, _: int) -> bool:
     return is_known
 
 
-def colorless(item: Thing) -> Iterator[tuple[str, str]]:
+def colorless(item: KubeObject) -> Iterator[tuple[str, str]]:
     if item.spec.color == "clear":
         yield "spec.color", "is no color"
 
@@ -51,9 +51,9 @@ FORMS: dict[str, Form[Taken]] = {
     kind: Form(
         kind,
         tuple(f"example.org/{version}" for version in versions),
-        Thing,
+        KubeObject,
         take,
-        msgspec.json.Decoder(Thing).decode,
+        msgspec.json.Decoder(KubeObject).decode,
         has_line=kind == "Cup",
         faults=colorless,
     )

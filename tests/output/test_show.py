@@ -12,13 +12,13 @@ import yaml
 from remuda.output.show import FORMATS, Report, Table, show
 
 
-class Thing(msgspec.Struct):
+class KubeObject(msgspec.Struct):
     name: str
     count: int
     path: Path = Path("/x")
 
 
-THINGS = [Thing("ä|b", 1), Thing("c\\d", 22)]
+THINGS = [KubeObject("ä|b", 1), KubeObject("c\\d", 22)]
 TABLE = Table(
     ("NAME", "COUNT"), tuple((thing.name, str(thing.count)) for thing in THINGS), title="things", note="none"
 )

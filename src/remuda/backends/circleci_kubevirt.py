@@ -165,7 +165,7 @@ class CircleciOnKubevirt(Backend):
         if not self._setups:
             return []
         vms = self.vms.trouble() if any(setup.provider == "kubevirt" for setup in self._setups) else []
-        return [*(f"{name}: {told}" for name, told in sorted(self.tasks.trouble().items())), *vms]
+        return [*(f"{name}: {message}" for name, message in sorted(self.tasks.trouble().items())), *vms]
 
     async def run(self) -> None:
         """Follow Secrets, VMs and tasks until cancelled; a dry run follows them only where a pool needs them."""
@@ -217,8 +217,8 @@ def _joined(errors: Iterable[BadInput]) -> Iterator[BadInput]:
             keys.setdefault((error.namespace, error.name), {}).update(dict.fromkeys(error.keys))
         else:
             yield error
-    for (namespace, name), wanted in keys.items():
-        yield NoSecret(namespace, name, tuple(wanted))
+    for (namespace, name), missing in keys.items():
+        yield NoSecret(namespace, name, tuple(missing))
 
 
 def _account(setup: PoolSetup) -> Account:

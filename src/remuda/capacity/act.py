@@ -26,8 +26,8 @@ from remuda.kube.resources import (
     QUOTAS,
     RUNNER_POOLS,
     SCALE_SETS,
+    KubeObject,
     Resource,
-    Thing,
 )
 from remuda.model.pods import Taint
 from remuda.objects.load import load_text
@@ -73,20 +73,20 @@ def told_name(item: Mapping[str, Any]) -> str:
     return "/".join(part for part in (meta.get("namespace"), meta["name"]) if part)
 
 
-async def _found(client: Client, item: Mapping[str, Any]) -> Thing | None:
+async def _found(client: Client, item: Mapping[str, Any]) -> KubeObject | None:
     meta = item["metadata"]
     try:
-        return await client.get(_RESOURCES[item["kind"]], meta["name"], Thing, meta.get("namespace"))
+        return await client.get(_RESOURCES[item["kind"]], meta["name"], KubeObject, meta.get("namespace"))
     except Missing:
         return None
 
 
-def _is_foreign(item: Mapping[str, Any], seen: Thing | None) -> bool:
+def _is_foreign(item: Mapping[str, Any], seen: KubeObject | None) -> bool:
     is_class = item["kind"] == PRIORITY_CLASSES.kind
     return is_class and seen is not None and seen.metadata.labels.get(_MANAGED) != MANAGER
 
 
-async def _apply(client: Client, item: Mapping[str, Any], query: dict[str, str]) -> Thing:
+async def _apply(client: Client, item: Mapping[str, Any], query: dict[str, str]) -> KubeObject:
     meta, resource = item["metadata"], _RESOURCES[item["kind"]]
     data = await client.request(
         "PATCH",
@@ -94,10 +94,10 @@ async def _apply(client: Client, item: Mapping[str, Any], query: dict[str, str])
         body=msgspec.json.encode(item),
         query={"fieldManager": MANAGER, "force": "false", **query},
         content=APPLY_PATCH,
-        doing=f"applying {resource.told(meta.get('namespace'), meta['name'])}",
+        doing=f"applying {resource.describe(meta.get('namespace'), meta['name'])}",
         safe=True,
     )
-    return msgspec.json.decode(data, type=Thing)
+    return msgspec.json.decode(data, type=KubeObject)
 
 
 async def find_scale_set(client: Client, scale_set: str) -> dict[str, Any]:
@@ -115,7 +115,7 @@ async def find_scale_set(client: Client, scale_set: str) -> dict[str, Any]:
                 return {"kind": kind, **whole}
             continue
         with suppress(Missing):
-            listed = await client.list(resource, Thing)
+            listed = await client.list(resource, KubeObject)
             found += [(kind, *item.key) for item in listed.items if item.metadata.name == name]
     if not found:
         raise NotFound(f"there is no scale set or pool {scale_set}")
@@ -147,9 +147,9 @@ async def roll_back(client: Client, seen: Mapping[str, Any], patch: Mapping[str,
     meta, resource = seen["metadata"], SCALE_SET_KINDS[str(seen["kind"])]
     guarded = {**patch, "metadata": {**patch.get("metadata", {}), "resourceVersion": meta["resourceVersion"]}}
     try:
-        await client.patch(resource, meta["name"], guarded, Thing, meta["namespace"])
+        await client.patch(resource, meta["name"], guarded, KubeObject, meta["namespace"])
     except Conflict:
-        who = resource.told(meta["namespace"], meta["name"])
+        who = resource.describe(meta["namespace"], meta["name"])
         raise Unavailable(f"{who} was changed meanwhile: nothing was done; look again") from None
 
 
@@ -164,7 +164,7 @@ async def policies_in(client: Client) -> dict[str, CapacityPolicySpec]:
     problems: list[str] = []
     for item in listed.items:
         whole = {"apiVersion": CAPACITY_POLICIES.api_version, "kind": CAPACITY_POLICIES.kind, **item}
-        where = CAPACITY_POLICIES.told(item["metadata"].get("namespace"), item["metadata"]["name"])
+        where = CAPACITY_POLICIES.describe(item["metadata"].get("namespace"), item["metadata"]["name"])
         loaded = load_text(msgspec.json.encode(whole).decode(), where, (CAPACITY_POLICY,))
         problems += map(str, loaded.problems)
         for read in loaded.objects:

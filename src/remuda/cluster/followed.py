@@ -11,7 +11,7 @@ from msgspec import Struct
 from remuda.job import Jobs, Place
 from remuda.kube.cache import Cache
 from remuda.kube.client import Client
-from remuda.kube.resources import Key, Resource, Thing
+from remuda.kube.resources import Key, KubeObject, Resource
 from remuda.loop.clock import Clock
 from remuda.loop.logs import Log
 from remuda.objects.kinds import GROUP, VERSION, Kind
@@ -19,7 +19,7 @@ from remuda.objects.load import Loaded, Objects, load_text
 from remuda.objects.problems import Problem
 
 
-class StoredObject(Thing, frozen=True, gc=False):
+class StoredObject(KubeObject, frozen=True, gc=False):
     """An object of ours as the API server has it: its spec as it was written, and its status as it is shown."""
 
     spec: msgspec.Raw = msgspec.Raw(b"{}")

@@ -14,7 +14,7 @@ from remuda.cluster.followed import FollowedObjects, StoredObject, resource_of
 from remuda.kube.client import Client
 from remuda.kube.errors import Fenced, KubeError, Missing
 from remuda.kube.events import Events
-from remuda.kube.resources import Key, Thing
+from remuda.kube.resources import Key, KubeObject
 from remuda.loop.clock import Clock
 from remuda.loop.logs import Log
 from remuda.model.times import write_instant
@@ -106,9 +106,11 @@ class StatusWriter:
             status, conditions = {**item.status, **status}, {**item.conditions, **conditions}
         status["conditions"] = list(conditions.values())
         body = {"metadata": {"name": key[1], "namespace": key[0]}, "status": status}
-        await self._writer.apply(resource_of(kind), body, Thing, key[0], subresource="status", force=True)
+        await self._writer.apply(
+            resource_of(kind), body, KubeObject, key[0], subresource="status", force=True
+        )
         if not accepted.is_true:
-            await self._events.tell(item, resource_of(kind), "NotAccepted", accepted.message, warning=True)
+            await self._events.record(item, resource_of(kind), "NotAccepted", accepted.message, warning=True)
         self._written[uid] = written
 
     def _since(self, item: StoredObject, name: str, status: str) -> str:

@@ -51,7 +51,7 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
 @click.argument("names", nargs=-1, metavar="[POOL…]")
 @_options
 @pass_session
-def pools(session: Session, /, names: tuple[str, ...], **given: Any) -> None:
+def pools(session: Session, /, names: tuple[str, ...], **options: Any) -> None:
     """
     Check pools, from the controller down to their guests.
 
@@ -60,19 +60,19 @@ def pools(session: Session, /, names: tuple[str, ...], **given: Any) -> None:
     """
     from remuda.diagnose.decide import judge_pools
 
-    snapshot = _look(session, **given)
+    snapshot = _look(session, **options)
     if unknown := sorted(set(names) - {pool.name for pool in snapshot.pools}):
         known = ", ".join(pool.name for pool in snapshot.pools) or "none"
         raise NotFound(
             f"there is no pool {', '.join(unknown)} in namespace {snapshot.namespace}; there is: {known}"
         )
-    _tell(session, judge_pools(snapshot, names))
+    _show(session, judge_pools(snapshot, names))
 
 
 @click.command(cls=Command)
 @_options
 @pass_session
-def kubevirt(session: Session, /, **given: Any) -> None:
+def kubevirt(session: Session, /, **options: Any) -> None:
     """
     Check KubeVirt: whether it is whole, and nodes can run VMs.
 
@@ -80,7 +80,7 @@ def kubevirt(session: Session, /, **given: Any) -> None:
     """
     from remuda.diagnose.decide import judge_kubevirt
 
-    _tell(session, judge_kubevirt(_look(session, **given)))
+    _show(session, judge_kubevirt(_look(session, **options)))
 
 
 @click.command(cls=Command)
@@ -101,13 +101,13 @@ def metrics(session: Session, /, prometheus: str | None, context: str | None) ->
     """
     from remuda.diagnose.decide.metrics import judge_metrics
 
-    with session.progress() as tell:
-        snapshot = asyncio.run(_measure(session, prometheus, context, tell))
-    _tell(session, judge_metrics(snapshot))
+    with session.progress() as progress:
+        snapshot = asyncio.run(_measure(session, prometheus, context, progress))
+    _show(session, judge_metrics(snapshot))
 
 
 async def _measure(
-    session: Session, prometheus: str | None, context: str | None, tell: Callable[[str], None]
+    session: Session, prometheus: str | None, context: str | None, progress: Callable[[str], None]
 ) -> "Measurements":
     from msgspec.structs import replace
 
@@ -118,12 +118,12 @@ async def _measure(
     now = session.now()
     asked = None
     if prometheus:
-        tell("Prometheus")
+        progress("Prometheus")
         async with connect(prometheus) as server:
             asked = await ask(server, now)
     try:
         async with connect_cluster(context) as client:
-            snapshot = await Measuring(client, tell).look(now)
+            snapshot = await Measuring(client, progress).look(now)
     except RemudaError as error:
         if asked is None:
             raise
@@ -131,7 +131,7 @@ async def _measure(
     return replace(snapshot, prometheus=asked)
 
 
-def _tell(session: Session, findings: Iterable[CheckResult]) -> None:
+def _show(session: Session, findings: Iterable[CheckResult]) -> None:
     found = tuple(findings)
     session.show(report_of(found))
     raise click.exceptions.Exit(exit_code(found))
@@ -146,8 +146,8 @@ def _look(
         if namespace or context or bundle:
             raise BadInput("--from looks at a file: leave out --namespace, --context and --bundle")
         return read_bundle(source)
-    with session.progress() as tell:
-        snapshot = asyncio.run(_collect(session, namespace, context, tell))
+    with session.progress() as progress:
+        snapshot = asyncio.run(_collect(session, namespace, context, progress))
     if bundle is not None:
         write_bundle(bundle, snapshot)
         if not session.quiet:
@@ -156,7 +156,7 @@ def _look(
 
 
 async def _collect(
-    session: Session, namespace: str | None, context: str | None, tell: Callable[[str], None]
+    session: Session, namespace: str | None, context: str | None, progress: Callable[[str], None]
 ) -> "Snapshot":
     from remuda.diagnose.observe.cluster import Collector
     from remuda.kube.client import Client
@@ -170,4 +170,4 @@ async def _collect(
         needs = session.jobs.permissions()["up"]
         sources = [load(backend.make) for backend in session.jobs.backends.get(JOB.name, ())]
         circleci = sources[0] if sources else None
-        return await Collector(client, chosen, circleci, tell, needs).collect(session.now())
+        return await Collector(client, chosen, circleci, progress, needs).collect(session.now())

@@ -32,16 +32,16 @@ def pool_words(spec: Mapping[str, Any]) -> PoolWords:
 
 
 def _circleci(source: Mapping[str, Any]) -> CircleWords:
-    given = _map(source["circleci"])
-    return CircleWords(_text(given.get("url")) or CircleWords().url, _ref(given.get("token")))
+    written = _map(source["circleci"])
+    return CircleWords(_text(written.get("url")) or CircleWords().url, _ref(written.get("token")))
 
 
-def _vms(given: Mapping[str, Any]) -> VmWords:
-    spec = _map(given.get("spec"))
+def _vms(written: Mapping[str, Any]) -> VmWords:
+    spec = _map(written.get("spec"))
     return VmWords(
-        token=_ref(given.get("token")),
-        provisioner=_ref(given.get("provisioner")),
-        bundle=_text(given.get("bundle")) or None,
+        token=_ref(written.get("token")),
+        provisioner=_ref(written.get("provisioner")),
+        bundle=_text(written.get("bundle")) or None,
         asks=_asks(_map(spec.get("domain"))) if spec else {},
         node_selector={key: _text(value) for key, value in _map(spec.get("nodeSelector")).items()},
         tolerations=tuple(
@@ -73,8 +73,8 @@ def _asks(domain: Mapping[str, Any]) -> Amounts:
 
 
 def _ref(value: object) -> Ref | None:
-    given = _map(value)
-    return Ref(_text(given.get("secret")), _text(given.get("key"))) if given else None
+    written = _map(value)
+    return Ref(_text(written.get("secret")), _text(written.get("key"))) if written else None
 
 
 def _map(value: object) -> Mapping[str, Any]:

@@ -14,7 +14,7 @@ class Component(Struct, frozen=True):
     kind: str
     namespace: str
     name: str
-    wanted: int
+    desired: int
     ready: int
 
     def __str__(self) -> str:

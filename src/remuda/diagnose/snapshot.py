@@ -311,7 +311,7 @@ class Asked(Struct, frozen=True):
     """What CircleCI itself says of a class: an `outcome` other than `answered` is why it said nothing."""
 
     outcome: str
-    told: str = ""
+    message: str = field(name="told", default="")
     unclaimed: int = 0
     running: int = 0
     #: agents by name, with the instant they first called; by CircleCI's clock
@@ -324,7 +324,7 @@ class Device(Struct, frozen=True):
     """Whether a node has /dev/kvm, by what its virt-handler sees: there, missing or unsure, in its words."""
 
     outcome: str
-    told: str = ""
+    message: str = field(name="told", default="")
     #: namespace and name of the pod that was asked
     pod: str = ""
 

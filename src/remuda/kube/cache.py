@@ -15,10 +15,10 @@ from msgspec import Struct
 
 from remuda.kube.client import Client
 from remuda.kube.errors import Gone, KubeError, Status, broken, error_for
-from remuda.kube.resources import Key, Meta, Resource, Thing
+from remuda.kube.resources import Key, KubeObject, Meta, Resource
 from remuda.loop.clock import Clock
 
-T = TypeVar("T", bound=Thing)
+T = TypeVar("T", bound=KubeObject)
 
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.2, 10.0
 #: a watch that lasted so long was a good one: the next failure begins with a short wait again
@@ -110,18 +110,18 @@ class Cache(Generic[T]):
         changes, self._before = self._before, {}
         return changes
 
-    def put(self, thing: T) -> None:
+    def put(self, item: T) -> None:
         """
         Take in an object that the answer to a write brought, so that it is seen before the watch tells it.
 
         The watch may have been faster: what it told the end of stays gone, since nobody would tell that again.
         """
-        known = self.objects.get(thing.key)
-        if known is None and thing.metadata.uid in self._ended:
+        known = self.objects.get(item.key)
+        if known is None and item.metadata.uid in self._ended:
             return
-        if known is None or not _is_newer(known, thing):
-            self._before.setdefault(thing.key, known)
-            self.objects[thing.key] = thing
+        if known is None or not _is_newer(known, item):
+            self._before.setdefault(item.key, known)
+            self.objects[item.key] = item
             self._wake()
 
     def drop(self, name: str, namespace: str = "") -> None:
@@ -132,9 +132,9 @@ class Cache(Generic[T]):
             self._before.setdefault(known.key, known)
             self._wake()
 
-    def _note_end(self, thing: T) -> None:
-        if thing.metadata.uid:
-            self._ended[thing.metadata.uid] = None
+    def _note_end(self, item: T) -> None:
+        if item.metadata.uid:
+            self._ended[item.metadata.uid] = None
             if len(self._ended) > _MOST_ENDED:
                 del self._ended[next(iter(self._ended))]
 
@@ -153,7 +153,7 @@ class Cache(Generic[T]):
                 # What was seen is seen: the next watch goes on from there.
                 self.trouble = str(error)
             except (ValueError, RecursionError) as error:
-                self.trouble = str(broken(f"watching {self.resource.told(self._namespace)}", error))
+                self.trouble = str(broken(f"watching {self.resource.describe(self._namespace)}", error))
                 self._version = ""
             if self._agreed_at is not None and self._clock.monotonic() - self._agreed_at > _GOOD_S:
                 wait = _FIRST_WAIT_S
@@ -204,31 +204,31 @@ class Cache(Generic[T]):
         event = _event(line)
         match event.type:
             case "ADDED" | "MODIFIED":
-                thing = self._decode(event.object)
-                known = self.objects.get(thing.key)
-                if known is not None and _is_newer(known, thing):
-                    return thing.metadata.resource_version  # an answer overtook the watch
-                self._before.setdefault(thing.key, known)
-                self.objects[thing.key] = thing
-                self._ended.pop(thing.metadata.uid, None)  # it matches the selectors again
+                item = self._decode(event.object)
+                known = self.objects.get(item.key)
+                if known is not None and _is_newer(known, item):
+                    return item.metadata.resource_version  # an answer overtook the watch
+                self._before.setdefault(item.key, known)
+                self.objects[item.key] = item
+                self._ended.pop(item.metadata.uid, None)  # it matches the selectors again
             case "DELETED":
-                thing = self._decode(event.object)
-                self._note_end(thing)
-                known = self.objects.get(thing.key)
-                if known is not None and not _is_newer(known, thing):  # else a namesake was made since
-                    self._before.setdefault(thing.key, known)
-                    del self.objects[thing.key]
+                item = self._decode(event.object)
+                self._note_end(item)
+                known = self.objects.get(item.key)
+                if known is not None and not _is_newer(known, item):  # else a namesake was made since
+                    self._before.setdefault(item.key, known)
+                    del self.objects[item.key]
             case "BOOKMARK":
                 return _versioned(event.object).metadata.resource_version
             case "ERROR":
-                raise error_for(f"watching {self.resource.told(self._namespace)}", _status(event.object))
+                raise error_for(f"watching {self.resource.describe(self._namespace)}", _status(event.object))
             case _:
                 raise ValueError(f"an event of type {event.type!r}")
         self._wake()
-        return thing.metadata.resource_version
+        return item.metadata.resource_version
 
 
-def _is_newer(one: Thing, other: Thing) -> bool:
+def _is_newer(one: KubeObject, other: KubeObject) -> bool:
     """Versions are numbers that grow, unless a server says otherwise: then the last one told is the newest."""
     versions = one.metadata.resource_version, other.metadata.resource_version
     return all(version.isdecimal() for version in versions) and int(versions[0]) > int(versions[1])

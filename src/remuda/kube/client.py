@@ -96,7 +96,7 @@ class Client:
         subresource: str | None = None,
     ) -> T:
         """One object."""
-        doing = f"getting {resource.told(namespace, name)}"
+        doing = f"getting {resource.describe(namespace, name)}"
         path = resource.path(namespace, name, subresource)
         return decoded(await self.request("GET", path, doing=doing, safe=True), kind, doing)
 
@@ -121,7 +121,7 @@ class Client:
     async def _list(
         self, resource: Resource, kind: type[T], namespace: str | None, query: dict[str, str], page: int
     ) -> Listed[T]:
-        shape, doing = self._page_of(kind), f"listing {resource.told(namespace)}"
+        shape, doing = self._page_of(kind), f"listing {resource.describe(namespace)}"
         items: list[T] = []
         query = query | {"limit": str(page)}
         while True:
@@ -161,7 +161,7 @@ class Client:
             "resourceVersion": version,
             "timeoutSeconds": str(self._rng.randint(290, 580)),
         }
-        asked = Request("GET", resource.path(namespace), f"watching {resource.told(namespace)}", query)
+        asked = Request("GET", resource.path(namespace), f"watching {resource.describe(namespace)}", query)
         timeout = aiohttp.ClientTimeout(
             total=None, connect=self._timeout, sock_connect=self._timeout, sock_read=silence
         )
@@ -177,7 +177,7 @@ class Client:
     ) -> T:
         """Make an object. Not repeated after a lost connection: it may have been made."""
         meta = body.get("metadata", {})
-        doing = f"creating {resource.told(namespace, meta.get('name') or meta.get('generateName'))}"
+        doing = f"creating {resource.describe(namespace, meta.get('name') or meta.get('generateName'))}"
         whole = msgspec.json.encode(_whole(resource, body))
         data = await self.request("POST", resource.path(namespace), body=whole, query=_OURS, doing=doing)
         return decoded(data, kind, doing)
@@ -192,7 +192,7 @@ class Client:
     ) -> T:
         """Put an object; with a resourceVersion in it, only if nobody changed it since."""
         name = str(body["metadata"]["name"])
-        doing = f"replacing {resource.told(namespace, name)}"
+        doing = f"replacing {resource.describe(namespace, name)}"
         path, whole = (
             resource.path(namespace, name, subresource),
             msgspec.json.encode(_whole(resource, body)),
@@ -212,7 +212,7 @@ class Client:
     ) -> T:
         """Server-side apply: own exactly these fields. A field of another manager is a `Conflict` that names it."""
         name = str(body["metadata"]["name"])
-        doing = f"applying {resource.told(namespace, name)}"
+        doing = f"applying {resource.describe(namespace, name)}"
         data = await self.request(
             "PATCH",
             resource.path(namespace, name, subresource),
@@ -236,7 +236,7 @@ class Client:
         content: str = MERGE_PATCH,
     ) -> T:
         """A merge patch, or a JSON patch with `content=JSON_PATCH`."""
-        doing = f"patching {resource.told(namespace, name)}"
+        doing = f"patching {resource.describe(namespace, name)}"
         path = resource.path(namespace, name, subresource)
         whole = msgspec.json.encode(body)
         data = await self.request("PATCH", path, body=whole, query=_OURS, content=content, doing=doing)
@@ -264,7 +264,7 @@ class Client:
                 "DELETE",
                 resource.path(namespace, name),
                 body=msgspec.json.encode(options),
-                doing=f"deleting {resource.told(namespace, name)}",
+                doing=f"deleting {resource.describe(namespace, name)}",
                 safe="preconditions" in options,
             )
 
@@ -284,7 +284,7 @@ class Client:
                 "POST",
                 PODS.path(namespace, name, "eviction"),
                 body=msgspec.json.encode(body),
-                doing=f"evicting {PODS.told(namespace, name)}",
+                doing=f"evicting {PODS.describe(namespace, name)}",
                 safe="preconditions" in options,
             )
         except Missing:
@@ -304,7 +304,7 @@ class Client:
         """The last of what a container said, at most so many bytes."""
         # The server counts bytes from the beginning; lines of a console are longer than ten bytes.
         query = {"container": container, "tailLines": str(most // 10)}
-        doing = f"reading the log of {PODS.told(namespace, name)}, container {container}"
+        doing = f"reading the log of {PODS.describe(namespace, name)}, container {container}"
         path = PODS.path(namespace, name, "log")
         return (await self.request("GET", path, query=query, doing=doing, safe=True))[-most:]
 
@@ -316,7 +316,7 @@ class Client:
 
         It needs `get` on `pods/exec` because a WebSocket begins as a GET, and from Kubernetes 1.35 on `create`, too.
         """
-        doing = f"running {command[0]} in {PODS.told(namespace, name)}, container {container}"
+        doing = f"running {command[0]} in {PODS.describe(namespace, name)}, container {container}"
         query = {"container": container, "command": tuple(command), "stdout": "true", "stderr": "true"}
         asked = Request("GET", PODS.path(namespace, name, "exec"), doing, query)
         await self._pass()

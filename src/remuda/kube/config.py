@@ -123,20 +123,22 @@ def find_access(
     return access
 
 
-def choose_namespace(environ: Mapping[str, str], access: Access, given: str | None) -> str:
-    """The namespace that is given, else the pod's, else the kubeconfig's; `BadInput` when that is no name."""
-    chosen = given or environ.get("POD_NAMESPACE") or access.namespace
+def choose_namespace(environ: Mapping[str, str], access: Access, explicit: str | None) -> str:
+    """The namespace that is variable, else the pod's, else the kubeconfig's; `BadInput` when that is no name."""
+    chosen = explicit or environ.get("POD_NAMESPACE") or access.namespace
     if not _NAMESPACE.fullmatch(chosen):
         raise BadInput(f"{chosen!r} cannot be the name of a namespace: write small letters, digits and -")
     return chosen
 
 
 def _files(environ: Mapping[str, str]) -> list[Path]:
-    given = environ.get("KUBECONFIG")
-    if given:
-        found = [path for path in map(Path, filter(None, given.split(os.pathsep))) if os.path.lexists(path)]
+    variable = environ.get("KUBECONFIG")
+    if variable:
+        found = [
+            path for path in map(Path, filter(None, variable.split(os.pathsep))) if os.path.lexists(path)
+        ]
         if not found:
-            raise BadInput(f"KUBECONFIG names {given}, and no such file exists")
+            raise BadInput(f"KUBECONFIG names {variable}, and no such file exists")
         return found
     usual = Path(environ.get("HOME", "/nonexistent")) / ".kube" / "config"
     return [usual] if os.path.lexists(usual) else []
@@ -162,7 +164,7 @@ def in_cluster(environ: Mapping[str, str], account: Path = SERVICE_ACCOUNT) -> A
 
 
 def from_kubeconfig(files: list[Path], clock: Clock, context: str | None = None) -> Access:
-    """The cluster of a context: the given one, else the current one."""
+    """The cluster of a context: the variable one, else the current one."""
     merged = _Merged(files)
     chosen = context or merged.current
     if not chosen:
@@ -185,7 +187,7 @@ def from_kubeconfig(files: list[Path], clock: Clock, context: str | None = None)
     skips = cluster.insecure_skip_tls_verify
     try:
         trust = Trust(verify=False) if skips else _trust(cluster, cluster_file)
-        credentials = _credentials(trust, user, user_file, clock, _told_to_plugins(cluster, trust))
+        credentials = _credentials(trust, user, user_file, clock, _plugin_info(cluster, trust))
     except BadInput as error:
         where = (
             "" if str(error).startswith("kubeconfig ") else f"kubeconfig {user_file}, context {chosen!r}: "
@@ -230,16 +232,16 @@ def _credentials(trust: Trust, user: _User, file: Path, clock: Clock, cluster: d
     return Fixed(trust, bearer(user.token, f"kubeconfig {file}: token") if user.token else None, pair)
 
 
-def _told_to_plugins(cluster: _Cluster, trust: Trust) -> dict[str, Any]:
+def _plugin_info(cluster: _Cluster, trust: Trust) -> dict[str, Any]:
     """What a plug-in learns of the cluster when the kubeconfig says so."""
-    told = {
+    info = {
         "server": cluster.server,
         "tls-server-name": cluster.tls_server_name,
         "insecure-skip-tls-verify": cluster.insecure_skip_tls_verify,
         "certificate-authority-data": base64.b64encode(trust.ca.encode()).decode() if trust.ca else None,
         "proxy-url": cluster.proxy_url,
     }
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in info.items() if value}
 
 
 def _bytes(data: str | None, path: str | None, file: Path, what: str) -> bytes | None:

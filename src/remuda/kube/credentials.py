@@ -183,7 +183,9 @@ class Exec:
     def _take(self, status: _ExecStatus) -> Proof:
         certificate, key = status.client_certificate_data, status.client_key_data
         if bool(certificate) != bool(key) or not (certificate or status.token):
-            raise Unavailable(f"{self._told()} printed neither a token nor a client certificate with its key")
+            raise Unavailable(
+                f"{self._description()} printed neither a token nor a client certificate with its key"
+            )
         try:
             token = bearer(status.token, "what it printed") if status.token else None
             tls = (
@@ -192,7 +194,7 @@ class Exec:
                 else self._plain
             )
         except BadInput as error:
-            raise Unavailable(f"{self._told()} printed what cannot be used: {error}") from None
+            raise Unavailable(f"{self._description()} printed what cannot be used: {error}") from None
         self._until = _instant(status.expiration_timestamp) if status.expiration_timestamp else None
         return Proof(tls, token)
 
@@ -211,12 +213,12 @@ class Exec:
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else str(error)
             hint = f" {plugin.install_hint.strip()}" if plugin.install_hint else ""
-            raise Unavailable(f"{self._told()} cannot be started: {why}.{hint}") from error
+            raise Unavailable(f"{self._description()} cannot be started: {why}.{hint}") from error
         try:
             async with asyncio.timeout(self._timeout):
                 printed, complained = await process.communicate()
         except TimeoutError:
-            raise Unavailable(f"{self._told()} did not end within {self._timeout:g} s") from None
+            raise Unavailable(f"{self._description()} did not end within {self._timeout:g} s") from None
         finally:
             if process.returncode is None:
                 # With all it started: a child that holds our pipe would outlive it.
@@ -225,16 +227,16 @@ class Exec:
                 await process.wait()
         if process.returncode != 0:
             said = complained.decode(errors="replace").strip()[-500:] or "it said nothing"
-            raise Unavailable(f"{self._told()} failed with exit code {process.returncode}: {said}")
+            raise Unavailable(f"{self._description()} failed with exit code {process.returncode}: {said}")
         try:
             read = msgspec.json.decode(printed, type=_ExecCredential)
         except (ValueError, RecursionError) as error:
             # What it printed may hold a secret: it is not repeated here.
             raise Unavailable(
-                f"{self._told()} printed something that is no ExecCredential: {error}"
+                f"{self._description()} printed something that is no ExecCredential: {error}"
             ) from None
         if (read.kind, read.api_version) != ("ExecCredential", plugin.api_version):
-            raise Unavailable(f"{self._told()} printed no ExecCredential of {plugin.api_version}")
+            raise Unavailable(f"{self._description()} printed no ExecCredential of {plugin.api_version}")
         return read.status
 
     def _command(self) -> str:
@@ -246,10 +248,10 @@ class Exec:
         if self._plugin.provide_cluster_info:
             spec["cluster"] = self._cluster
         info = {"apiVersion": self._plugin.api_version, "kind": "ExecCredential", "spec": spec}
-        given = {item.name: item.value for item in self._plugin.env or ()}
-        return {**os.environ, **given, "KUBERNETES_EXEC_INFO": json.dumps(info)}
+        own = {item.name: item.value for item in self._plugin.env or ()}
+        return {**os.environ, **own, "KUBERNETES_EXEC_INFO": json.dumps(info)}
 
-    def _told(self) -> str:
+    def _description(self) -> str:
         return f"the credential plug-in {self._plugin.command}"
 
 

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from remuda.kube.client import Client
 from remuda.kube.errors import Missing
-from remuda.kube.resources import EVENTS, Resource, Thing
+from remuda.kube.resources import EVENTS, KubeObject, Resource
 from remuda.loop.clock import Clock
 from remuda.model.times import MINUTE, Instant, write_instant
 
@@ -16,7 +16,7 @@ _SAME_FOR = 10 * MINUTE
 _MOST = 4_096
 
 
-class _Told(Struct):
+class _Recorded(Struct):
     name: str
     namespace: str
     count: int
@@ -25,40 +25,42 @@ class _Told(Struct):
 
 
 class Events:
-    """Tells events about objects; what it told before is remembered for ten minutes."""
+    """Tells events about objects; what it known before is remembered for ten minutes."""
 
     def __init__(self, client: Client, clock: Clock) -> None:
         self._client = client
         self._clock = clock
-        self._told: dict[tuple[str, ...], _Told] = {}
+        self._recorded: dict[tuple[str, ...], _Recorded] = {}
 
-    async def tell(
-        self, about: Thing, resource: Resource, reason: str, message: str, *, warning: bool = False
+    async def record(
+        self, about: KubeObject, resource: Resource, reason: str, message: str, *, warning: bool = False
     ) -> None:
         """Tell an event, or count it once more."""
         now = self._clock.now()
-        self._told = {key: told for key, told in self._told.items() if now - told.last_at < _SAME_FOR}
+        self._recorded = {
+            key: known for key, known in self._recorded.items() if now - known.last_at < _SAME_FOR
+        }
         key = (about.metadata.uid, reason, message)
-        told = self._told.get(key)
-        if told is not None:
-            told.count += 1
-            told.last_at = now
-            change = {"count": told.count, "lastTimestamp": write_instant(now)}
+        known = self._recorded.get(key)
+        if known is not None:
+            known.count += 1
+            known.last_at = now
+            change = {"count": known.count, "lastTimestamp": write_instant(now)}
             try:
-                await self._client.patch(EVENTS, told.name, change, Thing, told.namespace)
+                await self._client.patch(EVENTS, known.name, change, KubeObject, known.namespace)
             except Missing:
-                self._told.pop(key)
+                self._recorded.pop(key)
             else:
                 return
         namespace = about.metadata.namespace or "default"
         made = await self._client.create(
-            EVENTS, self._body(about, resource, reason, message, now, warning=warning), Thing, namespace
+            EVENTS, self._body(about, resource, reason, message, now, warning=warning), KubeObject, namespace
         )
-        if len(self._told) < _MOST:
-            self._told[key] = _Told(made.metadata.name, namespace, 1, now, now)
+        if len(self._recorded) < _MOST:
+            self._recorded[key] = _Recorded(made.metadata.name, namespace, 1, now, now)
 
     def _body(
-        self, about: Thing, resource: Resource, reason: str, message: str, now: Instant, *, warning: bool
+        self, about: KubeObject, resource: Resource, reason: str, message: str, now: Instant, *, warning: bool
     ) -> dict[str, Any]:
         at = write_instant(now)
         return {

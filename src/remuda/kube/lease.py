@@ -18,7 +18,7 @@ from msgspec import Struct, field
 from remuda.kube.cache import Cache
 from remuda.kube.client import Client
 from remuda.kube.errors import Conflict, KubeError, Missing
-from remuda.kube.resources import LEASES, Thing
+from remuda.kube.resources import LEASES, KubeObject
 from remuda.loop.clock import Clock
 from remuda.loop.logs import Log
 from remuda.model.times import SECOND
@@ -54,7 +54,7 @@ class LeaseSpec(Struct, frozen=True, gc=False, rename="camel"):
     lease_transitions: int = 0
 
 
-class Lease(Thing, frozen=True, gc=False):
+class Lease(KubeObject, frozen=True, gc=False):
     """A lease as it is read."""
 
     spec: LeaseSpec = field(default_factory=LeaseSpec)
@@ -123,25 +123,25 @@ class Leadership:
 
     async def run(self) -> None:
         """Take part until cancelled."""
-        told: str | None = None
+        logged: str | None = None
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._cache.run(), name=f"lease {self._name}")
                 while True:
                     self._woken.clear()
                     error = await self._step()
-                    if error is not None and error != told:
+                    if error is not None and error != logged:
                         self._log.warning("the lease cannot be renewed", lease=self._name, error=error)
-                    told = error
-                    self._tell()
+                    logged = error
+                    self._notify()
                     await self._rest()
         finally:
             # Said before it is given back: who takes it up then is never told before us.
             self._until = float("-inf")
-            self._tell()
+            self._notify()
             await self._release()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         if self.holds() != self._led:
             self._led = not self._led
             self._log.info(

@@ -71,7 +71,7 @@ async def check(
             problems = await _problems(client, command, needs, crds, namespace)
     except KubeError as error:
         remedy = next(
-            (told for kind, told in _REMEDIES.items() if isinstance(error, kind)), "is it an API server?"
+            (remedy for kind, remedy in _REMEDIES.items() if isinstance(error, kind)), "is it an API server?"
         )
         raise BadInput(f"{client.access.server} cannot be used: {error}; {remedy}") from error
     if problems:
@@ -83,24 +83,24 @@ async def _problems(
 ) -> list[str]:
     version = await server_version(client)
     if version.pair < OLDEST:
-        told, oldest = version.git_version or version.pair, ".".join(map(str, OLDEST))
-        return [f"the cluster is Kubernetes {told}, which is too old: upgrade it to {oldest} or newer"]
+        found, oldest = version.git_version or version.pair, ".".join(map(str, OLDEST))
+        return [f"the cluster is Kubernetes {found}, which is too old: upgrade it to {oldest} or newer"]
     kinds = await asyncio.gather(*(_kind_problem(client, crd["spec"]) for crd in crds))
     return [*filter(None, kinds), *await _missing_permissions(client, command, needs, namespace)]
 
 
 async def _kind_problem(client: Client, spec: Mapping[str, Any]) -> str | None:
-    group, plural, wanted = spec["group"], spec["names"]["plural"], spec["versions"][0]
+    group, plural, expected = spec["group"], spec["names"]["plural"], spec["versions"][0]
     versions = [found.version async for found in served(client, group, plural)]
     if not versions:
         return f"the cluster knows no {plural}.{group}: install them with {_INSTALL}"
-    if wanted["name"] not in versions:
+    if expected["name"] not in versions:
         return (
-            f"the cluster serves {plural}.{group} as {', '.join(versions)} and this remuda reads {wanted['name']}: "
+            f"the cluster serves {plural}.{group} as {', '.join(versions)} and this remuda reads {expected['name']}: "
             f"install its own with {_INSTALL}, or use the remuda that the cluster's belong to"
         )
-    theirs = await _published_schema(client, group, wanted["name"], spec["names"]["kind"])
-    dropped = list(_lacking(wanted["schema"]["openAPIV3Schema"], theirs, "")) if theirs else []
+    theirs = await _published_schema(client, group, expected["name"], spec["names"]["kind"])
+    dropped = list(_lacking(expected["schema"]["openAPIV3Schema"], theirs, "")) if theirs else []
     if dropped:
         return (
             f"{plural}.{group} in the cluster is older than this remuda and would drop {', '.join(dropped)}: "

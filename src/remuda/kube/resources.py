@@ -45,7 +45,7 @@ class Resource(Struct, frozen=True):
             parts.append(subresource)
         return "/" + "/".join(quote(part, safe="") for part in parts)
 
-    def told(self, namespace: str | None = None, name: str | None = None) -> str:
+    def describe(self, namespace: str | None = None, name: str | None = None) -> str:
         """For errors: `pods ci/runner-1`, `nodes`."""
         where = "/".join(part for part in (namespace if self.namespaced else None, name) if part)
         return f"{self.plural} {where}".rstrip()
@@ -82,7 +82,7 @@ class Meta(Struct, frozen=True, gc=False, rename="camel"):
     owner_references: tuple[OwnerReference, ...] = ()
 
 
-class Thing(Struct, frozen=True, gc=False):
+class KubeObject(Struct, frozen=True, gc=False):
     """The least projection: metadata alone. Others inherit from it and declare what they read."""
 
     metadata: Meta = Meta()

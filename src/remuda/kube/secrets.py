@@ -15,11 +15,11 @@ import msgspec
 from remuda.errors import BadInput, Unavailable
 from remuda.kube.cache import Cache
 from remuda.kube.client import Client
-from remuda.kube.resources import SECRETS, Thing
+from remuda.kube.resources import SECRETS, KubeObject
 from remuda.loop.clock import Clock
 
 
-class _Secret(Thing, frozen=True, gc=False):
+class _Secret(KubeObject, frozen=True, gc=False):
     """Its values are bytes that are never shown."""
 
     data: dict[str, str] | None = None
@@ -75,10 +75,10 @@ class Secrets:
 
     def keep(self, secrets: Iterable[str]) -> None:
         """Follow these and no others."""
-        wanted = set(secrets)
-        for name in wanted:
+        names = set(secrets)
+        for name in names:
             self.follow(name)
-        self._caches = {name: cache for name, cache in self._caches.items() if name in wanted}
+        self._caches = {name: cache for name, cache in self._caches.items() if name in names}
         self._asked.set()
 
     def is_tried(self, secret: str) -> bool:

@@ -261,27 +261,27 @@ def _failed(doing: str, error: BaseException, timeout: aiohttp.ClientTimeout) ->
     match error:
         case aiohttp.ClientConnectorCertificateError():
             why: Any = error.certificate_error
-            told = f"the certificate of {error.host} does not hold: {getattr(why, 'verify_message', why)}"
-            return Untrusted(doing, Status(message=told))
+            message = f"the certificate of {error.host} does not hold: {getattr(why, 'verify_message', why)}"
+            return Untrusted(doing, Status(message=message))
         case aiohttp.ClientProxyConnectionError():
-            told = f"cannot connect to the proxy {error.host}:{error.port}: {_lost(error.os_error)}"
+            message = f"cannot connect to the proxy {error.host}:{error.port}: {_lost(error.os_error)}"
         case aiohttp.ClientConnectorError():
-            told = f"cannot connect to {error.host}:{error.port}: {_lost(error.os_error)}"
+            message = f"cannot connect to {error.host}:{error.port}: {_lost(error.os_error)}"
         case aiohttp.ClientHttpProxyError():
-            told = f"the proxy says {error.status} {error.message}"
+            message = f"the proxy says {error.status} {error.message}"
         case TimeoutError():
-            told = f"no answer within {timeout.total or timeout.sock_read:.3g} s"
+            message = f"no answer within {timeout.total or timeout.sock_read:.3g} s"
         case aiohttp.ClientResponseError():
-            told = f"the answer is not HTTP: {error.message}"
+            message = f"the answer is not HTTP: {error.message}"
         case _:
-            told = _lost(error)
-    return Unreachable(doing, Status(message=told))
+            message = _lost(error)
+    return Unreachable(doing, Status(message=message))
 
 
 def _lost(error: BaseException) -> str:
     if isinstance(error, ssl.SSLError):
         return f"TLS failed: {error.reason or error}"
     if isinstance(error, OSError) and error.strerror:
-        # asyncio puts the address in there too, which is told already; what names do wrong has numbers below zero.
+        # asyncio puts the address in there too, which is message already; what names do wrong has numbers below zero.
         return os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
     return str(error) or type(error).__name__

@@ -2,7 +2,7 @@
 
 from typing import Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 Verdict: TypeAlias = Literal["ok", "problem", "unknown"]
 
@@ -12,6 +12,6 @@ class CheckResult(Struct, frozen=True):
 
     check: str
     verdict: Verdict
-    told: str
+    message: str = field(name="told")
     evidence: tuple[str, ...] = ()
     fix: tuple[str, ...] = ()

@@ -10,12 +10,12 @@ def report_of(findings: Sequence[CheckResult]) -> Report:
     """A line for every check, then what was seen and what to do, problems first."""
     summary = Table(
         ("CHECK", "VERDICT", "WHAT"),
-        tuple((item.check, item.verdict, item.told) for item in findings),
+        tuple((item.check, item.verdict, item.message) for item in findings),
         note="nothing was checked",
     )
     order: tuple[Verdict, ...] = ("problem", "unknown", "ok")
     details = (
-        Table(("", "DETAILS"), rows, title=f"{item.check}: {item.told}")
+        Table(("", "DETAILS"), rows, title=f"{item.check}: {item.message}")
         for item in sorted(findings, key=lambda item: order.index(item.verdict))
         if (rows := _rows(item))
     )

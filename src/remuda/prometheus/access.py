@@ -140,11 +140,11 @@ def _labels(text: str) -> tuple[tuple[str, str], ...]:
 
 def _secret(environ: Mapping[str, str], name: str) -> str:
     """What a variable holds, or the file that the variable NAME_FILE names; empty without either."""
-    given, file = environ.get(name, ""), environ.get(f"{name}_FILE", "")
-    if given and file:
+    value, file = environ.get(name, ""), environ.get(f"{name}_FILE", "")
+    if value and file:
         raise BadInput(f"give {name} or {name}_FILE, not both")
     if not file:
-        return given.strip()
+        return value.strip()
     try:
         with Path(file).open("rb") as opened:
             data = opened.read(_LARGEST_SECRET + 1)

@@ -45,7 +45,7 @@ class Envelope(Struct, frozen=True, rename="camel"):
     is_partial: bool = False
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def notices(self) -> tuple[str, ...]:
         """What the server warns of."""
         partial = ("the answer is partial: some stores did not answer",) if self.is_partial else ()
         return (*(self.warnings or ()), *partial)
@@ -59,7 +59,7 @@ def read_envelope(around: bytes, doing: str, result_type: str) -> Envelope:
     try:
         read = _envelope(around)
     except (ValueError, RecursionError) as error:
-        raise nonsense(doing, words(str(error))) from None
+        raise invalid_answer(doing, words(str(error))) from None
     if read.status != "success":
         raise refused(200, around, doing)
     if isinstance(read.data, _Data):
@@ -67,7 +67,7 @@ def read_envelope(around: bytes, doing: str, result_type: str) -> Envelope:
     else:
         found = "nothing" if read.data is None else "list"
     if found != result_type:
-        raise nonsense(doing, f"it holds {found} where {result_type} is expected")
+        raise invalid_answer(doing, f"it holds {found} where {result_type} is expected")
     return read
 
 
@@ -113,7 +113,7 @@ def page(doing: str) -> PrometheusError:
     return PrometheusError(f"{message}; {_ADDRESS}, and {_SIGN_IN}", "nonsense")
 
 
-def nonsense(doing: str, why: str) -> PrometheusError:
+def invalid_answer(doing: str, why: str) -> PrometheusError:
     """It is not what Prometheus answers."""
     return PrometheusError(f"{doing}: the answer makes no sense: {why}; {_ADDRESS}", "nonsense")
 

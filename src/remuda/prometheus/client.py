@@ -18,7 +18,14 @@ from msgspec import Struct
 from remuda.loop.clock import Clock, SystemClock
 from remuda.model.times import SECOND
 from remuda.prometheus.access import Access, find_access
-from remuda.prometheus.answers import TOO_MANY_SERIES, Envelope, nonsense, read_envelope, too_much, words
+from remuda.prometheus.answers import (
+    TOO_MANY_SERIES,
+    Envelope,
+    invalid_answer,
+    read_envelope,
+    too_much,
+    words,
+)
 from remuda.prometheus.errors import PrometheusError
 from remuda.prometheus.split import Splitter
 from remuda.prometheus.transport import Asked, Transport
@@ -134,7 +141,7 @@ class Prometheus:
 
         asked = Asked("/api/v1/query", what, tuple(form), within_s)
         envelope = await self._ask(asked, begin, "vector", tries)
-        return Vector(points, envelope.told)
+        return Vector(points, envelope.notices)
 
     async def range(self, query: str, begin: int, end: int, step: int, *, what: str) -> "Ranged":
         """A matrix from the second `begin` to `end`, both with it, without what cannot be a sample."""
@@ -157,7 +164,7 @@ class Prometheus:
             return lambda piece: series.append(read_series(piece, now))
 
         asked = Asked(path, what, (*form, ("timeout", self._timeout)))
-        return Ranged(series, (await self._ask(asked, start, "matrix")).told)
+        return Ranged(series, (await self._ask(asked, start, "matrix")).notices)
 
     async def each_series(
         self,
@@ -178,7 +185,7 @@ class Prometheus:
         def start() -> Callable[[bytes], None]:
             return lambda piece: take(_labels(piece))
 
-        return (await self._ask(Asked("/api/v1/series", what, form), start, "list")).told
+        return (await self._ask(Asked("/api/v1/series", what, form), start, "list")).notices
 
     async def buildinfo(self) -> Build:
         """What the server says it is."""
@@ -194,7 +201,7 @@ class Prometheus:
                 try:
                     return msgspec.json.decode(data, type=_BuildInfo).data
                 except (ValueError, RecursionError) as error:
-                    raise nonsense(self._transport.doing(asked), words(str(error))) from None
+                    raise invalid_answer(self._transport.doing(asked), words(str(error))) from None
 
         return await self._patiently(once)
 
@@ -228,9 +235,9 @@ class Prometheus:
                         take(piece)
                 around = splitter.end()
             except UnicodeError:
-                raise nonsense(doing, "it holds bytes that are no text") from None
+                raise invalid_answer(doing, "it holds bytes that are no text") from None
             except (ValueError, RecursionError) as error:
-                raise nonsense(doing, words(str(error))) from None
+                raise invalid_answer(doing, words(str(error))) from None
             return read_envelope(around, doing, result_type)
 
     async def _patiently(

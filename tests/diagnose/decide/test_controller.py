@@ -194,14 +194,14 @@ def test_a_controller_that_does_not_work_is_told_why(
     snapshot: Snapshot, told: str, evidence: str, fix: str
 ) -> None:
     found = controller(snapshot)
-    assert (found.verdict, found.told) == ("problem", told)
+    assert (found.verdict, found.message) == ("problem", told)
     assert evidence in "\n".join(found.evidence)
     assert fix in "\n".join(found.fix)
 
 
 def test_a_controller_outside_the_cluster_is_fine_while_it_leads() -> None:
     found = controller(healthy(controllers=(), pods=(), lead=Lead("laptop-77", NOON - 1_000)))
-    assert (found.verdict, found.told) == ("ok", "laptop-77 leads; it is no Deployment of namespace ci")
+    assert (found.verdict, found.message) == ("ok", "laptop-77 leads; it is no Deployment of namespace ci")
 
 
 def test_a_pod_that_was_evicted_is_not_counted() -> None:

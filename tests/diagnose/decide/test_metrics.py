@@ -37,9 +37,9 @@ def seen(**fields: Any) -> Measurements:
 def test_a_prometheus_with_all_samples_is_enough_without_anything_else() -> None:
     found = judged(seen(api=None))
     assert {item.verdict for item in found.values()} == {"ok"}
-    assert "not needed" in found["metrics-server"].told
-    assert "none is needed" in found["recommender"].told
-    assert "none is needed" in found["vpa-objects"].told
+    assert "not needed" in found["metrics-server"].message
+    assert "none is needed" in found["recommender"].message
+    assert "none is needed" in found["vpa-objects"].message
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_prometheus_with_all_samples_is_enough_without_anything_else() -> None
             "no recommender fills 1 VerticalPodAutoscaler",
         ),
         (
-            seen(recommenders=(msgspec.structs.replace(RECOMMENDER, wanted=0, ready=0),)),
+            seen(recommenders=(msgspec.structs.replace(RECOMMENDER, desired=0, ready=0),)),
             "recommender",
             "the recommender is down",
             "is scaled to 0",
@@ -141,7 +141,7 @@ def test_what_is_wrong_is_told_with_what_was_seen_and_a_fix(
     snapshot: Measurements, check: str, told: str, evidence: str
 ) -> None:
     found = judged(snapshot)[check]
-    assert (found.verdict, found.told) == ("problem", told)
+    assert (found.verdict, found.message) == ("problem", told)
     assert any(evidence in line for line in found.evidence), found.evidence
     assert found.fix
 
@@ -168,7 +168,7 @@ def test_without_a_prometheus_nothing_is_said_of_samples() -> None:
 
 def test_more_than_a_day_is_fine_and_what_is_missing_of_eight_is_told() -> None:
     found = judged(asked(reach={MEMORY: 3 * DAY, CPU: 3 * DAY}))["history"]
-    assert (found.verdict, found.told) == ("ok", "samples go back 3.0 days")
+    assert (found.verdict, found.message) == ("ok", "samples go back 3.0 days")
     assert found.evidence == ("5.0 days more will narrow the bounds: 8 days are looked at",)
 
 

@@ -86,10 +86,10 @@ def test_what_virt_handler_sees_counts_where_kvm_is_not_offered(
     device: Device, told: str, fixes: list[str]
 ) -> None:
     found = kvm(healthy(nodes=(node(room=NO_KVM),), devices={"node-1": device}))
-    assert (found.verdict, found.told) == ("problem", told)
+    assert (found.verdict, found.message) == ("problem", told)
     assert found.evidence == (
         "devices.kubevirt.io/kvm is not allocatable on: node-1",
-        f"virt-handler on node node-1: {device.told}",
+        f"virt-handler on node node-1: {device.message}",
     )
     assert len(found.fix) == len(fixes)
     assert all(fix.startswith(begins) for fix, begins in zip(found.fix, fixes, strict=True))
@@ -265,7 +265,7 @@ def test_an_image_of_a_vm_that_cannot_be_pulled_is_named() -> None:
         "state": {"waiting": {"reason": "ImagePullBackOff", "message": "not found"}},
     }
     found = images(healthy(pods=(launcher(status={"containerStatuses": [status]}),)))
-    assert (found.verdict, found.told) == ("problem", "images of 1 VM cannot be pulled")
+    assert (found.verdict, found.message) == ("problem", "images of 1 VM cannot be pulled")
     assert found.evidence == (
         "pod virt-launcher-linux-0: ImagePullBackOff of images.example/ubuntu:24.04: not found",
     )
@@ -273,7 +273,7 @@ def test_an_image_of_a_vm_that_cannot_be_pulled_is_named() -> None:
 
 def test_launchers_that_are_over_are_no_vms() -> None:
     found = images(healthy(pods=(launcher(), launcher("linux-1", status={"phase": "Succeeded"}))))
-    assert (found.verdict, found.told) == ("ok", "no image of 1 VM is missing")
+    assert (found.verdict, found.message) == ("ok", "no image of 1 VM is missing")
 
 
 def test_a_handler_that_covers_everything_covers_every_taint() -> None:

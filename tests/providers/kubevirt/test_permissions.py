@@ -38,7 +38,7 @@ async def live(rig: Rig, guests: Guests) -> None:
     """Everything that a pool goes through, with somebody else's hand in it."""
     await rig.create(3)
     await rig.until_ready("linux-0", "linux-1", "linux-2")
-    world = rig.provider._world
+    world = rig.provider._watched
     assert world is not None
     assert world.pool_objects is not None
     guests.script("*", Script(shutdown_s=0.1))

@@ -27,7 +27,7 @@ def test_owner_finalizer_and_label_go_in_one_patch_of_the_version_that_was_seen(
 def test_owners_that_are_no_pools_stay() -> None:
     owners = (
         OwnerReference("VirtualMachinePool", "linux", "pool-uid", controller=True),
-        OwnerReference("Thing", "other", "u"),
+        OwnerReference("KubeObject", "other", "u"),
     )
     seen = vm()
     seen = structs.replace(seen, metadata=structs.replace(seen.metadata, owner_references=owners))

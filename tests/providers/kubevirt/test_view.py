@@ -12,7 +12,7 @@ from remuda.kube.cache import Cache
 from remuda.kube.client import Client
 from remuda.kube.config import Access
 from remuda.kube.credentials import Fixed
-from remuda.kube.resources import Resource, Thing
+from remuda.kube.resources import KubeObject, Resource
 from remuda.kube.trust import Trust
 from remuda.loop.clock import SystemClock
 from remuda.model.machines import Supplied
@@ -175,6 +175,6 @@ def test_safety_step_by_step_or_all_anew_tells_the_same(taken: list[tuple[str, i
 
 
 def _pour(one: Cache[Vm] | Cache[Vmi] | Cache[VmPool], other: Cache[Vm] | Cache[Vmi] | Cache[VmPool]) -> None:
-    thing: Thing
+    thing: KubeObject
     for thing in one.objects.values():
         other.put(thing)  # type: ignore[arg-type]

@@ -73,14 +73,14 @@ def permissions(snapshot: Snapshot) -> CheckResult:
 
 def secret_keys(snapshot: Snapshot) -> CheckResult:
     """The Secrets that pools and the controller refer to: there, with the keys that are meant."""
-    seen, wanted = Seen("secrets"), 0
+    seen, count = Seen("secrets"), 0
     if trouble := snapshot.trouble("secrets", "runnerpools"):
         return seen.unread(snapshot, trouble)
     for pool in snapshot.pools:
         for what, ref in _refs(pool):
-            wanted += 1
-            if told := _missing(snapshot, ref):
-                seen.add(f"pool {pool.name}, {what}: {told}", _give(snapshot, ref))
+            count += 1
+            if missing := _missing(snapshot, ref):
+                seen.add(f"pool {pool.name}, {what}: {missing}", _give(snapshot, ref))
         if pool.words.circleci is not None and pool.words.circleci.token is None and _lacks_token(snapshot):
             seen.add(
                 f"pool {pool.name} names no token for CircleCI, and the controller's environment has no CIRCLE_TOKEN",
@@ -88,12 +88,12 @@ def secret_keys(snapshot: Snapshot) -> CheckResult:
             )
     for deployment in snapshot.controllers:
         for ref in _env_refs(deployment.spec.template.spec.containers):
-            wanted += 1
-            if told := _missing(snapshot, ref):
-                seen.add(f"Deployment {deployment.name}: {told}", _give(snapshot, ref))
+            count += 1
+            if missing := _missing(snapshot, ref):
+                seen.add(f"Deployment {deployment.name}: {missing}", _give(snapshot, ref))
     if seen:
         return seen.problem("a Secret or a key of one is missing")
-    return seen.ok(f"{counted(wanted, 'reference')} to Secrets, all there")
+    return seen.ok(f"{counted(count, 'reference')} to Secrets, all there")
 
 
 def secret_fix(snapshot: Snapshot, pool: Pool) -> str:
@@ -225,9 +225,9 @@ def _refs(pool: Pool) -> Iterator[tuple[str, Ref]]:
 
 def _env_refs(containers: tuple[Container, ...]) -> Iterator[Ref]:
     for container in containers:
-        for given in container.env_from:
-            if given.secret_ref and not given.secret_ref.optional:
-                yield Ref(given.secret_ref.name, "")
+        for source in container.env_from:
+            if source.secret_ref and not source.secret_ref.optional:
+                yield Ref(source.secret_ref.name, "")
         for item in container.env:
             ref = item.value_from.secret_key_ref if item.value_from else None
             if ref and not ref.optional:
@@ -263,7 +263,7 @@ def _lacks_token(snapshot: Snapshot) -> bool:
     """Whether no Deployment of ours can have CIRCLE_TOKEN; where a ConfigMap may bring it, nobody knows."""
     for item in snapshot.controllers:
         for container in item.spec.template.spec.containers:
-            if any(given.name == "CIRCLE_TOKEN" for given in container.env):
+            if any(source.name == "CIRCLE_TOKEN" for source in container.env):
                 return False
             for source in container.env_from:
                 if source.config_map_ref is not None:

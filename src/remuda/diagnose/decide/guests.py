@@ -80,20 +80,20 @@ class _Guest(Struct, frozen=True):
 
 def guests(snapshot: Snapshot) -> CheckResult:
     """Guests that run and are no runners."""
-    seen, doubts = Seen("guests"), list[str]()
+    seen, unsure = Seen("guests"), list[str]()
     if trouble := snapshot.trouble("virtualmachines", "virtualmachineinstances"):
         return seen.unread(snapshot, trouble)
     running = list(_running(snapshot))
     for guest in running:
-        doubts += _look_at(snapshot, guest, seen)
+        unsure += _look_at(snapshot, guest, seen)
     if seen:
         return seen.problem("a guest runs and takes no tasks")
     for line in _skews(snapshot, running):
         seen.add(line, _CLOCK_FIX)
     if seen:
         return seen.problem("CircleCI's clock and the cluster's differ")
-    if doubts:
-        return seen.unknown("not every guest could be listened to", doubts)
+    if unsure:
+        return seen.unknown("not every guest could be listened to", unsure)
     return seen.ok(f"{counted(len(running), 'guest')} up, none says that something failed")
 
 
@@ -102,7 +102,7 @@ def cold_start(snapshot: Snapshot) -> CheckResult:
     seen = Seen("cold-start")
     if trouble := snapshot.trouble("virtualmachines", "virtualmachineinstances", "pods"):
         return seen.unread(snapshot, trouble)
-    told, slow = [], False
+    lines, slow = [], False
     running = list(_running(snapshot))
     for pool in snapshot.pools:
         taken = [parts for guest in running if guest.pool is pool and (parts := _parts(snapshot, guest))]
@@ -119,12 +119,12 @@ def cold_start(snapshot: Snapshot) -> CheckResult:
         if total * SECOND > _SLOW:
             slow = True
             seen.add(line, remedy)
-        told += [line, remedy]
+        lines += [line, remedy]
     if slow:
         return seen.problem("VMs take long to become runners")
-    if not told:
+    if not lines:
         return seen.unknown("no VM runs whose start could be measured")
-    return seen.ok("VMs become runners fast enough", told)
+    return seen.ok("VMs become runners fast enough", lines)
 
 
 def _running(snapshot: Snapshot) -> Iterator[_Guest]:

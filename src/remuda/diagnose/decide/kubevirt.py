@@ -36,8 +36,8 @@ def kubevirt(snapshot: Snapshot) -> CheckResult:
         for condition in item.status.conditions:
             is_bad = condition.status == ("False" if condition.type == "Available" else "True")
             if is_bad and condition.type in ("Available", "Degraded"):
-                told = condition.message or condition.reason
-                seen.add(f"{where}: {condition.type} is {condition.status}: {told}", _describe(item))
+                message = condition.message or condition.reason
+                seen.add(f"{where}: {condition.type} is {condition.status}: {message}", _describe(item))
     for workload in snapshot.components:
         if workload.spec.replicas and not workload.status.ready_replicas:
             where = f"{workload.metadata.namespace}/{workload.name}"
@@ -46,12 +46,12 @@ def kubevirt(snapshot: Snapshot) -> CheckResult:
         return seen.problem("KubeVirt is not ready")
     version = snapshot.kubevirts[0].status.observed_kube_virt_version or "of an unknown version"
     pools = snapshot.served.get("virtualmachinepools.pool.kubevirt.io", ())
-    told = (
+    line = (
         f"VirtualMachinePools are served as {', '.join(pools)}"
         if pools
         else "no pools: VMs are made directly"
     )
-    return seen.ok(f"KubeVirt {version} is deployed", (told,))
+    return seen.ok(f"KubeVirt {version} is deployed", (line,))
 
 
 def operator(snapshot: Snapshot) -> CheckResult:
@@ -124,4 +124,4 @@ def _nearest(snapshot: Snapshot, pod: Pod) -> str | None:
     if not found:
         return None
     name, what = min(found, key=lambda item: len(item[1]))
-    return f"node {name} " + " and ".join(item.told for item in what) if what else None
+    return f"node {name} " + " and ".join(item.message for item in what) if what else None

@@ -24,7 +24,7 @@ def prometheus(snapshot: Measurements) -> CheckResult:
     """Whether it answers, and is up where it runs in the cluster."""
     seen = Seen("prometheus")
     for item in snapshot.prometheis:
-        if item.ready < item.wanted:
+        if item.ready < item.desired:
             seen.add(_short_of(item), _look_at(item))
     asked = snapshot.prometheus
     if asked is not None and asked.trouble:
@@ -69,12 +69,12 @@ def samples(snapshot: Measurements) -> CheckResult:
             if all(asked.reach.get(metric) for metric in (MEMORY, CPU))
             else "use of containers is not measured"
         )
-    told = [f"{asked.series[metric]:,} series of {metric}" for metric in (MEMORY, CPU)]
+    lines = [f"{asked.series[metric]:,} series of {metric}" for metric in (MEMORY, CPU)]
     if not asked.series.get(REQUESTS):
-        told.append(
+        lines.append(
             f"no series of {REQUESTS}: without kube-state-metrics kills are known only as far as pods still tell them"
         )
-    return seen.ok("use of CPU and memory is measured", told)
+    return seen.ok("use of CPU and memory is measured", lines)
 
 
 def history(snapshot: Measurements) -> CheckResult:
@@ -125,7 +125,7 @@ def metrics_server(snapshot: Measurements) -> CheckResult:
     if trouble := snapshot.unread.get("apiservices"):
         return seen.unknown("the metrics API could not be looked at", (trouble,), (_GRANT,))
     for item in snapshot.servers:
-        if item.ready < item.wanted:
+        if item.ready < item.desired:
             seen.add(_short_of(item), _look_at(item))
     if snapshot.api is not None and snapshot.api.trouble:
         seen.add(
@@ -151,7 +151,7 @@ def recommender(snapshot: Measurements) -> CheckResult:
     if trouble := snapshot.unread.get("deployments"):
         return seen.unknown("Deployments could not be read", (trouble,), (_GRANT,))
     for item in snapshot.recommenders:
-        if item.ready < item.wanted or not item.wanted:
+        if item.ready < item.desired or not item.desired:
             seen.add(_short_of(item), _look_at(item))
     if seen:
         return seen.problem("the recommender is down")
@@ -195,7 +195,7 @@ def advisors(snapshot: Measurements) -> CheckResult:
 
 
 def _short_of(item: Component) -> str:
-    return f"{item}: {item.ready} of {item.wanted} ready" if item.wanted else f"{item} is scaled to 0"
+    return f"{item}: {item.ready} of {item.desired} ready" if item.desired else f"{item} is scaled to 0"
 
 
 def _look_at(item: Component) -> str:

@@ -67,12 +67,12 @@ def kvm(snapshot: Snapshot) -> CheckResult:
             (f"no KVM: {listed(lacking)}",),
         )
     known = [(name, snapshot.devices[name]) for name in lacking if name in snapshot.devices]
-    told = [f"virt-handler on node {name}: {device.told}" for name, device in known[:_MOST]]
+    lines = [f"virt-handler on node {name}: {device.message}" for name, device in known[:_MOST]]
     if len(lacking) < len(asked):
-        some = (f"no {KVM} on: {listed(lacking)}", *told) if lacking else ()
+        some = (f"no {KVM} on: {listed(lacking)}", *lines) if lacking else ()
         return seen.ok(f"{counted(len(asked) - len(lacking), 'node')} with /dev/kvm", some)
     seen.add(f"{KVM} is not allocatable on: {listed(lacking)}")
-    for line in told:
+    for line in lines:
         seen.add(line)
     unoffered = [device for _, device in known if device.outcome == "there"]
     for device in unoffered[:_MOST]:
@@ -83,7 +83,7 @@ def kvm(snapshot: Snapshot) -> CheckResult:
         )
     if len(unoffered) < len(lacking):
         seen.advise(_NESTED)
-    if any("403" in device.told for _, device in known if device.outcome == "unsure"):
+    if any("403" in device.message for _, device in known if device.outcome == "unsure"):
         seen.advise(_GRANT)
     return seen.problem("nodes have /dev/kvm and do not offer it" if unoffered else "no node has /dev/kvm")
 
@@ -104,7 +104,7 @@ def virt_handler(snapshot: Snapshot) -> CheckResult:
         if pod.metadata.labels.get(COMPONENT) == "virt-handler"
     }
     for node in snapshot.nodes:
-        if running.get(node.name) or not node.is_up or not _is_meant_for_vms(snapshot, node):
+        if running.get(node.name) or not node.is_up or not _takes_vms(snapshot, node):
             continue
         if node.name in running:
             where = f"-n {daemon_set.metadata.namespace} -l {COMPONENT}=virt-handler"
@@ -130,14 +130,14 @@ def placement(snapshot: Snapshot) -> CheckResult:
     if trouble := snapshot.trouble("nodes", "pods"):
         return seen.unread(snapshot, trouble)
     wishes = list(_waiting(snapshot))
-    for wish, told in wishes[:_MOST]:
-        seen.add(f"{wish.name} has no node: {told}")
+    for wish, reason in wishes[:_MOST]:
+        seen.add(f"{wish.name} has no node: {reason}")
         _explain(snapshot, wish, seen)
     if len(wishes) > _MOST:
         seen.add(f"and {len(wishes) - _MOST} more wait")
     if seen:
         return seen.problem(f"{counted(len(wishes), 'VM')} without a node")
-    for wish in _wanted(snapshot):
+    for wish in _wishes(snapshot):
         if snapshot.nodes and all(list(obstacles(wish, node, None)) for node in snapshot.nodes):
             seen.add(f"a VM of {wish.name} would find no node, even an empty one")
             _explain(snapshot, wish, seen)
@@ -173,7 +173,7 @@ def _waiting(snapshot: Snapshot) -> Iterator[tuple[Wish, str]]:
             yield wish_of(pod), pod.unplaced.message
 
 
-def _wanted(snapshot: Snapshot) -> Iterator[Wish]:
+def _wishes(snapshot: Snapshot) -> Iterator[Wish]:
     """The least that VMs of pools will ask for."""
     emulates = any(item.emulates for item in snapshot.kubevirts)
     for pool in snapshot.pools:
@@ -192,13 +192,13 @@ def _explain(snapshot: Snapshot, wish: Wish, seen: Seen) -> None:
     )
     for node, what in found[:_MOST]:
         if what:
-            seen.add(f"node {node.name} " + " and ".join(item.told for item in what))
+            seen.add(f"node {node.name} " + " and ".join(item.message for item in what))
     if found:
         node, what = found[0]
         seen.advise(*(_cure(node, item) for item in what))
 
 
-def _is_meant_for_vms(snapshot: Snapshot, node: Node) -> bool:
+def _takes_vms(snapshot: Snapshot, node: Node) -> bool:
     """A node that KubeVirt uses already, or that is set apart for VMs by a taint or a pool's selector."""
     if node.metadata.labels.get(SCHEDULABLE) == "true":
         return True
@@ -243,16 +243,16 @@ def _cure(node: Node, item: Obstacle) -> str:
 
 
 def _toleration(taint: Taint) -> dict[str, str]:
-    given = {"key": taint.key, "operator": "Equal" if taint.value else "Exists", "value": taint.value}
-    return {name: value for name, value in (given | {"effect": taint.effect}).items() if value}
+    fields = {"key": taint.key, "operator": "Equal" if taint.value else "Exists", "value": taint.value}
+    return {name: value for name, value in (fields | {"effect": taint.effect}).items() if value}
 
 
 def _tolerate(snapshot: Snapshot, taint: Taint) -> Iterator[str]:
     """Through the KubeVirt object: its operator would undo a change of the DaemonSet."""
-    given = {_CRITICAL: None}
+    fields = {_CRITICAL: None}
     for handler in snapshot.handlers:
-        given.update(dict.fromkeys(handler.spec.template.spec.tolerations))
-    tolerations = [*map(_plain, given), _toleration(taint)]
+        fields.update(dict.fromkeys(handler.spec.template.spec.tolerations))
+    tolerations = [*map(_plain, fields), _toleration(taint)]
     patch = {"spec": {"template": {"spec": {"tolerations": tolerations}}}}
     whole = {
         "resourceType": "DaemonSet",

@@ -25,7 +25,7 @@ class Obstacle(Struct, frozen=True):
     """One reason why a node does not take a wish; `short` is by how much of what, for want of room."""
 
     kind: str
-    told: str
+    message: str
     taint: Taint | None = None
     short: Amounts = {}
     is_too_small: bool = False

@@ -101,7 +101,7 @@ def demand(snapshot: Snapshot) -> CheckResult:
 
 def scaling(snapshot: Snapshot) -> CheckResult:
     """Whether pools follow their queues, and what holds those that do not."""
-    seen, doubts = Seen("scaling"), []
+    seen, unsure = Seen("scaling"), []
     if trouble := snapshot.trouble("runnerpools"):
         return seen.unread(snapshot, trouble)
     for pool in snapshot.pools:
@@ -116,11 +116,11 @@ def scaling(snapshot: Snapshot) -> CheckResult:
         asked = snapshot.asked.get(pool.name)
         if asked is not None and asked.outcome != "answered":
             if is_stale or asked.outcome in _SET_WRONG:
-                seen.add(f"pool {pool.name}, asked from here: {asked.told}", _source_fix(pool, asked))
+                seen.add(f"pool {pool.name}, asked from here: {asked.message}", _source_fix(pool, asked))
             else:
-                doubts.append(f"pool {pool.name}, asked from here: {asked.told}")
+                unsure.append(f"pool {pool.name}, asked from here: {asked.message}")
         if ready is None:
-            doubts.append(f"pool {pool.name}: Remuda has not told how it fares")
+            unsure.append(f"pool {pool.name}: Remuda has not told how it fares")
         elif ready.reason in _HELD and not (ready.reason == "HeldByMax" and pool.status.waiting == 0):
             ceiling = pool.words.ceiling or "of the pool"
             seen.add(
@@ -131,8 +131,8 @@ def scaling(snapshot: Snapshot) -> CheckResult:
             )
     if seen:
         return seen.problem("a pool does not follow its queue")
-    if doubts:
-        return seen.unknown("not everything could be asked", doubts)
+    if unsure:
+        return seen.unknown("not everything could be asked", unsure)
     return seen.ok("every pool follows its queue", _queues(snapshot))
 
 
@@ -196,13 +196,13 @@ def _source_fix(pool: Pool, asked: Asked) -> str:
 
 
 def _queues(snapshot: Snapshot) -> list[str]:
-    told = []
+    lines = []
     for pool in snapshot.pools:
         asked = snapshot.asked.get(pool.name)
         beside = f"; CircleCI says {asked.unclaimed} wait, {asked.running} run" if asked else ""
         status = pool.status
-        told.append(
+        lines.append(
             f"pool {pool.name}: {status.waiting} waiting, {status.busy} busy, {status.ready} ready of {status.wanted} "
             f"wanted{beside}"
         )
-    return told
+    return lines

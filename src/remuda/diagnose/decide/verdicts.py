@@ -10,7 +10,7 @@ _LONGEST = 400
 
 
 class Seen:
-    """Collects what a check sees; a fix that is told twice is told once."""
+    """Collects what a check sees; a fix that is message twice is message once."""
 
     def __init__(self, check: str) -> None:
         self._check = check
@@ -29,17 +29,17 @@ class Seen:
         """What to do."""
         self._fix.update(dict.fromkeys(fix))
 
-    def problem(self, told: str) -> CheckResult:
+    def problem(self, message: str) -> CheckResult:
         """It is wrong."""
-        return CheckResult(self._check, "problem", told, tuple(self._evidence), tuple(self._fix))
+        return CheckResult(self._check, "problem", message, tuple(self._evidence), tuple(self._fix))
 
-    def ok(self, told: str, evidence: Iterable[str] = ()) -> CheckResult:
+    def ok(self, message: str, evidence: Iterable[str] = ()) -> CheckResult:
         """It is right."""
-        return CheckResult(self._check, "ok", told, tuple(map(cut, evidence)))
+        return CheckResult(self._check, "ok", message, tuple(map(cut, evidence)))
 
-    def unknown(self, told: str, evidence: Iterable[str] = (), fix: Iterable[str] = ()) -> CheckResult:
+    def unknown(self, message: str, evidence: Iterable[str] = (), fix: Iterable[str] = ()) -> CheckResult:
         """It cannot be said."""
-        return CheckResult(self._check, "unknown", told, tuple(map(cut, evidence)), tuple(fix))
+        return CheckResult(self._check, "unknown", message, tuple(map(cut, evidence)), tuple(fix))
 
     def unread(self, snapshot: Snapshot, lines: tuple[str, ...]) -> CheckResult:
         """It cannot be said, because something could not be read."""

@@ -107,14 +107,14 @@ class _Lease(Struct, frozen=True):
 
 
 class Collector:
-    """One look at a namespace and what it depends on. `tell` hears what is read next."""
+    """One look at a namespace and what it depends on. `progress` hears what is read next."""
 
     def __init__(
         self,
         client: Client,
         namespace: str,
         circleci: CircleCi | None,
-        tell: Callable[[str], None],
+        progress: Callable[[str], None],
         controller_needs: Sequence[Rule] = (),
     ) -> None:
         """`controller_needs` is what the controller must be allowed to do."""
@@ -122,14 +122,14 @@ class Collector:
         self._client = client
         self._namespace = namespace
         self._circleci = circleci
-        self._tell = tell
+        self._progress = progress
         self._unread: dict[str, str] = {}
         self._values: dict[str, dict[str, str]] = {}
         self._listening = asyncio.Semaphore(_AT_ONCE)
 
     async def collect(self, at: Instant) -> Snapshot:
         """Everything the checks want. A server that does not answer at all is a `KubeError`."""
-        self._tell("the server")
+        self._progress("the server")
         version = await server_version(self._client)
         snapshot = Snapshot(at, self._namespace, __version__, version.git_version)
         snapshot = _with(snapshot, served=await self._discover())
@@ -144,7 +144,7 @@ class Collector:
     # Reading
 
     async def _discover(self) -> dict[str, tuple[str, ...]]:
-        self._tell("kinds")
+        self._progress("kinds")
         found: dict[str, tuple[str, ...]] = {}
         for group, plural in (
             (RUNNER_POOLS.group, RUNNER_POOLS.plural),
@@ -161,7 +161,7 @@ class Collector:
         return tuple([found.version async for found in served(self._client, group, plural)])
 
     async def _read_objects(self, snapshot: Snapshot) -> Snapshot:
-        self._tell("pools and the controller")
+        self._progress("pools and the controller")
         written = await self._list(RUNNER_POOLS, _Written)
         deployments = await self._list(DEPLOYMENTS, Workload, labels=_APP)
         pods = await self._list(PODS, Pod)
@@ -177,7 +177,7 @@ class Collector:
                 Pool(_trimmed(item.metadata), pool_words(item.spec), item.status) for item in written
             ),
             controllers=_lean(deployments),
-            pods=_lean(pod for pod in pods if _is_wanted(pod.metadata.labels)),
+            pods=_lean(pod for pod in pods if _is_read(pod.metadata.labels)),
             events=_lean(events),
             lead=lead,
             permissions=await self._ask_permissions(deployments, lead),
@@ -205,7 +205,7 @@ class Collector:
         return Permissions(f"ServiceAccount {account}" if account else "you, who ask,", tuple(missing))
 
     async def _read_machines(self, snapshot: Snapshot) -> Snapshot:
-        self._tell("virtual machines")
+        self._progress("virtual machines")
         vm_pools: tuple[VmPool, ...] = ()
         if versions := snapshot.served.get(f"{_POOLS[1]}.{_POOLS[0]}"):
             resource = Resource(_POOLS[0], versions[0], _POOLS[1], "VirtualMachinePool")
@@ -218,7 +218,7 @@ class Collector:
         )
 
     async def _read_cluster(self, snapshot: Snapshot) -> Snapshot:
-        self._tell("nodes and KubeVirt")
+        self._progress("nodes and KubeVirt")
         deployments, handlers, pods, nodes, kubevirts, living = await asyncio.gather(
             self._list(DEPLOYMENTS, Workload, "kubevirt deployments", labels=COMPONENT, is_wide=True),
             self._list(DAEMON_SETS, Workload, labels=f"{COMPONENT}=virt-handler", is_wide=True),
@@ -238,11 +238,11 @@ class Collector:
         )
 
     async def _read_devices(self, snapshot: Snapshot) -> Snapshot:
-        self._tell("/dev/kvm")
+        self._progress("/dev/kvm")
         return _with(snapshot, devices=await look_for_kvm(self._client, snapshot))
 
     async def _read_secrets(self, snapshot: Snapshot) -> Snapshot:
-        self._tell("names of keys in Secrets")
+        self._progress("names of keys in Secrets")
         found: dict[str, SecretKeys] = {}
         for name in sorted(_secret_names(snapshot)):
             try:
@@ -258,12 +258,12 @@ class Collector:
 
     async def _read_words(self, snapshot: Snapshot) -> Snapshot:
         """What guests, controllers and CircleCI say."""
-        self._tell("consoles")
-        wanted = list(_newest_guests(snapshot))
+        self._progress("consoles")
+        guests = list(_newest_guests(snapshot))
         texts = await asyncio.gather(
-            *(self._log(pod, CONSOLE, _CONSOLE_BYTES, f"console of {vm.name}") for vm, pod in wanted)
+            *(self._log(pod, CONSOLE, _CONSOLE_BYTES, f"console of {vm.name}") for vm, pod in guests)
         )
-        consoles = {vm.name: text for (vm, _), text in zip(wanted, texts, strict=True) if text is not None}
+        consoles = {vm.name: text for (vm, _), text in zip(guests, texts, strict=True) if text is not None}
         logs: dict[str, str] = {}
         for pod in snapshot.pods:
             if pod.metadata.labels.get("app.kubernetes.io/name") == "remuda" and not pod.is_ready:
@@ -281,7 +281,7 @@ class Collector:
             encoded = self._values.get(words.token.secret, {}).get(words.token.key)
             token = next(values_in(encoded), "") if encoded else ""
             if token:
-                self._tell(f"CircleCI about {pool.words.class_}")
+                self._progress(f"CircleCI about {pool.words.class_}")
                 asked[pool.name] = await self._circleci(words.url, token, pool.words.class_)
         return asked
 
@@ -365,7 +365,7 @@ def _lean(items: Iterable[S]) -> tuple[S, ...]:
     return tuple(msgspec.structs.replace(item, metadata=_trimmed(item.metadata)) for item in items)  # type: ignore[attr-defined]
 
 
-def _is_wanted(labels: dict[str, str]) -> bool:
+def _is_read(labels: dict[str, str]) -> bool:
     return labels.get("app.kubernetes.io/name") == "remuda" or labels.get(COMPONENT) == "virt-launcher"
 
 

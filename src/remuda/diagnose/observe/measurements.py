@@ -94,16 +94,16 @@ class _Pod(Struct, frozen=True):
 class Measuring:
     """One look at a cluster. `tell` hears what is read next."""
 
-    def __init__(self, client: Client, tell: Callable[[str], None]) -> None:
+    def __init__(self, client: Client, progress: Callable[[str], None]) -> None:
         self._client = client
-        self._tell = tell
+        self._progress = progress
         self._unread: dict[str, str] = {}
 
     async def look(self, now: Instant) -> Measurements:
         """Everything the checks want of it. A cluster that does not answer at all is a `KubeError`."""
-        self._tell("the server")
+        self._progress("the server")
         await server_version(self._client)
-        self._tell("what measures")
+        self._progress("what measures")
         api, deployments, stateful, vpas, pods = await asyncio.gather(
             self._api(),
             self._list(DEPLOYMENTS, _Workload),

@@ -129,7 +129,7 @@ def placeholders(pool: VmPool, owned: AbstractSet[str], noticed_at: Instant) -> 
     """
     notes = read_notes(pool)
     count = missing(pool, notes, owned)
-    name, told = pool.metadata.name, pool.trouble
+    name, trouble = pool.metadata.name, pool.trouble
     orders = _last(notes.orders, count)
     unasked = [Asked(f"{name}-{_UNASKED}{index}", noticed_at, "") for index in range(count - len(orders))]
     return tuple(
@@ -138,7 +138,7 @@ def placeholders(pool: VmPool, owned: AbstractSet[str], noticed_at: Instant) -> 
             name,
             item.template or pool.spec.virtual_machine_template.metadata.labels.get(TEMPLATE, ""),
             item.created_at,
-            trouble=told,
+            trouble=trouble,
             order=item.name,
         )
         for item in (*orders, *unasked)

@@ -185,11 +185,11 @@ class VmPools:
             _set("/spec/replicas", change.replicas),
         ]
         # A person who changed one of these would have KubeVirt delete VMs that work.
-        for field, given in (
+        for field, policy in (
             ("scaleInStrategy", pool.spec.scale_in_strategy),
             ("updateStrategy", pool.spec.update_strategy),
         ):
-            if given != UNMANAGED:
+            if policy != UNMANAGED:
                 operations.append(_set(f"/spec/{field}", UNMANAGED))
         if pool.spec.autohealing is not None:
             operations.append({"op": "remove", "path": "/spec/autohealing"})

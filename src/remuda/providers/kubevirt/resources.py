@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from remuda.kube.resources import Resource, Thing
+from remuda.kube.resources import KubeObject, Resource
 
 VMS = Resource("kubevirt.io", "v1", "virtualmachines", "VirtualMachine")
 VMIS = Resource("kubevirt.io", "v1", "virtualmachineinstances", "VirtualMachineInstance")
@@ -66,7 +66,7 @@ class VmStatus(Struct, frozen=True, gc=False, rename="camel"):
     conditions: tuple[Condition, ...] = ()
 
 
-class Vm(Thing, frozen=True, gc=False):
+class Vm(KubeObject, frozen=True, gc=False):
     """A VirtualMachine."""
 
     spec: VmSpec = VmSpec()
@@ -106,7 +106,7 @@ class VmiStatus(Struct, frozen=True, gc=False, rename="camel"):
     conditions: tuple[Condition, ...] = ()
 
 
-class Vmi(Thing, frozen=True, gc=False):
+class Vmi(KubeObject, frozen=True, gc=False):
     """A VirtualMachineInstance: the guest itself."""
 
     status: VmiStatus = VmiStatus()
@@ -146,7 +146,7 @@ class PoolStatus(Struct, frozen=True, gc=False):
     conditions: tuple[Condition, ...] = ()
 
 
-class VmPool(Thing, frozen=True, gc=False):
+class VmPool(KubeObject, frozen=True, gc=False):
     """A VirtualMachinePool."""
 
     spec: PoolSpec = PoolSpec()

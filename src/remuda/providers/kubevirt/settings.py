@@ -224,11 +224,11 @@ def _problems(read: object, job_class: str) -> Iterator[tuple[str, str]]:
         yield f"{path}.spec", "holds something that JSON has not: put its keys in quotes"
 
 
-def _unknown(path: str, given: dict[Any, Any], known: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    for key in given:
+def _unknown(path: str, mapping: dict[Any, Any], known: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    for key in mapping:
         if key not in known:
-            told = quoted(str(key))
-            yield child_path(path, str(key)), f"{told} is not known{did_you_mean(str(key), known)}"
+            shown = quoted(str(key))
+            yield child_path(path, str(key)), f"{shown} is not known{did_you_mean(str(key), known)}"
 
 
 class Fingerprints:

@@ -11,7 +11,7 @@ from typing import Any
 from remuda.kube.cache import Cache
 from remuda.kube.client import Client
 from remuda.kube.errors import Conflict
-from remuda.kube.resources import RUNNER_POOLS, SECRETS, Resource, Thing
+from remuda.kube.resources import RUNNER_POOLS, SECRETS, KubeObject, Resource
 from remuda.loop.clock import Clock
 from remuda.providers.kubevirt.resources import GUEST, MANAGED_BY, OURS, VmPool
 from remuda.providers.kubevirt.template import Blueprint
@@ -24,7 +24,7 @@ class UserData:
     """The user data Secrets of one namespace."""
 
     def __init__(
-        self, writer: Client, cache: Cache[Thing], namespace: str, clock: Clock, young_s: float = YOUNG_S
+        self, writer: Client, cache: Cache[KubeObject], namespace: str, clock: Clock, young_s: float = YOUNG_S
     ) -> None:
         self._writer = writer
         self._cache = cache
@@ -57,7 +57,7 @@ class UserData:
             await self._writer.delete(SECRETS, known.metadata.name, self._namespace, uid=known.metadata.uid)
         try:
             made = await self._writer.create(
-                SECRETS, blueprint.user_data_secret(owner), Thing, self._namespace
+                SECRETS, blueprint.user_data_secret(owner), KubeObject, self._namespace
             )
         except Conflict:
             return
@@ -66,20 +66,20 @@ class UserData:
     async def _owner(
         self, name: str, pool: VmPool | None, resource: Resource | None
     ) -> dict[str, Any] | None:
-        thing: Thing | None = pool
+        item: KubeObject | None = pool
         if pool is None:
             resource = RUNNER_POOLS
             listed = await self._writer.list(
-                RUNNER_POOLS, Thing, self._namespace, fields=f"metadata.name={name}"
+                RUNNER_POOLS, KubeObject, self._namespace, fields=f"metadata.name={name}"
             )
-            thing = next(iter(listed.items), None)
-        if thing is None or resource is None:
+            item = next(iter(listed.items), None)
+        if item is None or resource is None:
             return None
         return {
             "apiVersion": resource.api_version,
             "kind": resource.kind,
             "name": name,
-            "uid": thing.metadata.uid,
+            "uid": item.metadata.uid,
         }
 
     async def collect(self, used: AbstractSet[str]) -> None:

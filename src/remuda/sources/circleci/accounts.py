@@ -49,14 +49,14 @@ class Accounts:
     def serve(self, pools: Mapping[str, tuple[Account, str]]) -> None:
         """Set each pool's account and class; an account of no pool is no longer asked."""
         self._account_of = {pool: account for pool, (account, _) in pools.items()}
-        wanted = {account for account, _ in pools.values()}
-        for account in self._sources.keys() - wanted:
+        needed = {account for account, _ in pools.values()}
+        for account in self._sources.keys() - needed:
             self._sources[account].serve({})  # it makes room for the others of its host
-        hosts = {account.host for account in wanted}
+        hosts = {account.host for account in needed}
         self._hosts = {name: self._hosts.get(name) or Host() for name in hosts}
         self._sources = {
             account: self._sources.get(account) or self._make(account, self._hosts[account.host])
-            for account in sorted(wanted)
+            for account in sorted(needed)
         }
         for account, source in self._sources.items():
             source.serve({pool: name for pool, (whose, name) in pools.items() if whose == account})
@@ -88,11 +88,15 @@ class Accounts:
 
     def trouble(self) -> dict[str, str]:
         """A sentence for each class that gets no good answers."""
-        return {name: told for source in self._sources.values() for name, told in source.trouble().items()}
+        return {
+            name: message for source in self._sources.values() for name, message in source.trouble().items()
+        }
 
     def refusals(self) -> dict[str, str]:
         """By class, why its tasks cannot be counted."""
-        return {name: told for source in self._sources.values() for name, told in source.refusals().items()}
+        return {
+            name: message for source in self._sources.values() for name, message in source.refusals().items()
+        }
 
     def heard_at(self) -> dict[str, Instant]:
         """By class, when its tasks were last counted."""
@@ -104,10 +108,10 @@ class Accounts:
             running: dict[CircleCI, asyncio.Task[None]] = {}
             while True:
                 self._changed.clear()
-                wanted = set(self._sources.values())
-                for source in running.keys() - wanted:
+                needed = set(self._sources.values())
+                for source in running.keys() - needed:
                     running.pop(source).cancel()
-                for source in wanted - running.keys():
+                for source in needed - running.keys():
                     running[source] = group.create_task(source.run(), name="circleci")
                 await self._changed.wait()
 

@@ -105,7 +105,7 @@ class Client:
             try:
                 return read(_decode(kind, data, doing))
             except ValueError as error:
-                raise _nonsense(doing, str(error)) from None
+                raise _invalid_answer(doing, str(error)) from None
 
         # A listing of half a day's agents takes longer than anyone else should wait.
         return await asyncio.to_thread(understand) if len(data) > _LARGEST_COUNT else understand()
@@ -190,7 +190,7 @@ async def _read(answer: aiohttp.ClientResponse, most: int, doing: str) -> bytes:
         data += chunk
         if len(data) > most:
             answer.close()
-            raise _nonsense(doing, f"it is longer than {most:,} bytes")
+            raise _invalid_answer(doing, f"it is longer than {most:,} bytes")
     return bytes(data)
 
 
@@ -199,9 +199,9 @@ def _decode(content_type: str, data: bytes, doing: str) -> dict[str, object]:
         read = msgspec.json.decode(data)
     except (ValueError, RecursionError):
         kind = "a web page" if content_type == "text/html" else "no whole JSON"
-        raise _nonsense(doing, f"it is {kind}") from None
+        raise _invalid_answer(doing, f"it is {kind}") from None
     if not isinstance(read, dict):
-        raise _nonsense(doing, "it is JSON, but no object")
+        raise _invalid_answer(doing, "it is JSON, but no object")
     return read
 
 
@@ -262,7 +262,7 @@ def _words(data: bytes) -> str:
     return " ".join(message.split())[:300] if isinstance(message, str) else ""
 
 
-def _nonsense(doing: str, why: str) -> CircleError:
+def _invalid_answer(doing: str, why: str) -> CircleError:
     return CircleError(f"{doing}: the answer makes no sense: {why}; {_ADDRESS}", "nonsense")
 
 

@@ -7,9 +7,9 @@ class CircleError(Unavailable):
     """No good answer. It never means that there is nothing to do."""
 
     def __init__(
-        self, told: str, outcome: str, *, is_limited: bool = False, retry_after: float | None = None
+        self, message: str, outcome: str, *, is_limited: bool = False, retry_after: float | None = None
     ) -> None:
-        super().__init__(told)
+        super().__init__(message)
         #: one word for metrics
         self.outcome = outcome
         #: the whole host wants to be left alone, for `retry_after` seconds if it said so

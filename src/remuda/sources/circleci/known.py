@@ -24,7 +24,7 @@ class Trouble:
     outcome: str
     since: float
     #: when each kind was last logged
-    told: dict[str, float]
+    logged: dict[str, float]
     #: what CircleCI itself last refused it with; empty while it was not asked at all
     refusal: str = ""
 

@@ -104,9 +104,9 @@ class Pace:
 
     def serve(self, classes: Iterable[str], now: float) -> None:
         """Ask these classes from now on, and no others. New ones come in turn, the first one at once."""
-        wanted = set(classes)
-        fresh = sorted(wanted - set(self._classes))
-        self._classes = {name: known for name, known in self._classes.items() if name in wanted}
+        named = set(classes)
+        fresh = sorted(named - set(self._classes))
+        self._classes = {name: known for name, known in self._classes.items() if name in named}
         self._classes.update((name, _Rhythm(now)) for name in fresh)
         self._stretched_at = -math.inf
         self._stretch(now)

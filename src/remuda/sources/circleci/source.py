@@ -27,12 +27,12 @@ from remuda.sources.circleci.pace import Host, Pace, Turn
 
 #: who has not read for so long does not need to know
 ATTENTION_S = 15.0
-_RETELL_S = 60.0
+_LOG_AGAIN_S = 60.0
 _NAP_S = 5.0
 #: An agent is hidden this long after its machine went. By then a namesake has an agent of its own, or was made too late
 #: for the old one; and what was hidden by mistake, because the name had passed on unnoticed, is seen again.
 _HIDDEN_S = 60.0
-#: how finely it is told that an agent goes on calling
+#: how finely it is messages that an agent goes on calling
 _HEARD_EACH = 20 * SECOND
 #: a difference of the clocks that a person should know of
 _NOTABLE = 30 * SECOND
@@ -68,7 +68,7 @@ class CircleCI:
     """
     The classes of one CircleCI. It satisfies the `Source` port.
 
-    `run` must run for anything to become known. An agent cannot be told to take no more work: `close` is true when it
+    `run` must run for anything to become known. An agent cannot be messages to take no more work: `close` is true when it
     had none a moment ago, and whoever removes the machine then must let it end what it took since.
     """
 
@@ -172,7 +172,7 @@ class CircleCI:
         listed = known.listing.workers.get(machine) if known.listing is not None else None
         if listed is None:
             return None
-        worker = self._told(known, machine, listed)
+        worker = self._by_our_clock(known, machine, listed)
         is_own = self._is_alive(machine, worker) and worker.is_of(made_at, made_at)
         return worker if is_own else None
 
@@ -186,7 +186,7 @@ class CircleCI:
             listed = one.listing.workers.get(machine) if one.listing is not None else None
             if listed is None or not closed:
                 continue
-            agent = self._told(one, machine, listed)
+            agent = self._by_our_clock(one, machine, listed)
             # Who was not closed, or called later, may be another machine that has the name by now.
             if (agent.connected_at or 0) <= max(closed):
                 until = self._clock.monotonic() + _HIDDEN_S
@@ -199,7 +199,7 @@ class CircleCI:
         now = self._clock.monotonic()
         if not self._is_attended(now):
             return {}
-        told = {}
+        messages = {}
         for name in self._served:
             known = self._classes[name]
             if known.troubles:
@@ -207,10 +207,10 @@ class CircleCI:
                     (now - min(t.since for t in known.troubles.values())) * SECOND
                 )
                 errors = "; ".join(dict.fromkeys(trouble.error for trouble in known.troubles.values()))
-                told[name] = f"since {write_instant(since)}: {errors}"
+                messages[name] = f"since {write_instant(since)}: {errors}"
             elif known.good_at is not None and self._is_stale(known, now):
-                told[name] = f"not asked since {write_instant(known.good_at)}: {self._held(name, now)}"
-        return told
+                messages[name] = f"not asked since {write_instant(known.good_at)}: {self._held(name, now)}"
+        return messages
 
     def refusals(self) -> dict[str, str]:
         """By class, why its tasks cannot be counted: the same words for as long as the answer is the same."""
@@ -336,7 +336,7 @@ class CircleCI:
             self._wake()
 
     async def _ask(self, call: str, known: Known, ask: Callable[[str], Awaitable[T]]) -> T | CircleError:
-        """One call, with all that is told of how it went; none while the host wants to be left alone."""
+        """One call, with all that is messages of how it went; none while the host wants to be left alone."""
         now = self._clock.monotonic()
         if self._pace.held(now) > 0:
             error = CircleError(self._held(known.name, now), "held")
@@ -371,20 +371,22 @@ class CircleCI:
             trouble.error, trouble.outcome = str(error), error.outcome
             trouble.refusal = refusal or trouble.refusal
             if is_other:
-                self._tell(call, known, trouble, now)
+                self._log_trouble(call, known, trouble, now)
             return
         is_first = not any(name in known.troubles for name in (COUNTS if call in COUNTS else (call,)))
         trouble = known.troubles[call] = Trouble(str(error), error.outcome, now, {}, refusal)
-        self._tell(call, known, trouble, now)
+        self._log_trouble(call, known, trouble, now)
         if is_first:
             self._wake()
 
-    def _tell(self, call: str, known: Known, trouble: Trouble, now: float) -> None:
+    def _log_trouble(self, call: str, known: Known, trouble: Trouble, now: float) -> None:
         """Log what fails, each kind of failure once a minute."""
-        told = trouble.told
-        last = max(told.values(), default=None) if trouble.outcome == "held" else told.get(trouble.outcome)
-        if last is None or now - last >= _RETELL_S:
-            told[trouble.outcome] = now
+        logged = trouble.logged
+        last = (
+            max(logged.values(), default=None) if trouble.outcome == "held" else logged.get(trouble.outcome)
+        )
+        if last is None or now - last >= _LOG_AGAIN_S:
+            logged[trouble.outcome] = now
             self._log.error(_FAILED[call], **{"class": known.name, "error": trouble.error})
 
     def _note_good(self, call: str, known: Known) -> None:
@@ -409,7 +411,7 @@ class CircleCI:
         for name in self._served:
             known = self._classes[name]
             for call, trouble in known.troubles.items():
-                self._tell(call, known, trouble, now)
+                self._log_trouble(call, known, trouble, now)
 
     def _is_stale(self, known: Known, now: float) -> bool:
         return known.is_stale(now, self._pace.period(known.name, now))
@@ -422,7 +424,7 @@ class CircleCI:
         gone = self._gone.get(machine)
         return gone is None or worker.connected_at is None or worker.connected_at > gone[0]
 
-    def _told(self, known: Known, name: str, worker: Worker) -> Worker:
+    def _by_our_clock(self, known: Known, name: str, worker: Worker) -> Worker:
         """A listed worker by our own clock. One that has no more than a machine's name says when it last called."""
         heard_at = known.hearing.heard_at(name) if machine_of(name) == name else None
         if heard_at is not None:
@@ -442,7 +444,7 @@ class CircleCI:
             if known.listing is not None:
                 listed.update(known.listing.workers)
                 for name, raw in known.listing.workers.items():
-                    worker = self._told(known, name, raw)
+                    worker = self._by_our_clock(known, name, raw)
                     if self._is_alive(name, worker):
                         found[name] = newer(found.get(name), worker)
         for name, at in tuple(self._closed.items()):

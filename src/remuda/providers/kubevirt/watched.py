@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from remuda.kube.cache import Cache
 from remuda.kube.client import Client
-from remuda.kube.resources import SECRETS, Resource, Thing
+from remuda.kube.resources import SECRETS, KubeObject, Resource
 from remuda.loop.clock import Clock
 from remuda.loop.faults import FaultPoint, no_fault
 from remuda.providers.kubevirt.discovery import Api
@@ -17,7 +17,7 @@ from remuda.providers.kubevirt.template import Blueprint
 from remuda.providers.kubevirt.userdata import YOUNG_S, UserData
 from remuda.providers.kubevirt.view import View
 
-T = TypeVar("T", bound=Thing)
+T = TypeVar("T", bound=KubeObject)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Tools:
     young_s: float = YOUNG_S
 
 
-class World:
+class WatchedObjects:
     """Everything of ours in one namespace, as one KubeVirt serves it."""
 
     def __init__(self, api: Api, tools: Tools, wake: Callable[[], None]) -> None:
@@ -53,7 +53,7 @@ class World:
         self._namespace = tools.namespace
         self.vms = cache(api.vms, Vm, POOL)
         self._vmis = cache(api.vmis, Vmi, POOL)
-        self._secrets = cache(SECRETS, Thing, GUEST)
+        self._secrets = cache(SECRETS, KubeObject, GUEST)
         self.pool_objects = None if api.pools is None else cache(api.pools, VmPool, POOL)
         self._caches: list[Cache[Any]] = [self.vms, self._vmis, self._secrets]
         self.view = View(self.vms, self._vmis, self.pool_objects, tools.namespace, tools.clock.now)
