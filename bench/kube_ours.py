@@ -158,7 +158,9 @@ class Remuda:
 
     async def apply(self, bodies: list[dict[str, Any]]) -> Measured:
         async with self._client() as client:
-            return await apply_all(bodies, lambda body: client.apply(CONFIG_MAPS, body, KubeObject, NAMESPACE))
+            return await apply_all(
+                bodies, lambda body: client.apply(CONFIG_MAPS, body, KubeObject, NAMESPACE)
+            )
 
     def _client(self) -> Client:
         return Client(self._access, self._clock, self._rng)
