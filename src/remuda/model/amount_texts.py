@@ -22,7 +22,8 @@ def quantity(resource: str, amount: int) -> str:
     """Exactly, as one writes it into a manifest and a server gives it back: `500m`, `32Gi`, `500M`, `8`."""
     if resource == "cpu":
         return str(Quantity(amount * (NANO // 1_000)))
-    is_binary = is_bytes(resource) and amount % 1024 == 0
+    # 2G is also a whole number of Ki, as which nobody writes it
+    is_binary = is_bytes(resource) and amount % 1024 == 0 and (amount % MIB == 0 or amount % 1_000_000 != 0)
     return str(Quantity(amount * NANO, "binary" if is_binary else "decimal"))
 
 
