@@ -3,10 +3,13 @@
 import sqlite3
 from pathlib import Path
 
+import pytest
 from tests.processes import Place, eventually, pool
 
 from remuda.ledger.store import FILE
 from remuda.model.jobs import JobState
+
+pytestmark = pytest.mark.slow
 
 
 def lose_store(here: Place) -> None:

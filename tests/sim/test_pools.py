@@ -138,6 +138,7 @@ def ranked(*events: Arrival, **world: object) -> Scenario:
     return replace(made, **world)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "world",
     [
