@@ -1,19 +1,16 @@
 """`remuda why workload`: the answer from the last review that was kept, one of another time, or one in a file."""
 
-import sys
-from pathlib import Path
-
 import click
 
 from remuda.control.command import Session
-from remuda.errors import BadInput, NotFound, RemudaError
+from remuda.errors import NotFound, RemudaError
 from remuda.model.times import write_instant
 from remuda.output.moments import age, clock_time
 from remuda.output.show import Report, Table
 from remuda.output.steps import step_lines
 from remuda.rightsize.report import kept
 from remuda.rightsize.report.answers import Answer, shown_steps, sizes_and_steps, why
-from remuda.rightsize.report.document import MOST_BYTES, read_review
+from remuda.rightsize.report.document import read_review_file
 from remuda.rightsize.report.figures import names
 from remuda.rightsize.review import Review
 
@@ -30,7 +27,7 @@ def complete_workloads(session: Session, begun: str) -> list[str]:
 def answer_workload(session: Session, name: str, file: str | None, at: str | None) -> None:
     """Show why a workload should have the size that a review says."""
     if file is not None:
-        _show(session, why(read_file(file), name))
+        _show(session, why(read_review_file(file), name))
         return
     reviews = kept_reviews(session, at)
     for review in reviews:
@@ -41,18 +38,6 @@ def answer_workload(session: Session, name: str, file: str | None, at: str | Non
         return
     # None has it. What is told is of the newest: whoever asks has most likely just made it.
     why(reviews[0], name)
-
-
-def read_file(file: str) -> Review:
-    """The review in a file, or - for standard input."""
-    try:
-        if file == "-":
-            return read_review(sys.stdin.buffer.read(MOST_BYTES + 1), "standard input")
-        with Path(file).open("rb") as opened:
-            content = opened.read(MOST_BYTES + 1)
-    except (OSError, ValueError) as error:
-        raise BadInput(f"{file}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    return read_review(content, file)
 
 
 def kept_reviews(session: Session, at: str | None) -> list[Review]:

@@ -2,7 +2,6 @@
 
 import contextlib
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -45,11 +44,12 @@ def patch(session: Session, /, words: tuple[str, ...], what: str, out: Path | No
     remuda rightsize patch review.json shop/checkout --as json
     """
     from remuda.rightsize.patches import make
+    from remuda.rightsize.report.document import read_review_file
     from remuda.rightsize.selection import select_named
     from remuda.rightsize.snapshot import WorkloadId
 
     named = words[:1] if words and _is_review(words[0]) else ()
-    review = _read(named[0]) if named else last_review(session)
+    review = read_review_file(named[0]) if named else last_review(session)
     there = [WorkloadId(item.namespace, item.kind, item.name) for item in review.workloads]
     names = words[len(named) :]
     made = make(review, what, select_named(there, names) if names else ())
@@ -75,19 +75,6 @@ def last_review(session: Session) -> "Review":
 def _is_review(word: str) -> bool:
     """By its name alone, so that a file that happens to be called as a workload changes nothing."""
     return word == "-" or word.endswith(".json")
-
-
-def _read(file: str) -> "Review":
-    from remuda.rightsize.report.document import MOST_BYTES, read_review
-
-    if file == "-":
-        return read_review(sys.stdin.buffer.read(MOST_BYTES + 1), "standard input")
-    try:
-        with Path(file).open("rb") as opened:
-            text = opened.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise BadInput(f"{file}: cannot be read: {error.strerror or error}") from None
-    return read_review(text, file)
 
 
 def write_files(directory: Path, files: "Iterable[PatchFile]") -> None:

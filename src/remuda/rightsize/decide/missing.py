@@ -43,12 +43,23 @@ def without_evidence(
         )
     _explain_kills(container, kills, explanation)
     explanation.step("samples", "none", "it is left as it is")
+    return _left(container, kills, explanation)
+
+
+def _left(
+    container: Container,
+    kills: tuple[OomKill, ...],
+    explanation: Explanation,
+    usage_class: UsageClass = "stable",
+    evidence: Evidence | None = None,
+) -> ContainerReview:
     return ContainerReview(
         container.name,
         container.size,
         container.size,
         "leave",
-        risk="will-oom" if kills else "",
+        usage_class,
+        "will-oom" if kills else "",
         is_sidecar=container.is_sidecar,
         others=container.others,
         other_requests=container.other_requests,
@@ -56,6 +67,7 @@ def without_evidence(
         written=container.written,
         steps=tuple(explanation.steps),
         rules=explanation.rules,
+        evidence=evidence,
     )
 
 
@@ -79,22 +91,7 @@ def without_estimate(
     )
     _explain_kills(container, kills, explanation)
     explanation.step("strategy", f"{strategy} gives no answer", "it is left as it is")
-    return ContainerReview(
-        container.name,
-        container.size,
-        container.size,
-        "leave",
-        usage_class,
-        "will-oom" if kills else "",
-        is_sidecar=container.is_sidecar,
-        others=container.others,
-        other_requests=container.other_requests,
-        index=container.index,
-        written=container.written,
-        steps=tuple(explanation.steps),
-        rules=explanation.rules,
-        evidence=evidence,
-    )
+    return _left(container, kills, explanation, usage_class, evidence)
 
 
 def _explain_kills(container: Container, kills: tuple[OomKill, ...], explanation: Explanation) -> None:

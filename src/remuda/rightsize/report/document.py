@@ -19,6 +19,7 @@ from remuda.objects.convert import type_info
 from remuda.objects.problems import quoted
 from remuda.objects.schema import schema_of_type
 from remuda.output.show import Report
+from remuda.rightsize.input_files import read_input
 from remuda.rightsize.report.compare import Changes
 from remuda.rightsize.report.validity import problems_of
 from remuda.rightsize.review import SCHEMA, ContainerReview, Review
@@ -135,6 +136,11 @@ def read_review(content: bytes, file: str) -> Review:
     if problems:
         raise BadInput("\n".join(problems))
     return review
+
+
+def read_review_file(file: str) -> Review:
+    """The review in a file, or - for standard input; `BadInput` where there is none."""
+    return read_review(*read_input(file, MOST_BYTES))
 
 
 def _other_schema(found: object) -> str:
