@@ -427,3 +427,21 @@ class TestRail:
 
 def replace_rails(**more: object) -> Rails:
     return msgspec.structs.replace(Rails(), **more)
+
+
+@pytest.mark.parametrize(
+    "high",
+    [
+        pytest.param({"count": 2}, id="a gang"),
+        pytest.param({"count": None, "total": {"cpu": 2_000}}, id="a sum in one domain"),
+    ],
+)
+def test_what_is_about_to_be_taken_back_completes_it_without_a_victim(high: dict[str, object]) -> None:
+    """Its domain has what another cluster does without, so nobody of a lower priority must go for it."""
+    surplus = machines(2, shape(rack="x"), State.CONFIGURED, cluster="c", need="gone")
+    fleet = fleet_of(surplus, holding(2, shape(rack="y"), "low"))
+    needs = (need("low", 2), need("high", cluster="d", same=RACK, priority=10, **high))  # type: ignore[arg-type]
+    plan, _ = decide(fleet, demand_of(fleet, *needs), Memory(), Policy(), NOW)
+    assert plan.count(Op.PREEMPT) == 0
+    assert plan.count(Op.RECLAIM) == 1
+    assert [short.reason.code for short in plan.shortfalls] != []

@@ -6,12 +6,21 @@ Each was chosen because it reaches what no other quick test does; every plan on 
 
 from random import Random
 
+import numpy as np
 import pytest
+from tests.fleet.builders import RACK, fleet_of, machines, need, shape, work_of
 from tests.fleet.invariants import check_limits, check_machines, check_plan
 from tests.fleet.test_long_runs import change_demand, change_machines, draw_large_world
-from tests.fleet.world import STEP, draw_world
+from tests.fleet.world import STEP, draw_world, world_of
 
+from remuda.fleet.decide import gangs
+from remuda.fleet.decide.victims import find_victims
+from remuda.fleet.plan import Op
+from remuda.model.labels import Operator, Requirement
+from remuda.model.machines import State
+from remuda.model.shapes import ZONE
 from remuda.model.times import SECOND
+from remuda.model.units import Separation
 
 
 @pytest.mark.parametrize("seed", [78, 94, 193, 208, 243, 263, 291])
@@ -24,8 +33,8 @@ def test_safety_larger_fleets_keep_every_rule_on_rare_ways(seed: int) -> None:
     keep_every_rule(seed, 60, 20)
 
 
-def keep_every_rule(seed: int, machines: int, needs: int) -> None:
-    world = draw_world(seed, machines=machines, needs=needs)
+def keep_every_rule(seed: int, size: int, needs: int) -> None:
+    world = draw_world(seed, machines=size, needs=needs)
     for _ in range(6):
         plan = world.decide()
         check_plan(world, plan)
@@ -47,3 +56,42 @@ def test_safety_a_fleet_whose_demand_and_machines_change_keeps_its_limits() -> N
             change_demand(world, rng)
         change_machines(world, rng, turn)
         world.now += 10 * SECOND
+
+
+def test_more_small_components_than_are_searched_are_all_served() -> None:
+    zones = [f"z{number:02}" for number in range(18)]
+    needs = [need(zone, requirements=(Requirement(ZONE, Operator.IN, (zone,)),)) for zone in zones]
+    plan = world_of([one for zone in zones for one in machines(1, shape(zone))], needs).decide()
+    assert (plan.count(Op.ASSIGN), plan.missing) == (18, 0)
+
+
+def test_a_search_that_would_take_too_long_ends_with_as_much_served() -> None:
+    """Six needs share ten machines of as many prices in more ways than are looked at."""
+    free = [one for dollars in range(10) for one in machines(1, shape(rack="x", dollars=dollars + 1))]
+    needs = [need(f"n{number}", 3, separation=Separation(2, RACK)) for number in range(6)]
+    plan = world_of(free, needs).decide()
+    assert plan.count(Op.ASSIGN) == 10
+    assert plan.missing == 18 - 10
+
+
+def test_a_machine_that_serves_without_a_cluster_is_left_alone() -> None:
+    """A provider may list what no file could say."""
+    plan = world_of(machines(1, shape(), State.CONFIGURED), [need("n", priority=-5)]).decide()
+    assert (len(plan), plan.rails) == (0, ())
+
+
+def test_a_gang_that_lacks_nothing_is_given_nothing() -> None:
+    work = work_of(fleet_of(machines(4, shape(rack="x"))), need(count=2, same=RACK))
+    gangs.place(work, 0, 0, np.array([2]))
+    assert not work.picks.kind
+    assert work.unmet.tolist() == [0]
+
+
+def test_only_so_many_rankings_of_victims_are_kept() -> None:
+    holders = machines(3, shape(), State.CONFIGURED, cluster="c", need="low")
+    work = work_of(fleet_of(holders), need("low", 3), need("high", 1, priority=1_000))
+    victims = find_victims(work, np.zeros(0, np.int64))
+    first = victims.ranking(work, 0, 1, 1, None).order
+    for priority in range(2, 700):
+        assert victims.ranking(work, 0, priority, 1, None).order == first
+    assert len(victims.rankings) <= 512

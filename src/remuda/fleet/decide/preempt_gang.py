@@ -37,8 +37,6 @@ def preempt_for_gang(preemptions: Preemptions, row: int) -> None:
     work = preemptions.work
     number = int(work.demand.profile[row])
     domain, _ = work.fleet.kinds.domains(work.demand.profiles.all[number].same)
-    if not (domain >= 0).any() or work.unmet[row] <= 0:
-        return
     for_sale = work.free[SPECULATIVE]
     room = rooms(work)
     for_sale = for_sale if room is None else np.minimum(for_sale, room)
