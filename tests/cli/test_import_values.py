@@ -62,7 +62,7 @@ def test_every_problem_is_told_and_nothing_else(run: Run, tmp_path: Path) -> Non
         pytest.param(
             ["provisioner-values", "nowhere.yaml"], "nowhere.yaml: there is no such file", id="a file"
         ),
-        pytest.param(["provisioner-value", "x"], "Did you mean 'provisioner-values'?", id="a command"),
+        pytest.param(["provisioner-value", "x"], "Did you mean 'import provisioner-values'?", id="a command"),
         pytest.param(["provisioner-values"], "Missing argument 'FILE'", id="no file"),
     ],
 )

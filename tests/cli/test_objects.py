@@ -30,7 +30,17 @@ SECRET = {"secret": "runner", "key": "token"}
 FULL_RUNNERS = pool(
     **{"class": "my-org/ci"},
     source={"circleci": {"url": "https://ci.example/", "token": dict(SECRET), "planConcurrency": 9}},
-    provider={"kubevirt": {"spec": {"domain": {}}, "token": SECRET, "bundle": "images.example/runner:3"}},
+    provider={
+        "kubevirt": {
+            "spec": {
+                "domain": {"devices": {"disks": [{"name": "docker", "serial": "docker"}]}},
+                "volumes": [{"name": "docker", "emptyDisk": {"capacity": "9Gi"}}],
+            },
+            "token": SECRET,
+            "bundle": "images.example/runner:3",
+            "emptyDiskMounts": [{"serial": "docker", "path": "/var/lib/docker", "fsType": "xfs"}],
+        }
+    },
     ceiling="laptop",
 )
 FULL_CEILING = ceiling("laptop", 8, members=[{"name": "shell", "guaranteed": 1, "priority": 1, "weight": 2}])

@@ -59,7 +59,16 @@ def test_a_vm_that_lives_is_ready_when_its_guest_runs(
 ) -> None:
     own = guest if guest is not None and guest.is_of(machine) else None
     assert supplied(machine, own) == Supplied(
-        "linux-0", "linux", "t1", MADE_AT, ready_at, None, leaving=False, trouble=trouble, order=""
+        "linux-0",
+        "linux",
+        "t1",
+        MADE_AT,
+        ready_at,
+        None,
+        leaving=False,
+        trouble=trouble,
+        order="",
+        uid="uid-linux-0",
     )
 
 
