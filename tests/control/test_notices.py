@@ -9,6 +9,7 @@ from tests.builders import NOW
 from remuda.control.client import NothingRuns, Remuda
 from remuda.control.command import Session
 from remuda.control.notices import notices, say_first
+from remuda.job import Jobs
 from remuda.model.times import MINUTE, SECOND
 
 T = TypeVar("T")
@@ -97,7 +98,7 @@ def test_a_pause_and_a_refused_reload_are_both_said() -> None:
 def test_where_it_is_said_depends_on_who_asks(
     form: str, quiet: bool, first: tuple[str, ...], err: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    session = Session(None)  # type: ignore[arg-type]
+    session = Session(Jobs(()))
     session.form, session.quiet = form, quiet
     assert say_first(session, ("paused",)) == first
     assert capsys.readouterr().err == err

@@ -227,7 +227,7 @@ def test_a_secret_file_that_went_away_is_a_failed_job_with_its_reason(shared: Pl
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        pytest.param(["test/shell"], "Missing argument '-- COMMAND…'", id="no command"),
+        pytest.param(["test/shell"], "say CLASS and the command, as in: remuda submit", id="no command"),
         pytest.param(["test/shell", "--", ""], "the command is empty", id="an empty command"),
         pytest.param(["test/shel", "--", "x"], "no pool serves class test/shel", id="an unknown class"),
         pytest.param(
