@@ -75,7 +75,7 @@ def test_the_arithmetic_is_right(run: Run, cluster: Path) -> None:
     assert node["overcommits"]["vm-test"] == ["memory"]
     assert node["overcommits"]["docs"] == ["cpu", "memory"]  # six of them, not one
     rules = {item["rule"]: item for item in found["findings"]}
-    assert "64.00Gi memory, more than sting has" in rules["limit-exceeds-node"]["is"]
+    assert "64Gi memory, more than there is on sting" in rules["limit-exceeds-node"]["is"]
     assert rules["aggregate-does-not-fit"]["severity"] == "error"
 
 

@@ -63,6 +63,8 @@ def test_a_quantity_is_exact(resource: str, value: int) -> None:
     [
         ("cpu", 1500, "1.5"),
         ("memory", 54 * GIB + 730_000_000, "54.68"),
+        ("memory", 1024 * GIB, "1,024.00"),
+        ("ephemeral-storage", 0, "0.00"),
         ("pods", 1100, "1,100"),
         ("memory", None, "-"),
     ],

@@ -55,16 +55,20 @@ def cores(millicores: int) -> str:
 
 
 def figure(resource: str, amount: int | None) -> str:
-    """A number for a column, of cores, of GiB or of pieces: `1.5`, `54.68`, `110`; what is not given is a dash."""
+    """
+    A number for a column, of cores, of GiB or of pieces: `1.5`, `64.00`, `110`; what is not given is a dash.
+
+    GiB always have two decimals, so that a column lines up.
+    """
     if amount is None:
         return "-"
     if resource == "cpu":
         return cores(amount)
-    return gib(amount) if is_bytes(resource) else f"{amount:,}"
+    return f"{amount / GIB:,.2f}" if is_bytes(resource) else f"{amount:,}"
 
 
 def gib(amount: int) -> str:
-    """A number of GiB, for columns and sums: `54.68`, `1,024`."""
+    """A number of GiB, for sums: `54.68`, `1,024`."""
     return trimmed(f"{amount / GIB:,.2f}")
 
 

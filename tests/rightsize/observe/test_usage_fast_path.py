@@ -86,8 +86,10 @@ def test_a_name_that_is_a_key_or_has_an_escape_is_read_all_the_same(name: str) -
 
 
 def test_kills_need_no_order_and_are_cut_as_those_that_are_read_slowly() -> None:
-    kills = '"oom": [{"t": 9, "requested_bytes": 1}, {"t": 3, "requested_bytes": 2}, {"t": 5, "requested_bytes": 3}], "cpu"'
-    text = json.dumps(RIGHT).replace('"cpu"', kills, 1).encode()
+    oom = '"oom": [{"t": 9, "requested_bytes": 7}, {"t": 3, "requested_bytes": 0}]'
+    right = json.dumps(RIGHT)
+    assert oom in right
+    text = right.replace(oom, oom[:-1] + ', {"t": 5, "requested_bytes": 3}]').encode()
     [(_, quick)], [(_, slow)] = read_quickly(text) or [], slowly(text)
     assert cut(quick, 4, 9) == cut(slow, 4, 9)
     assert [kill.at for kill in cut(quick, 4, 9).pod["app"][0].oom] == [5, 9]

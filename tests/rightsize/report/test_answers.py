@@ -79,7 +79,7 @@ def test_it_tells_what_is_what_should_be_how_that_came_about_and_what_to_know() 
     assert [step.label for step in steps] == [
         "now", "should be", "samples", "upper", "class", "kill", "error",
     ]  # fmt: skip
-    assert steps[-1].text.startswith("will-oom: 512Mi; it was killed")
+    assert steps[-1].text.startswith("will-oom: 512Mi; it was OOM-killed once")
     assert sizes_and_steps(app) == steps[:-1]
 
 
