@@ -281,6 +281,20 @@ def test_a_pool_that_fails_says_why_as_long_as_it_does(
 
 
 @pytest.mark.parametrize(
+    ("limit", "code"),
+    [
+        pytest.param(2, "held-by-ceiling", id="it has all that it gets"),
+        pytest.param(3, "backing-off", id="it gets one more"),
+    ],
+)
+def test_a_wait_after_a_failure_does_not_hide_a_ceiling_that_grants_no_more(limit: int, code: str) -> None:
+    seen = snapshot(pool("a", *machines(idle=2), waiting=5))
+    rules = policy(settings(ceiling="roof"), roof=limit)
+    plan, _ = decide(seen, Memory({"a": ONE_FAILURE}), rules, NOW)
+    assert reason_of(plan).code == f"pool.{code}"
+
+
+@pytest.mark.parametrize(
     ("limit", "waiting", "code"),
     [
         pytest.param(2, 0, "over-ceiling", id="lowered below what is busy"),

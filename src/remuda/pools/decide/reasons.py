@@ -145,7 +145,7 @@ def _code(case: PoolDecision, moves: Moves, now: Instant) -> str:
         is_tried = census.booting or moves.created
         if failures >= FAILING and wish.wanted > census.ready and (is_waiting or is_tried):
             return "pool.failing"
-        if is_waiting and wish.wanted > census.live + moves.created:
+        if is_waiting and case.target > census.live + moves.created:
             return "pool.backing-off"
     if (room := case.room) is not None:
         if room.busy > room.limit and census.busy:
