@@ -54,6 +54,11 @@ LEAK = evidence(days=days(RISING))
         pytest.param([200, 220, 240, 260, 280, 150, 200, 199, 198], None, id="it rises no more"),
         pytest.param([200, 220, 240, 260, 280, 150, *[200] * 5], None, id="mended since"),
         pytest.param([200, 220, 240, 260, 280, 245, 246], None, id="what fell is not given back"),
+        pytest.param(
+            [200, 220, 240, 260, 300, 298, 296, 299, *[150, 200, 220, 240, 260] * 3],
+            None,
+            id="it had come to rest before it was restarted",
+        ),
     ],
 )
 def test_a_rise_is_the_median_slope_that_more_than_nine_of_ten_pairs_agree_on(
@@ -132,6 +137,12 @@ FULL = [200, 330, 400, 440, 465, 480, 485, 488, 489, 489, 490, 490, 490, 490, 49
         pytest.param([*EVEN, 60, *EVEN, 60], killed_on(4, 8), False, id="killed by spikes"),
         pytest.param([*LIFE, 60, *EVEN, 60, *EVEN, 60], killed_on(4, 8, 12), False, id="one of three lives"),
         pytest.param([*LIFE, 60, *LIFE, 60, *EVEN], killed_on(4, 8), False, id="repaired since"),
+        pytest.param(
+            [*[*LIFE, 60] * 3, *EVEN],
+            killed_on(4, 8, 12),
+            False,
+            id="repaired since, after three of four lives",
+        ),
         pytest.param([*LIFE, 60, *LIFE, 60, *EVEN[:9]], killed_on(4, 8), True, id="too soon to tell"),
         pytest.param(
             [*(each // 2 for each in LIFE), 30] * 2,

@@ -69,6 +69,16 @@ def test_containers_share_the_minimum_of_their_pod() -> None:
     assert the(made).recommended.requests.cpu_millicores == 40
 
 
+def test_what_has_no_samples_of_cpu_is_not_explained_by_its_floor() -> None:
+    memory = [Sample(at, 10 * MI) for at in range(BEGIN, BEGIN + 8 * DAY, 60)]
+    [known] = summarize(
+        columns_of([{"main": [Replica([], memory)]}], [1]), "samples", since=BEGIN, now=BEGIN + 8 * DAY
+    )
+    one = the(judge(workload(SMALL), known=known))
+    assert steps_of(one, "cpu")[0] == ("no samples", "its estimate is a pod's floor and says nothing")
+    assert one.recommended.requests.cpu_millicores == 100
+
+
 def test_who_said_so_is_told() -> None:
     by_default = steps_of(the(judge(workload(SMALL), known=USED)), "memory")
     assert "not below this container's share of a pod's floor, 250Mi" in by_default[0][1]

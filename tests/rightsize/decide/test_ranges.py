@@ -123,6 +123,12 @@ def test_what_is_near_but_out_of_bounds_is_not_kept() -> None:
     assert memory_of(the(made)) == (500, 672)
 
 
+def test_what_is_near_but_too_far_apart_is_not_kept() -> None:
+    near = workload(container(memory=480, memory_limit=700))
+    assert memory_of(the(judge(near))) == (480, 700)
+    assert memory_of(the(judge(near, limit_ranges=(limit_range(ratio=1.4),)))) == (500, 672)
+
+
 @pytest.mark.parametrize(
     ("each", "field", "is_", "should"),
     [
@@ -196,6 +202,7 @@ def test_a_range_that_gives_a_cpu_limit_to_those_that_have_none_is_told(each: Li
 def test_nothing_is_told_of_ranges_that_give_nothing_where_nothing_changes() -> None:
     kept = workload(container(memory=500, memory_limit=672))
     assert rules(judge(kept, known=evidence(), limit_ranges=(limit_range(most=(None, 4000)),))) == set()
+    assert rules(judge(kept, known=evidence(), limit_ranges=(pod_range(most=(None, 100)),))) == set()
 
 
 def default(cpu: int, most: int | None = None) -> LimitRange:
@@ -409,6 +416,17 @@ def test_a_starved_container_that_a_tier_keeps_down_is_told_which() -> None:
     item = workload(container(cpu=100), tier="3")
     made = judge(item, known=evidence(cpu=(400, 300, 500)), policy=policy)
     assert found(made, "starved").fix == "raise the maximum of the policy of tier 3, 100m, to 400m or more"
+
+
+def test_a_starved_container_that_no_maximum_of_its_own_keeps_down_is_told_to_look_further() -> None:
+    most = LimitRange("shop", "cpu", "Pod", most=Ask(60))
+    made = judge(workload(container(cpu=50, cpu_limit=55)), limit_ranges=(most,))
+    assert the(made).recommended.requests.cpu_millicores == 50
+    assert (
+        found(made, "starved").fix
+        == "raise it to 100m once what holds it is out of the way: see the other findings"
+    )
+    assert found(made, "limit-range-wants-cpu-limit").severity == "error"
 
 
 LIMITING = LimitRange("shop", "defaults", "Container", defaults=size(cpu_limit=50), created=BEGIN)

@@ -14,7 +14,7 @@ from remuda.rightsize.snapshot import LimitRange
 def size_cpu(context: ContainerContext, estimate: Estimate, explanation: Explanation) -> Sized:
     """What CPU it should have, or what it has where it must be left."""
     now = Sized(context.size.requests.cpu_millicores, context.size.limits.cpu_millicores)
-    explain_estimate(context, "cpu", explanation)
+    explain_estimate(context, estimate, "cpu", explanation)
     target = estimate.target.cpu_millicores
     clamps = clamps_of(context, "cpu")
     request = clamped(target, clamps, explanation, "cpu")

@@ -43,7 +43,7 @@ def size_memory(
 ) -> Sized:
     """What memory it should have, or what it has where it must be left."""
     now = Sized(context.size.requests.memory_bytes, context.size.limits.memory_bytes)
-    explain_estimate(context, "memory", explanation)
+    explain_estimate(context, estimate, "memory", explanation)
     bump = bump_of(context)
     peak = scaled(context.evidence.memory_peak, *PEAK_RATIO)
     advised = _advised(context, estimate)

@@ -44,16 +44,17 @@ def explain_samples(workload: Workload, evidence: Evidence, explanation: Explana
     )
 
 
-def explain_estimate(context: ContainerContext, resource: Resource, explanation: Explanation) -> None:
+def explain_estimate(
+    context: ContainerContext, estimate: Estimate, resource: Resource, explanation: Explanation
+) -> None:
     """The three numbers of a resource, each with its bucket."""
     evidence = context.evidence
     if context.strategy == "krr":
-        if evidence.krr is not None:
-            _explain_krr(evidence.krr.target, resource, explanation)
+        _explain_krr(estimate.target, resource, explanation)
         return
     trace = evidence.cpu if resource == "cpu" else evidence.memory
     if trace is None or context.strategy != "vpa":
-        _explain_plain(context, estimate_of(evidence, context.strategy), resource, explanation)
+        _explain_plain(context, estimate, resource, explanation)
         return
     if trace.target.bucket < 0:
         explanation.step(resource, "no samples", "its estimate is a pod's floor and says nothing")
@@ -102,10 +103,8 @@ def _explain_krr(amounts: Amounts, resource: Resource, explanation: Explanation)
 
 
 def _explain_plain(
-    context: ContainerContext, estimate: Estimate | None, resource: Resource, explanation: Explanation
+    context: ContainerContext, estimate: Estimate, resource: Resource, explanation: Explanation
 ) -> None:
-    if estimate is None:
-        return
     who = "as the VerticalPodAutoscaler says" if context.is_advice else f"by the strategy {context.strategy}"
     for name, amounts in (
         ("target", estimate.target),
