@@ -23,7 +23,6 @@ SOURCE = ROOT / "src" / "remuda"
 FLOORS: dict[str, float] = {
     "diagnose/decide": 97.0,
     "fleet/decide": 98.5,
-    "rightsize/decide": 99.0,
 }
 JOBS = os.environ.get("JOBS", "2")
 _EXCEPTION = re.compile(r"#\s*pragma:\s*no (?:cover|branch)\b(?P<reason>.*)")
