@@ -146,9 +146,11 @@ def test_jobs_and_machines_outlive_a_kill_and_are_adopted(running: Place) -> Non
 
 def test_a_job_that_ends_while_nothing_runs_is_not_lost(running: Place) -> None:
     running.wait_idle(2)
-    number = running.submit("sh", "-c", "sleep 0.5; echo done; exit 3")
+    flag = running.home / "go"
+    number = running.submit("sh", "-c", f"while [ ! -e {flag} ]; do sleep 0.05; done; echo done; exit 3")
     running.wait_running(number)
     running.kill()
+    flag.touch()
     eventually(lambda: [*(running.data / "jobs").glob(f"*-{number}-1.json")], "the result of the job")
     running.start()
     assert running.wait_end(number).attempts[-1].exit_code == 3
@@ -157,13 +159,15 @@ def test_a_job_that_ends_while_nothing_runs_is_not_lost(running: Place) -> None:
 
 def test_a_graceful_stop_leaves_machines_and_jobs_for_the_next_start(running: Place) -> None:
     running.wait_idle(2)
-    number = running.submit("sh", "-c", "sleep 1; exit 5")
+    flag = running.home / "go"
+    number = running.submit("sh", "-c", f"while [ ! -e {flag} ]; do sleep 0.05; done; exit 5")
     running.wait_running(number)
     before = running.shims()
     assert running.stop() == 0
     assert "remuda is down" in running.log
     assert not (running.data / "control.sock").exists()
     assert running.shims() == before
+    flag.touch()
     running.start()
     assert running.wait_end(number).attempts[-1].exit_code == 5
 
@@ -241,11 +245,13 @@ def test_a_daemon_that_left_its_session_ends_with_its_job(running: Place) -> Non
 
 def test_machines_of_a_pool_that_is_gone_are_let_go_after_a_kill(running: Place) -> None:
     running.wait_idle(2)
-    number = running.submit("sh", "-c", "sleep 1; exit 4")
+    flag = running.home / "go"
+    number = running.submit("sh", "-c", f"while [ ! -e {flag} ]; do sleep 0.05; done; exit 4")
     running.wait_running(number)
     running.kill()
     running.write(pool("other", min=1, max=1))
     running.start()
+    flag.touch()
     assert running.wait_end(number).attempts[-1].exit_code == 4
     eventually(lambda: {m.pool for m in running.pools().machines} == {"other"}, "only the other pool")
     running.wait_idle(1, "other")
