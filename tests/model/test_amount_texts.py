@@ -44,6 +44,8 @@ def test_some_or_all_amounts_are_listed() -> None:
         ("cpu", 2000, "2"),
         ("memory", 512 * 2**20, "512Mi"),
         ("memory", 500_000_000, "500M"),
+        ("memory", 2_000_000_000, "2G"),
+        ("memory", 2048, "2Ki"),
         ("memory", 1, "1"),
         ("storage", 0, "0"),
         ("nvidia.com/gpu", 1024, "1024"),

@@ -229,7 +229,7 @@ def test_a_diagnosis_tells_how_much_history_there_is_and_what_is_missing(shop: S
     found = {item["check"]: item for item in json.loads(ran.out)["findings"]}
     assert found["prometheus"]["verdict"] == "ok"
     assert found["samples"]["verdict"] == "ok"
-    assert (found["history"]["verdict"], found["history"]["message"]) == ("ok", "samples go back 2.0 days")
+    assert (found["history"]["verdict"], found["history"]["told"]) == ("ok", "samples go back 2.0 days")
     assert found["metrics-server"]["verdict"] == "ok"
     down = run("diagnose", "metrics", "--prometheus", "http://127.0.0.1:9", "-o", "json")
     assert down.code == 1

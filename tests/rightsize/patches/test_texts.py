@@ -31,7 +31,7 @@ IDS = st.builds(WorkloadId, NAMES, st.sampled_from(("Deployment", "deployment", 
         ("memory", 768 * 2**20, "768Mi"),
         ("memory", 2**30, "1Gi"),
         ("memory", 1152 * 2**20, "1152Mi"),
-        ("memory", 500_000_000, "500000000"),
+        ("memory", 500_000_000, "500M"),
     ],
 )
 def test_quantities_are_written_as_a_server_gives_them_back(resource: str, amount: int, written: str) -> None:
