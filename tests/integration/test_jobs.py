@@ -251,7 +251,7 @@ def test_a_secret_file_that_went_away_is_a_failed_job_with_its_reason(shared: Pl
         ),
         pytest.param(
             ["test/shell", "--", "echo", "x" * 100_000, *["y" * 100_000] * 12],
-            "larger than 1024 KiB",
+            "the job is too large: its command and variables have 1269 KiB, and may have 1024 KiB together",
             id="a huge command",
         ),
     ],
