@@ -12,7 +12,9 @@ from typing import NamedTuple
 import pytest
 
 #: these only look for something, and look again in no time
-FINDERS = frozenset({"programs", "browser_program", "image_base", "commit"})
+FINDERS = frozenset({"programs", "browser_program", "image_base", "guest_image", "commit"})
+#: all processes of a run share one of these on disk, or make their own in a second
+BY_DISK = frozenset({"guest_props", "idle_guest"})
 
 
 class Shared(NamedTuple):
@@ -27,7 +29,7 @@ def group_of(file: str, shared: Iterable[Shared], *, is_slow: bool) -> str | Non
     """The group of a test; None for one that can run anywhere."""
     if not is_slow:
         return file
-    dear = [one for one in shared if one.scope in {"module", "session"} and one.name not in FINDERS]
+    dear = [one for one in shared if one.scope in {"module", "session"} and one.name not in FINDERS | BY_DISK]
     servers = [one.name for one in dear if one.scope == "session" and one.runs]
     if not servers:
         return file if dear else None

@@ -8,6 +8,8 @@ CLUSTER = Shared("cluster", "session", runs=True)
 KUBEVIRT = Shared("kubevirt", "session", runs=True)
 STAGED = Shared("staged", "module", runs=True)
 WHEEL = Shared("wheel", "session", runs=False)
+IMAGE = Shared("guest_image", "session", runs=False)
+IDLE = Shared("idle_guest", "session", runs=False)
 NAMESPACE = Shared("namespace", "function", runs=True)
 
 
@@ -16,6 +18,9 @@ NAMESPACE = Shared("namespace", "function", runs=True)
     [
         pytest.param([], None, id="a history runs anywhere"),
         pytest.param([PROGRAMS, NAMESPACE], None, id="so does what has a server of its own"),
+        pytest.param(
+            [IMAGE, IDLE], None, id="and what goes on from a saved guest, which all processes share"
+        ),
         pytest.param([PROGRAMS, CLUSTER, NAMESPACE], "cluster", id="one server for tests of all files"),
         pytest.param([CLUSTER, STAGED], "cluster", id="and for what is made in it for a file"),
         pytest.param([CLUSTER, KUBEVIRT], "kubevirt", id="of two the one that takes longer to start"),

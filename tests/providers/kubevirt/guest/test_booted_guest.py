@@ -81,20 +81,20 @@ class Stage:
 
 
 @pytest.fixture(scope="session")
-def props(guest_image: GuestImage, tmp_path_factory: pytest.TempPathFactory) -> Props:
+def guest_props(guest_image: GuestImage, tmp_path_factory: pytest.TempPathFactory) -> Props:
     directory = tmp_path_factory.mktemp("services")
     package = build_package(directory)
     return Props(guest_image, package, repository(directory, package))
 
 
 @pytest.fixture
-def stage(props: Props) -> Iterator[Stage]:
+def stage(guest_props: Props) -> Iterator[Stage]:
     with ExitStack() as stack:
-        yield Stage(props, stack)
+        yield Stage(guest_props, stack)
 
 
 @pytest.fixture(scope="session")
-def idle(props: Props, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def idle_guest(guest_props: Props, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
     Where a guest was saved whose runner is up and has no task; it was hard to install.
 
@@ -105,7 +105,7 @@ def idle(props: Props, tmp_path_factory: pytest.TempPathFactory) -> Path:
     with locked(shared.with_suffix(".lock"), lambda *_: None):
         if not shared.exists():
             with ExitStack() as stack:
-                guest, services = Stage(props, stack).boot(failing={RELEASE: 2})
+                guest, services = Stage(guest_props, stack).boot(failing={RELEASE: 2})
                 guest.wait_for(lambda: guest.steps == STEPS and len(services.said.get("claim", ())) > 1)
                 assert guest.failures == []
                 assert services.asked[RELEASE] == 3
@@ -130,9 +130,9 @@ exit 3
 
 
 def test_a_guest_whose_lists_of_packages_failed_at_first_takes_one_task_and_powers_off_for_good(
-    stage: Stage, idle: Path
+    stage: Stage, idle_guest: Path
 ) -> None:
-    guest, services = stage.boot(idle, tasks=[{"id": "t1", "command": LOOK}])
+    guest, services = stage.boot(idle_guest, tasks=[{"id": "t1", "command": LOOK}])
     guest.wait_off()
     assert guest.failures == []
     assert guest.steps == ["ended"]
@@ -162,13 +162,7 @@ def test_a_guest_whose_lists_of_packages_failed_at_first_takes_one_task_and_powe
     assert len(services.said["claim"]) == claims
 
 
-def test_a_guest_that_has_no_task_for_the_idle_timeout_powers_off(stage: Stage, idle: Path) -> None:
-    guest, services = stage.boot(idle)
-    guest.wait_off()
-    assert guest.failures == []
-    assert guest.steps == ["ended"]
-    assert "no task for the idle timeout" in guest.console
-    assert set(services.said) == {"claim"}
+# These two have guests of their own, and come second: other processes boot them while the first saves the idle one.
 
 
 #: what a job may do and see where sudo is granted and a disk is mounted
@@ -221,8 +215,17 @@ def test_a_guest_that_cannot_install_its_runner_says_why_and_powers_off(stage: S
     assert services.said == {}
 
 
-def test_a_runner_whose_token_is_refused_ends_its_guest(stage: Stage, idle: Path) -> None:
-    guest, services = stage.boot(idle, refused={TOKEN})
+def test_a_guest_that_has_no_task_for_the_idle_timeout_powers_off(stage: Stage, idle_guest: Path) -> None:
+    guest, services = stage.boot(idle_guest)
+    guest.wait_off()
+    assert guest.failures == []
+    assert guest.steps == ["ended"]
+    assert "no task for the idle timeout" in guest.console
+    assert set(services.said) == {"claim"}
+
+
+def test_a_runner_whose_token_is_refused_ends_its_guest(stage: Stage, idle_guest: Path) -> None:
+    guest, services = stage.boot(idle_guest, refused={TOKEN})
     guest.wait_off()
     assert guest.failures == ["step=run reason=the runner ended: exit-code exited 1"]
     assert services.tokens == {TOKEN}
@@ -230,8 +233,8 @@ def test_a_runner_whose_token_is_refused_ends_its_guest(stage: Stage, idle: Path
     assert TOKEN not in guest.console
 
 
-def test_a_runner_that_crashes_ends_its_guest(stage: Stage, idle: Path) -> None:
-    guest, services = stage.boot(idle, tasks=[{"id": "t1", "command": "true", "crash": True}])
+def test_a_runner_that_crashes_ends_its_guest(stage: Stage, idle_guest: Path) -> None:
+    guest, services = stage.boot(idle_guest, tasks=[{"id": "t1", "command": "true", "crash": True}])
     guest.wait_off()
     (failure,) = guest.failures
     assert failure in {
@@ -248,9 +251,9 @@ curl -sS -o /dev/null -w '%{http_code}' https://runner.circleci.com/nothing
 """
 
 
-def test_a_guest_that_is_told_to_power_off_ends_its_task_first(stage: Stage, idle: Path) -> None:
+def test_a_guest_that_is_told_to_power_off_ends_its_task_first(stage: Stage, idle_guest: Path) -> None:
     tasks = [{"id": "t1", "command": LONG}, {"id": "t2", "command": "true"}]
-    guest, services = stage.boot(idle, tasks=tasks)
+    guest, services = stage.boot(idle_guest, tasks=tasks)
     guest.wait_for(lambda: "began" in services.said)
     guest.press_power()
     guest.wait_off()
