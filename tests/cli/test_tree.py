@@ -334,7 +334,11 @@ def filled(words: str, place: Place) -> list[str]:
 def test_every_reading_command_prints_in_every_form(words: str, lively: Place, run: Run) -> None:
     asked = [*filled(words, lively), "--data-dir", lively.data]
     plain = run(*asked)
-    assert (plain.code, plain.err) == (0, "")
+    assert plain.code == 0
+    # What holds jobs in depends on the host: validate says it beside its answer, and nothing else says anything there.
+    notes = plain.err.splitlines() if words == "validate FILE" else []
+    assert all(note.startswith("on this host, ") for note in notes)
+    assert notes or not plain.err
     assert plain.out.strip()
     as_json = run(*asked, "-o", "json")
     assert as_json.code == 0
