@@ -170,9 +170,19 @@ def test_a_plan_bounds_the_vms_of_all_classes_of_its_organisation(rig: Rig) -> N
     plan = {"planConcurrency": 2}
     rig.pool(min=0, max=5, circleci=plan)
     rig.pool("nix", min=0, max=5, circleci=plan)
+    rig.up()
+    # CircleCI is asked about one class after the other: the first would get VMs for all that the plan lets run.
+    for pool in ("ci", "nix"):
+        rig.wait_condition("Stale", "False", pool)
+        rig.cli("pools", "pause", pool)
     rig.agents.submit(CI, 3)
     rig.agents.submit(NIX, 3)
-    rig.up()
+    rig.wait(
+        lambda: all(rig.status(pool).get("waiting") == 3 for pool in ("ci", "nix")),
+        "three tasks for each pool",
+    )
+    for pool in ("ci", "nix"):
+        rig.cli("pools", "resume", pool)
     rig.wait(lambda: len(rig.agents.busy()) == 2, "two busy VMs")
     rig.wait_told("plan", "nix")
     for _ in range(2):
