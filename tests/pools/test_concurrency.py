@@ -37,6 +37,13 @@ def test_tasks_beyond_the_plan_are_told(
     assert beyond_concurrency(seen, rules(plan, a=0, b=0)) == beyond
 
 
+def test_a_task_that_begins_moves_no_room_between_pools() -> None:
+    before = snapshot(pool("a", waiting=3), pool("b", waiting=3))
+    assert beyond_concurrency(before, rules(2, a=0, b=0)) == {"a": 2, "b": 2}
+    begun = snapshot(pool("a", waiting=2, running=1), pool("b", waiting=3))
+    assert beyond_concurrency(begun, rules(2, a=0, b=0)) == {"a": 2, "b": 2}
+
+
 def test_a_higher_priority_is_served_first() -> None:
     seen = snapshot(pool("a", waiting=4), pool("b", waiting=4))
     assert beyond_concurrency(seen, rules(5, a=0, b=10)) == {"a": 3, "b": 0}

@@ -10,7 +10,8 @@ def beyond_concurrency(seen: Snapshot, policy: Policy) -> dict[str, int]:
     """
     By pool, how many of its unclaimed tasks cannot run now; pools without such a bound are left out.
 
-    What runs is counted over all pools of the organisation; the rest is shared as a ceiling is.
+    It is shared as a ceiling is, and what runs counts as a part of its pool's share: a task that begins must not
+    move the room of a task that another pool has a machine on its way for.
     """
     if not policy.concurrency:
         return {}
@@ -22,11 +23,16 @@ def beyond_concurrency(seen: Snapshot, policy: Policy) -> dict[str, int]:
     beyond = {}
     for name, group in groups.items():
         needs = [pool.need for pool, _ in group if pool.need is not None]
-        room = max(0, policy.concurrency[name] - sum(need.running for need in needs))
         members = [
-            Member(pool.name, need.unclaimed, priority=mine.priority, weight=mine.weight)
+            Member(
+                pool.name,
+                need.running + need.unclaimed,
+                floor=need.running,
+                priority=mine.priority,
+                weight=mine.weight,
+            )
             for (pool, mine), need in zip(group, needs, strict=True)
         ]
-        for member, granted in zip(members, share(room, members), strict=True):
+        for member, granted in zip(members, share(policy.concurrency[name], members), strict=True):
             beyond[member.name] = member.wants - granted
     return beyond
