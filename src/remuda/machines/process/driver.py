@@ -38,6 +38,7 @@ from remuda.machines.process.spec import (
     ProcessMachine,
     ProcessSpec,
     Separation,
+    SeparationPolicy,
 )
 from remuda.machines.process.start import read_keys, start_shim
 from remuda.model.machines import number_of
@@ -313,6 +314,8 @@ class ProcessMachines:
 
     def _separate(self, spec: ProcessSpec) -> Separation:
         """Choose how its jobs are separated; called in threads, and no two machines get one user."""
+        if spec.separation_policy is SeparationPolicy.NONE:
+            return Separation()
         with self._choosing:
             if self._means is None:
                 self._means = find_means()
