@@ -39,19 +39,23 @@ def find_means() -> Means:
 
 
 def _works(uid: int | None) -> bool:
-    try:
-        with tempfile.TemporaryDirectory(prefix="remuda-probe-") as place:
-            Path(place).chmod(0o755)
-            done = subprocess.run(
+    """True when a process could separate itself in time; one that cannot be ended is not waited for."""
+    with tempfile.TemporaryDirectory(prefix="remuda-probe-", ignore_cleanup_errors=True) as place:
+        Path(place).chmod(0o755)
+        try:
+            process = subprocess.Popen(
                 [sys.executable, "-I", "-S", sandbox.__file__, place, "" if uid is None else str(uid)],
                 stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=TRY_S,
-                check=False,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
             )
-    except (OSError, subprocess.SubprocessError):
-        return False
-    return done.returncode == 0
+        except OSError:
+            return False
+        try:
+            return process.wait(TRY_S) == 0
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return False
 
 
 def separate(
