@@ -55,7 +55,7 @@ def kubevirt(snapshot: Snapshot) -> CheckResult:
 
 
 def operator(snapshot: Snapshot) -> CheckResult:
-    """KubeVirt's own pods that no node takes, above all for want of a node that is called a control plane."""
+    """KubeVirt's own pods that no node takes, above all because no node is called a control plane."""
     seen = Seen("operator")
     if trouble := snapshot.trouble("kubevirt pods", "nodes"):
         return seen.unread(snapshot, trouble)

@@ -22,7 +22,7 @@ class Wish(Struct, frozen=True):
 
 
 class Obstacle(Struct, frozen=True):
-    """One reason why a node does not take a wish; `short` is by how much of what, for want of room."""
+    """One reason why a node does not take a wish; `short` is what lacks there, and by how much, where there is not enough room."""
 
     kind: str
     message: str
