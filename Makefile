@@ -8,10 +8,10 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 RUNS := .venv/.runs
 READY := .venv/.ready
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-# Two more than there are cores: tests that start real servers wait more than they compute.
-JOBS ?= $(shell expr $(CORES) + 2)
-# Tests that share a server share a process, see tests/spread.py.
-SPREAD := --dist loadgroup --no-loadscope-reorder
+# One more than there are cores: tests that start real servers wait more than they compute.
+JOBS ?= $(shell expr $(CORES) + 1)
+# Tests of a file share what takes long to make; long files come first, see tests/conftest.py.
+SPREAD := --dist loadfile --no-loadscope-reorder
 SEED ?= 1
 MACHINES ?= 100000
 CLUSTERS ?= 200

@@ -6,7 +6,6 @@ import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
-from tests.spread import spread
 
 from remuda.jobs import JOBS
 
@@ -19,6 +18,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # Words of findings come with their jobs.
 JOBS.teach()
+
+#: how the names of files begin that take minutes
+LONGEST = ("test_runners", "test_booted_guest", "test_kills")
 
 pytest_plugins = ["tests.servers.fixtures", "tests.kubevirt.fixtures"]
 
@@ -41,7 +43,17 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """See `tests.spread`."""
-    spread(items)
+    """
+    Begin with the files that take longest: last, they would keep one process busy while the others are idle.
+
+    A file's tests stay together, in one process and in their order: they share what takes long to make.
+    """
+    slow = {item.path for item in items if item.get_closest_marker("slow") is not None}
+
+    def order(item: pytest.Item) -> int:
+        if item.path not in slow:
+            return 2
+        return int(not (item.path.name.startswith(LONGEST) or item.path.parent.name == "sim"))
+
+    items.sort(key=order)
