@@ -59,12 +59,12 @@ def herd(kinds: list[tuple[bool, int, bool]]) -> Snapshot:
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 2), st.booleans()), max_size=12))
 def test_nodes_that_share_a_text_say_what_each_would_alone(kinds: list[tuple[bool, int, bool]]) -> None:
     made = audit(herd(kinds), (LABEL,), {}, NOW)
-    (case,) = made.cases
+    (context,) = made.contexts
     for index, row in enumerate(document.data(made)["nodes"]):
-        for alike in case.alike:
+        for alike in context.alike:
             for each in alike.scale_sets:
                 assert row["fits"][each.name] == alike.fits.get(index, 0)
-                beyond = case.overcommitted(alike, index)
+                beyond = context.overcommitted(alike, index)
                 assert tuple(row["overcommits"].get(each.name, ())) == beyond
 
 

@@ -129,7 +129,7 @@ def found(seen: Snapshot, spec: CapacityPolicySpec | None) -> list[tuple[str, Se
 def test_nothing_is_found_where_all_is_as_it_should_be() -> None:
     seen = judged(herd(), rules())
     assert seen.findings == ()
-    assert [(role.role, role.admitted) for role in seen.cases[0].roles] == [
+    assert [(role.role, role.admitted) for role in seen.contexts[0].roles] == [
         ("primary", True),
         ("overflow", True),
     ]
@@ -398,8 +398,8 @@ def test_who_could_not_look_at_scale_sets_is_not_told_that_all_is_well() -> None
 def test_a_node_is_told_which_labels_of_primary_nodes_it_lacks() -> None:
     spec = rules(nodes={"primary": CAPABILITY | {"role": "primary"}})
     bumble = node("bumble", labels=CAPABILITY)
-    (case,) = judged(herd(bumble), spec).cases
-    reasons = {item.name: role.reason for item, role in zip(case.ground.nodes, case.roles, strict=True)}
+    (context,) = judged(herd(bumble), spec).contexts
+    reasons = {item.name: role.reason for item, role in zip(context.ground.nodes, context.roles, strict=True)}
     assert reasons["bumble"] == "has not role=primary, and is no overflow node of the policy"
 
 
@@ -411,13 +411,13 @@ def test_names_of_sets_and_urls_may_carry_owners() -> None:
 
 def test_a_cordoned_primary_node_is_not_admitted() -> None:
     seen = judged(herd(honey(cordoned=True)), rules())
-    role = seen.cases[0].roles[0]
+    role = seen.contexts[0].roles[0]
     assert (role.role, role.admitted, role.reason) == ("primary", False, "is cordoned")
 
 
 def test_a_gate_that_does_not_hold_closes_the_node() -> None:
     seen = judged(herd(), rules(nodes=overflow(prewarm={"image": "another:1"})))
-    role = seen.cases[0].roles[1]
+    role = seen.contexts[0].roles[1]
     assert (role.role, role.admitted) == ("overflow", False)
     assert "gate prewarm does not hold" in role.reason
 
@@ -437,7 +437,7 @@ def test_without_a_policy_each_node_says_whether_a_set_can_run_there_and_why_not
         node("tiny", cpu="1"),
     ]
     seen = judged(snapshot(docs(), *nodes), None)
-    roles = {node.name: role for node, role in zip(seen.snapshot.nodes, seen.cases[0].roles, strict=True)}
+    roles = {node.name: role for node, role in zip(seen.snapshot.nodes, seen.contexts[0].roles, strict=True)}
     assert {name: role.admitted for name, role in roles.items()} == {
         "honey": True, "sting": False, "bumble": False, "away": False, "tiny": False
     }  # fmt: skip
@@ -646,16 +646,16 @@ def test_what_limits_over_commit_is_said_of_a_node_beside_what_others_may_use() 
     )
     for usage in ({}, {"honey": used}):
         made = judged(snapshot(docs(max=4), node("honey", memory="32Gi"), usage=usage), None)
-        (case,) = made.cases
-        (alike,) = case.alike
+        (context,) = made.contexts
+        (alike,) = context.alike
         assert alike.fits[0] == 4
-        assert case.overcommitted(alike, 0) == case.overcommitted(alike, 0) == ("memory",)
-        assert case.overcommitted(alike, 7) == ()
+        assert context.overcommitted(alike, 0) == context.overcommitted(alike, 0) == ("memory",)
+        assert context.overcommitted(alike, 7) == ()
 
 
 def test_a_label_without_sets_may_use_its_primary_nodes() -> None:
-    (case,) = judged(snapshot(node("honey")), rules(nodes={"primary": CAPABILITY})).cases
-    assert case.usable == 1
+    (context,) = judged(snapshot(node("honey")), rules(nodes={"primary": CAPABILITY})).contexts
+    assert context.usable == 1
 
 
 def test_an_overflow_node_says_what_keeps_sets_off_it() -> None:
@@ -663,7 +663,7 @@ def test_an_overflow_node_says_what_keeps_sets_off_it() -> None:
     gates_hold = {"rollbacks": [{"lane": "docs"}]}
     spec = rules(nodes={"primary": CAPABILITY, "overflow": [OVERFLOW | gates_hold]})
     intolerant = snapshot(docs(), honey(), sting(), summaries={"sting": Summary(DISK, DISK, NOW)})
-    role = judged(intolerant, spec).cases[0].roles[1]
+    role = judged(intolerant, spec).contexts[0].roles[1]
     assert (role.role, role.admitted, role.reason) == (
         "overflow",
         False,
@@ -671,18 +671,19 @@ def test_an_overflow_node_says_what_keeps_sets_off_it() -> None:
     )
     tolerant = docs(tolerations=(Toleration("overflow", "Equal", "true", "NoSchedule"),), preferred=PREFERS)
     seen = snapshot(tolerant, honey(), sting(), summaries={"sting": Summary(DISK, DISK, NOW)})
-    assert judged(seen, spec).cases[0].roles[1].reason == "no set of the label is admitted here"
+    assert judged(seen, spec).contexts[0].roles[1].reason == "no set of the label is admitted here"
 
 
 def test_gates_that_are_not_known_to_hold_are_named_together() -> None:
     seen = judged(herd(summaries={}, unknown=(Unknown(SUMMARIES, "may not get"),)), rules())
     assert (
-        "gates root-filesystem and image-filesystem are not known to hold: " in seen.cases[0].roles[1].reason
+        "gates root-filesystem and image-filesystem are not known to hold: "
+        in seen.contexts[0].roles[1].reason
     )
 
 
 def test_equal_nodes_that_are_closed_say_the_same() -> None:
     closed = [node(name, labels=CAPABILITY, cordoned=True) for name in ("a", "b")]
-    one, other = judged(snapshot(docs(), *closed), rules(nodes={"primary": CAPABILITY})).cases[0].roles
+    one, other = judged(snapshot(docs(), *closed), rules(nodes={"primary": CAPABILITY})).contexts[0].roles
     assert one is other
     assert (one.admitted, one.reason) == (False, "is cordoned")

@@ -133,7 +133,7 @@ def test_a_node_under_disk_pressure_takes_nothing() -> None:
     pressed["spec"] = {"taints": [{"key": "node.kubernetes.io/disk-pressure", "effect": "NoSchedule"}]}
     found = audited(runner(tolerations=[{"operator": "Exists"}]), pressed)
     assert found.labels[0].placement == "cannot fit"
-    assert found.cases[0].roles[0].reason == "has the taint node.kubernetes.io/disk-pressure:NoSchedule"
+    assert found.contexts[0].roles[0].reason == "has the taint node.kubernetes.io/disk-pressure:NoSchedule"
 
 
 # Every placement, tried one by one by the words of the manifests alone

@@ -201,8 +201,8 @@ def test_an_overflow_node_takes_no_more_than_it_admits() -> None:
         "vm", max=2, requests=VM.requests, limits=VM.limits, tolerations=(Toleration("overflow", "Exists"),)
     )
     small = node("honey", "32", "40Gi", "400Gi")
-    case = snapshot(tolerant, small, tainted)
-    found = only(planned(case, {"kvm": spec}))[1]
+    seen = snapshot(tolerant, small, tainted)
+    found = only(planned(seen, {"kvm": spec}))[1]
     assert found.worst is not None
     on = {place.node: place.runners for place in found.placed}
     assert on.get("sting", {}).get("arc/vm", 0) <= 1
@@ -339,15 +339,15 @@ def truly_safe(found: Snapshot) -> int:
 def test_a_plan_claims_what_trying_everything_finds(
     scale_sets: list[tuple[int, int, int]], nodes: list[tuple[int, int]], ceiling: int
 ) -> None:
-    case = small_world(scale_sets, nodes)
-    _, after = only(planned(case, {"kvm": policy(ceiling=ceiling)}))
+    seen = small_world(scale_sets, nodes)
+    _, after = only(planned(seen, {"kvm": policy(ceiling=ceiling)}))
     assert after.safe is not None
-    assert (after.safe.number, after.safe.is_proven) == (truly_safe(case), True)
+    assert (after.safe.number, after.safe.is_proven) == (truly_safe(seen), True)
     assert after.worst is not None
     total = min(ceiling, sum(most for most, _, _ in scale_sets))
-    assert after.worst.outcome == ("fits" if total <= truly_safe(case) else "cannot fit")
-    free = {each.name: dict(each.allocatable) for each in case.nodes}
-    sizes = {each.id: each.requests for each in case.scale_sets}
+    assert after.worst.outcome == ("fits" if total <= truly_safe(seen) else "cannot fit")
+    free = {each.name: dict(each.allocatable) for each in seen.nodes}
+    sizes = {each.id: each.requests for each in seen.scale_sets}
     for place in after.placed:
         for name, count in place.runners.items():
             for resource, size in sizes[name].items():
@@ -361,9 +361,9 @@ def test_a_plan_claims_what_trying_everything_finds(
 def test_a_node_more_never_lowers_the_safe_ceiling_and_one_less_never_raises_it(
     scale_sets: list[tuple[int, int, int]], nodes: list[tuple[int, int]], cpu: int, memory: int
 ) -> None:
-    case = small_world(scale_sets, nodes)
-    added = planned(case, {}, node_add=[f"name=new,like=n0,cpu={cpu},memory={memory}Gi"])
-    drained = planned(case, {}, node_drain=["n0"])
+    seen = small_world(scale_sets, nodes)
+    added = planned(seen, {}, node_add=[f"name=new,like=n0,cpu={cpu},memory={memory}Gi"])
+    drained = planned(seen, {}, node_drain=["n0"])
     for found, sign in ((added, 1), (drained, -1)):
         before, after = only(found)
         assert before.safe is not None

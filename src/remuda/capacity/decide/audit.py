@@ -82,11 +82,11 @@ class LabelAudit(Struct, frozen=True):
 
 
 class Audit(Struct, frozen=True):
-    """What an audit says; `cases` hold what each node is to each label, in the order of `labels`."""
+    """What an audit says; `contexts` hold what each node is to each label, in the order of `labels`."""
 
     snapshot: Snapshot
     labels: tuple[LabelAudit, ...]
-    cases: tuple[LabelContext, ...]
+    contexts: tuple[LabelContext, ...]
     findings: tuple[Finding, ...]
     now: Instant
 
@@ -125,7 +125,7 @@ def audit(
     written |= {label: policy.label for label, (_, policy) in by_label.items()}
     chosen = asked or tuple(written[label] for label in sorted(written))
     ground, rooms = Ground(snapshot.nodes), Rooms(snapshot)
-    cases = tuple(
+    contexts = tuple(
         LabelContext(
             snapshot,
             ground,
@@ -143,20 +143,20 @@ def audit(
     known = tuple(sorted(written[label] for label in carried))
     made: list[LabelAudit] = []
     found: list[Finding] = []
-    for case in cases:
-        packing = findings_placing.packed(case)
-        made.append(_label(case, packing))
-        found += findings_ceiling.absent(case, known, asked=bool(asked))
+    for context in contexts:
+        packing = findings_placing.packed(context)
+        made.append(_label(context, packing))
+        found += findings_ceiling.absent(context, known, asked=bool(asked))
         of_label = (
-            *findings_ceiling.find(case),
-            *findings_sets.find(case),
-            *findings_placing.find(case, packing),
-            *findings_overflow.find(case),
+            *findings_ceiling.find(context),
+            *findings_sets.find(context),
+            *findings_placing.find(context, packing),
+            *findings_overflow.find(context),
         )
-        found += [_waived(case, item) for item in of_label]
-    found += _unread(snapshot, cases)
+        found += [_waived(context, item) for item in of_label]
+    found += _unread(snapshot, contexts)
     found += findings_sets.leaving(snapshot)
-    return Audit(snapshot, tuple(made), cases, _sorted(found), now)
+    return Audit(snapshot, tuple(made), contexts, _sorted(found), now)
 
 
 def _with_job_pod(scale_set: ScaleSet, policy: tuple[str, CapacityPolicySpec] | None) -> ScaleSet:
@@ -166,51 +166,51 @@ def _with_job_pod(scale_set: ScaleSet, policy: tuple[str, CapacityPolicySpec] | 
     return scale_set
 
 
-def _waived(case: LabelContext, item: Finding) -> Finding:
+def _waived(context: LabelContext, item: Finding) -> Finding:
     """A finding as it is, or as an info that says who accepted it and until when."""
-    for waiver in case.policy.waivers if case.policy else ():
+    for waiver in context.policy.waivers if context.policy else ():
         name = item.subject.partition(" ")[2]
         is_meant = isinstance(waiver.set, UnsetType) or is_scale_set(waiver.set, name)
-        if waiver.rule == item.rule and is_meant and (read_end(waiver.until) or 0) > case.now:
+        if waiver.rule == item.rule and is_meant and (read_end(waiver.until) or 0) > context.now:
             accepted = {"accepted_by": waiver.who, "accepted_until": waiver.until, "accepted_why": waiver.why}
             return replace(item, severity="info", terms=item.terms | accepted)
     return item
 
 
-def _label(case: LabelContext, packing: Packing | None) -> LabelAudit:
-    is_known = not any(item.part == SCALE_SETS and not item.is_absent for item in case.snapshot.unknown)
-    most = findings_ceiling.most(case.scale_sets) if is_known else None
+def _label(context: LabelContext, packing: Packing | None) -> LabelAudit:
+    is_known = not any(item.part == SCALE_SETS and not item.is_absent for item in context.snapshot.unknown)
+    most = findings_ceiling.most(context.scale_sets) if is_known else None
     is_bounded = most is not None
-    at_most = [(scale_set, scale_set.max or 0) for scale_set in case.scale_sets]
-    running = case.running
+    at_most = [(scale_set, scale_set.max or 0) for scale_set in context.scale_sets]
+    running = context.running
     return LabelAudit(
-        name=case.label,
-        policy=case.policy_name,
-        ceiling=case.policy.ceiling if case.policy else None,
-        scale_sets=case.scale_sets,
+        name=context.label,
+        policy=context.policy_name,
+        ceiling=context.policy.ceiling if context.policy else None,
+        scale_sets=context.scale_sets,
         max=most,
         requests=total((scale_set.requests, number) for scale_set, number in at_most) if is_bounded else None,
         limits=total((scale_set.limits, number) for scale_set, number in at_most) if is_bounded else None,
         running=None if running is None else sum(running.values()),
         pending=None
         if running is None
-        else sum(case.snapshot.pending.get(scale_set, 0) for scale_set in case.own),
-        owners=tuple(_shares(case, running)),
+        else sum(context.snapshot.pending.get(scale_set, 0) for scale_set in context.own),
+        owners=tuple(_shares(context, running)),
         packing=packing if is_known else None,
         is_known=is_known,
         has_pods=running is not None,
     )
 
 
-def _shares(case: LabelContext, running: dict[str, int] | None) -> Iterator[OwnerShare]:
+def _shares(context: LabelContext, running: dict[str, int] | None) -> Iterator[OwnerShare]:
     """Owners of the policy, and each scale set without one as an owner of its own with the defaults."""
-    policy = case.policy
+    policy = context.policy
     if policy is None:
         return
     by_name: dict[str, dict[str, ScaleSet]] = {}
     # A scale set that an owner names in full is not among those that another means by the name alone.
     in_full = {name for owner in policy.owners for name in owner.lanes}
-    for scale_set in case.scale_sets:
+    for scale_set in context.scale_sets:
         for name in {scale_set.id} if scale_set.id in in_full else {scale_set.name, scale_set.id}:
             by_name.setdefault(name, {})[scale_set.id] = scale_set
     owned: dict[str, tuple[ScaleSet, ...]] = {}
@@ -223,7 +223,7 @@ def _shares(case: LabelContext, running: dict[str, int] | None) -> Iterator[Owne
         members.append(
             _member(str(owner.name), scale_sets, policy.ceiling, running, owner.guaranteed, owner.priority, owner.weight)
         )  # fmt: skip
-    for scale_set in case.scale_sets:
+    for scale_set in context.scale_sets:
         if scale_set.id not in taken:
             owned[scale_set.id] = (scale_set,)
             members.append(_member(scale_set.id, (scale_set,), policy.ceiling, running, 0, 0, 1))
@@ -244,8 +244,8 @@ def _member(
     return Member(name, wants, floor, guaranteed, priority, weight)
 
 
-def _unread(snapshot: Snapshot, cases: tuple[LabelContext, ...]) -> Iterator[Finding]:
-    has_overflow = any(case.sites for case in cases)
+def _unread(snapshot: Snapshot, contexts: tuple[LabelContext, ...]) -> Iterator[Finding]:
+    has_overflow = any(context.sites for context in contexts)
     for item in snapshot.unknown:
         # What kubelets say is for the gates of overflow nodes alone.
         if item.is_quiet or (item.part.startswith("summar") and not has_overflow):

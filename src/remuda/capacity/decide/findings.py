@@ -42,13 +42,13 @@ def field_of(scale_set: ScaleSet, what: str, more: str = "") -> str:
 
 
 def about_set(
-    case: LabelContext, scale_set: ScaleSet, rule: str, severity: Severity, field: str, **terms: Term
+    context: LabelContext, scale_set: ScaleSet, rule: str, severity: Severity, field: str, **terms: Term
 ) -> Finding:
     """A finding about a scale set."""
     subject = f"{scale_set.kind} {scale_set.id}"
-    return Finding(f"capacity.{rule}", severity, subject, field, terms, case.label, scale_set.place)
+    return Finding(f"capacity.{rule}", severity, subject, field, terms, context.label, scale_set.place)
 
 
-def about_policy(case: LabelContext, rule: str, severity: Severity, field: str, **terms: Term) -> Finding:
+def about_policy(context: LabelContext, rule: str, severity: Severity, field: str, **terms: Term) -> Finding:
     """A finding about the label's policy."""
-    return Finding(f"capacity.{rule}", severity, case.policy_object, field, terms, case.label)
+    return Finding(f"capacity.{rule}", severity, context.policy_object, field, terms, context.label)

@@ -19,52 +19,52 @@ def most(scale_sets: tuple[ScaleSet, ...]) -> int | None:
     return None if None in bounds else sum(bound for bound in bounds if bound is not None)
 
 
-def find(case: LabelContext) -> Iterator[Finding]:
+def find(context: LabelContext) -> Iterator[Finding]:
     """Everything that is wrong with the ceiling."""
-    policy = case.policy
+    policy = context.policy
     if policy is None:
         return
-    together = most(case.scale_sets)
+    together = most(context.scale_sets)
     if together is None or together > policy.ceiling:
         largest = sorted(
-            case.scale_sets,
+            context.scale_sets,
             key=lambda scale_set: (scale_set.max is not None, -(scale_set.max or 0), scale_set.id),
         )
         parts = some((f"{scale_set.name} {count(scale_set.max)}" for scale_set in largest), 5)
         yield about_policy(
-            case, "ceiling-exceeded", "error", "spec.ceiling", together=count(together), parts=parts, ceiling=policy.ceiling
+            context, "ceiling-exceeded", "error", "spec.ceiling", together=count(together), parts=parts, ceiling=policy.ceiling
         )  # fmt: skip
-    now = sum(case.running.values()) if case.running is not None else 0
+    now = sum(context.running.values()) if context.running is not None else 0
     if now > policy.ceiling:
         yield about_policy(
-            case, "running-above-ceiling", "error", "spec.ceiling", running=now, ceiling=policy.ceiling
+            context, "running-above-ceiling", "error", "spec.ceiling", running=now, ceiling=policy.ceiling
         )
-    yield from _evidence(case, policy)
+    yield from _evidence(context, policy)
 
 
-def _evidence(case: LabelContext, policy: CapacityPolicySpec) -> Iterator[Finding]:
+def _evidence(context: LabelContext, policy: CapacityPolicySpec) -> Iterator[Finding]:
     evidence = policy.evidence
     if evidence is UNSET:
-        yield about_policy(case, "ceiling-without-evidence", "warning", "spec.evidence")
+        yield about_policy(context, "ceiling-without-evidence", "warning", "spec.evidence")
         return
     if policy.ceiling > evidence.fitted:
         yield about_policy(
-            case, "ceiling-above-evidence", "error", "spec.ceiling",
+            context, "ceiling-above-evidence", "error", "spec.ceiling",
             ceiling=policy.ceiling, fitted=evidence.fitted, date=evidence.date,
         )  # fmt: skip
-    age = case.now - read_instant(evidence.date)
+    age = context.now - read_instant(evidence.date)
     if age > evidence.max_age or age < -DAY:
         yield about_policy(
-            case, "evidence-too-old", "error", "spec.evidence.date",
+            context, "evidence-too-old", "error", "spec.evidence.date",
             date=evidence.date, days=age // DAY if age > 0 else None, max_age=write_duration(evidence.max_age),
         )  # fmt: skip
 
 
-def absent(case: LabelContext, known: tuple[str, ...], *, asked: bool) -> Iterator[Finding]:
+def absent(context: LabelContext, known: tuple[str, ...], *, asked: bool) -> Iterator[Finding]:
     """That no set carries the label, with those that are spelt alike; one that only a policy names may wait for its first set."""
-    if case.scale_sets or case.snapshot.is_unknown(SCALE_SETS) or case.snapshot.is_unknown(POOLS):
+    if context.scale_sets or context.snapshot.is_unknown(SCALE_SETS) or context.snapshot.is_unknown(POOLS):
         return
-    label = case.label
+    label = context.label
     by_lower = {name.lower(): name for name in known}
     near = [by_lower[name] for name in difflib.get_close_matches(label.lower(), by_lower, 3)]
     holding = [name for name in known if label.lower() in name.lower() or name.lower() in label.lower()]

@@ -12,30 +12,32 @@ from remuda.model.findings import Finding, Severity
 from remuda.model.plans import Term
 
 
-def find(case: LabelContext) -> Iterator[Finding]:
+def find(context: LabelContext) -> Iterator[Finding]:
     """Everything that is wrong with overflow nodes of the policy."""
-    if case.policy is None:
+    if context.policy is None:
         return
-    for number, site in enumerate(case.sites):
+    for number, site in enumerate(context.sites):
         where = f"spec.nodes.overflow[{number}]"
-        yield from _guardrails(case, site, where)
-        if case.snapshot.is_unknown(NODES):
+        yield from _guardrails(context, site, where)
+        if context.snapshot.is_unknown(NODES):
             continue
         if site.index is None:
             yield about_policy(
-                case, "overflow-node-not-found", "warning", f"{where}.node", node=site.overflow.node
+                context, "overflow-node-not-found", "warning", f"{where}.node", node=site.overflow.node
             )
             continue
-        scale_sets = [scale_set for scale_set in case.scale_sets if case.reach(scale_set) >> site.index & 1]
-        yield from _gates(case, site, where, scale_sets)
-        yield from _now(case, site)
-        yield from _unbounded(case, site, site.index, scale_sets)
+        scale_sets = [
+            scale_set for scale_set in context.scale_sets if context.reach(scale_set) >> site.index & 1
+        ]
+        yield from _gates(context, site, where, scale_sets)
+        yield from _now(context, site)
+        yield from _unbounded(context, site, site.index, scale_sets)
         for scale_set in scale_sets:
-            yield from _above(case, site, scale_set)
-            yield from _preferring(case, site.index, scale_set)
+            yield from _above(context, site, scale_set)
+            yield from _preferring(context, site.index, scale_set)
 
 
-def _gates(case: LabelContext, site: Site, where: str, scale_sets: list[ScaleSet]) -> Iterator[Finding]:
+def _gates(context: LabelContext, site: Site, where: str, scale_sets: list[ScaleSet]) -> Iterator[Finding]:
     """The node's own gates for each envelope, then those of each set that may be there."""
     node = site.overflow.node
     for envelope, gates in site.gates.items():
@@ -47,18 +49,18 @@ def _gates(case: LabelContext, site: Site, where: str, scale_sets: list[ScaleSet
                 if gate.gate in _OF_NODE:
                     subject, field = f"Node {node}", _OF_NODE[gate.gate]
                 else:
-                    subject, field = case.policy_object, where + _OF_POLICY.get(gate.gate, "")
-                yield Finding("capacity.overflow-gate", severity, subject, field, terms, case.label)
+                    subject, field = context.policy_object, where + _OF_POLICY.get(gate.gate, "")
+                yield Finding("capacity.overflow-gate", severity, subject, field, terms, context.label)
     for scale_set in scale_sets:
-        for gate in case.gates_of(site, scale_set):
+        for gate in context.gates_of(site, scale_set):
             if not gate.holds:
                 severity = "error" if gate.state == "fail" else "warning"
                 terms = _gate_terms(gate, node)
                 if gate.gate == "toleration":
                     field = field_of(scale_set, "pod", ".tolerations")
-                    yield about_set(case, scale_set, "overflow-gate", severity, field, **terms)
+                    yield about_set(context, scale_set, "overflow-gate", severity, field, **terms)
                 else:
-                    yield about_policy(case, "overflow-gate", severity, f"{where}.rollbacks", **terms)
+                    yield about_policy(context, "overflow-gate", severity, f"{where}.rollbacks", **terms)
 
 
 def _gate_terms(gate: Gate, node: str) -> dict[str, Term]:
@@ -76,7 +78,7 @@ _OF_POLICY = {"admission": ".admitted", "budget": ".envelopes", "prewarm": ".pre
 _STATES = {"fail": "does not hold", "unknown": "is not known to hold"}
 
 
-def _guardrails(case: LabelContext, site: Site, where: str) -> Iterator[Finding]:
+def _guardrails(context: LabelContext, site: Site, where: str) -> Iterator[Finding]:
     for field, amounts in (
         ("requested", measured(site.overflow.requested)),
         ("limited", measured(site.overflow.limited)),
@@ -85,12 +87,12 @@ def _guardrails(case: LabelContext, site: Site, where: str) -> Iterator[Finding]
         if missing:
             names = " and ".join(missing)
             yield about_policy(
-                case, "overflow-without-guardrails", "error", f"{where}.{field}", names=names, node=site.overflow.node,
+                context, "overflow-without-guardrails", "error", f"{where}.{field}", names=names, node=site.overflow.node,
                 example=f"{missing[0]}: {'24Gi' if field == 'requested' else '40Gi'}",
             )  # fmt: skip
 
 
-def _above(case: LabelContext, site: Site, scale_set: ScaleSet) -> Iterator[Finding]:
+def _above(context: LabelContext, site: Site, scale_set: ScaleSet) -> Iterator[Finding]:
     """One runner alone that is above what is allowed there."""
     for field, kind, amounts, bounds in (
         ("requested", "requests", scale_set.requests, measured(site.overflow.requested)),
@@ -100,21 +102,21 @@ def _above(case: LabelContext, site: Site, scale_set: ScaleSet) -> Iterator[Find
             if amounts.get(name, 0) > bound:
                 where = field_of(scale_set, "resources", f".{kind}.{name}")
                 yield about_set(
-                    case, scale_set, "overflow-above-guardrails", "error", where,
+                    context, scale_set, "overflow-above-guardrails", "error", where,
                     amount=amount_text(name, amounts[name]), bound=quantity(name, bound), guardrail=field, node=site.overflow.node,
                 )  # fmt: skip
 
 
-def _now(case: LabelContext, site: Site) -> Iterator[Finding]:
+def _now(context: LabelContext, site: Site) -> Iterator[Finding]:
     """Runners that are there now: how many, and what they request and are limited to together."""
-    if case.snapshot.is_unknown(PODS):
+    if context.snapshot.is_unknown(PODS):
         return
     overflow = site.overflow
-    used = case.snapshot.usage.get(overflow.node)
+    used = context.snapshot.usage.get(overflow.node)
     here = {
         scale_set: number
         for scale_set, number in (used.runners if used else {}).items()
-        if scale_set in case.own
+        if scale_set in context.own
     }
     number = sum(here.values())
     if used is None or not number:
@@ -123,7 +125,7 @@ def _now(case: LabelContext, site: Site) -> Iterator[Finding]:
     node = f"Node {overflow.node}"
     if number > overflow.most_runners:
         terms: dict[str, Term] = {"running": number, "who": who, "most": overflow.most_runners}
-        yield Finding("capacity.too-much-overflow", "error", node, "pods", terms, case.label)
+        yield Finding("capacity.too-much-overflow", "error", node, "pods", terms, context.label)
     for verb, taken, bounds in (
         ("request", used.runner_requests, measured(overflow.requested)),
         ("are limited to", used.runner_limits, measured(overflow.limited)),
@@ -133,12 +135,16 @@ def _now(case: LabelContext, site: Site) -> Iterator[Finding]:
             if together.get(name, 0) > bound:
                 terms = {"verb": verb, "together": amount_text(name, together[name]), "who": who}
                 terms["bound"] = quantity(name, bound)
-                yield Finding("capacity.overflow-above-guardrails", "error", node, "pods", terms, case.label)
+                yield Finding(
+                    "capacity.overflow-above-guardrails", "error", node, "pods", terms, context.label
+                )
 
 
-def _unbounded(case: LabelContext, site: Site, index: int, scale_sets: list[ScaleSet]) -> Iterator[Finding]:
+def _unbounded(
+    context: LabelContext, site: Site, index: int, scale_sets: list[ScaleSet]
+) -> Iterator[Finding]:
     """Whether more runners than are allowed can come there: the scheduler knows of no such bound."""
-    room = dict(case.rooms.free(index, case.own))
+    room = dict(context.rooms.free(index, context.own))
     possible = 0
     for scale_set in sorted(
         scale_sets, key=lambda scale_set: (scale_set.requests.get("memory", 0), scale_set.id)
@@ -156,16 +162,16 @@ def _unbounded(case: LabelContext, site: Site, index: int, scale_sets: list[Scal
         who = some(scale_set.name for scale_set in scale_sets)
         terms: dict[str, Term] = {"possible": possible, "who": who, "most": site.overflow.most_runners}
         node = f"Node {site.overflow.node}"
-        yield Finding("capacity.overflow-not-bounded", "warning", node, "pods", terms, case.label)
+        yield Finding("capacity.overflow-not-bounded", "warning", node, "pods", terms, context.label)
 
 
-def _preferring(case: LabelContext, index: int, scale_set: ScaleSet) -> Iterator[Finding]:
-    if not case.primary:
+def _preferring(context: LabelContext, index: int, scale_set: ScaleSet) -> Iterator[Finding]:
+    if not context.primary:
         return
     for term in scale_set.preferred:
-        nodes = case.ground.meeting([term])
-        if nodes & case.primary and not nodes >> index & 1:
+        nodes = context.ground.meeting([term])
+        if nodes & context.primary and not nodes >> index & 1:
             return
     where = field_of(scale_set, "pod", ".affinity.nodeAffinity")
-    node = case.ground.nodes[index].name
-    yield about_set(case, scale_set, "overflow-not-preferring-primary", "error", where, node=node)
+    node = context.ground.nodes[index].name
+    yield about_set(context, scale_set, "overflow-not-preferring-primary", "error", where, node=node)

@@ -19,45 +19,45 @@ _LIMITED = "limits of "
 _BOUNDLESS = 2**62
 
 
-def find(case: LabelContext, packing: Packing | None) -> Iterator[Finding]:
+def find(context: LabelContext, packing: Packing | None) -> Iterator[Finding]:
     """Everything that is wrong with places; `packing` is what `packed` found. Unknown nodes lead to no conclusion."""
-    if case.snapshot.is_unknown(NODES):
+    if context.snapshot.is_unknown(NODES):
         return
-    for alike, scale_sets, nodes in case.places:
-        yield from _nowhere(case, alike, scale_sets, nodes)
-        yield from _limits(case, alike, scale_sets, nodes)
-    yield from _envelopes(case)
+    for alike, scale_sets, nodes in context.places:
+        yield from _nowhere(context, alike, scale_sets, nodes)
+        yield from _limits(context, alike, scale_sets, nodes)
+    yield from _envelopes(context)
     others: dict[Nodes, tuple[str, str, str]] = {}
-    for alike in case.alike:
+    for alike in context.alike:
         for scale_set in alike.scale_sets:
-            yield from _others(case, scale_set, alike.nodes, others)
-            yield from _hostnames(case, scale_set)
-    yield from _aggregate(case, packing)
+            yield from _others(context, scale_set, alike.nodes, others)
+            yield from _hostnames(context, scale_set)
+    yield from _aggregate(context, packing)
 
 
 def _nowhere(
-    case: LabelContext, alike: Alike, scale_sets: tuple[ScaleSet, ...], nodes: Nodes
+    context: LabelContext, alike: Alike, scale_sets: tuple[ScaleSet, ...], nodes: Nodes
 ) -> Iterator[Finding]:
-    if any(alike.fits.get(index) for index in case.ground.picked(nodes)):
+    if any(alike.fits.get(index) for index in context.ground.picked(nodes)):
         return
-    why = _why_nowhere(case, scale_sets[0], nodes)
+    why = _why_nowhere(context, scale_sets[0], nodes)
     for scale_set in scale_sets:
         if scale_set.max != 0:
             where = field_of(scale_set, "resources", ".requests")
             amounts = amounts_text(scale_set.requests)
             yield about_set(
-                case, scale_set, "envelope-fits-nowhere", "error", where, amounts=amounts, why=why
+                context, scale_set, "envelope-fits-nowhere", "error", where, amounts=amounts, why=why
             )
 
 
-def _why_nowhere(case: LabelContext, scale_set: ScaleSet, nodes: Nodes) -> str:
+def _why_nowhere(context: LabelContext, scale_set: ScaleSet, nodes: Nodes) -> str:
     """What is in the way on the nodes it may be on; else on admitted nodes; else that there is none."""
-    near = nodes or (case.primary | case.overflow if case.policy else case.ground.all)
+    near = nodes or (context.primary | context.overflow if context.policy else context.ground.all)
     first_index: dict[str, int] = {}
     count = 0
-    for count, index in enumerate(case.ground.picked(near), 1):
-        node = case.ground.nodes[index]
-        words = obstacles(scale_set, node, case.rooms.free(index, case.own))
+    for count, index in enumerate(context.ground.picked(near), 1):
+        node = context.ground.nodes[index]
+        words = obstacles(scale_set, node, context.rooms.free(index, context.own))
         for word in words or ("the policy does not admit it for this set",):
             first_index.setdefault(word, index)
         if count == 50:
@@ -65,109 +65,112 @@ def _why_nowhere(case: LabelContext, scale_set: ScaleSet, nodes: Nodes) -> str:
     if not count:
         return "there is no admitted node"
     return "; ".join(
-        f"{case.ground.nodes[index].name} {word}" for word, index in list(first_index.items())[:3]
+        f"{context.ground.nodes[index].name} {word}" for word, index in list(first_index.items())[:3]
     ) + (" …" if len(first_index) > 3 else "")
 
 
 def _limits(
-    case: LabelContext, alike: Alike, scale_sets: tuple[ScaleSet, ...], nodes: Nodes
+    context: LabelContext, alike: Alike, scale_sets: tuple[ScaleSet, ...], nodes: Nodes
 ) -> Iterator[Finding]:
     limits = dict(alike.shape.limits)
     for name in ("memory", EPHEMERAL):
-        above = nodes & case.ground.below(name, limits.get(name, 0))
-        places = [index for index in case.ground.picked(above) if alike.fits.get(index)]
+        above = nodes & context.ground.below(name, limits.get(name, 0))
+        places = [index for index in context.ground.picked(above) if alike.fits.get(index)]
         if not places:
             continue
-        least = min(case.ground.nodes[index].allocatable[name] for index in places)
-        names = some(case.ground.nodes[index].name for index in places)
+        least = min(context.ground.nodes[index].allocatable[name] for index in places)
+        names = some(context.ground.nodes[index].name for index in places)
         for scale_set in scale_sets:
             where = field_of(scale_set, "resources", f".limits.{name}")
             yield about_set(
-                case, scale_set, "limit-exceeds-node", "warning", where,
+                context, scale_set, "limit-exceeds-node", "warning", where,
                 amount=amount_text(name, limits[name]), nodes=names, most=amount_text(name, least),
             )  # fmt: skip
 
 
-def _envelopes(case: LabelContext) -> Iterator[Finding]:
+def _envelopes(context: LabelContext) -> Iterator[Finding]:
     """Envelopes of the policy that no set carries yet and that fit nowhere."""
-    if case.policy is None:
+    if context.policy is None:
         return
-    carried = {item.name for scale_set in case.scale_sets if (item := case.envelope(scale_set)) is not None}
-    sites = {str(name): site for site in case.sites for name in site.gates if site.admits(str(name))}
-    for number, item in enumerate(case.policy.envelopes):
+    carried = {
+        item.name for scale_set in context.scale_sets if (item := context.envelope(scale_set)) is not None
+    }
+    sites = {str(name): site for site in context.sites for name in site.gates if site.admits(str(name))}
+    for number, item in enumerate(context.policy.envelopes):
         if item.name in carried:
             continue
         size = measured(item.requests) | {"pods": 1}
-        places = list(case.ground.picked(case.primary & case.ground.up))
+        places = list(context.ground.picked(context.primary & context.ground.up))
         site = sites.get(str(item.name))
         if site is not None and site.index is not None:
             places.append(site.index)
-        free = ((index, case.rooms.free(index, case.own)) for index in places)
-        if not any(not any(short(size, case.ground.nodes[index], room)) for index, room in free):
+        free = ((index, context.rooms.free(index, context.own)) for index in places)
+        if not any(not any(short(size, context.ground.nodes[index], room)) for index, room in free):
             yield about_policy(
-                case, "envelope-fits-nowhere", "error", f"spec.envelopes[{number}].requests", envelope=str(item.name),
+                context, "envelope-fits-nowhere", "error", f"spec.envelopes[{number}].requests", envelope=str(item.name),
                 amounts=amounts_text(size, RESOURCES), why="no node takes it" if places else "there is no admitted node",
             )  # fmt: skip
 
 
 def _others(
-    case: LabelContext, scale_set: ScaleSet, nodes: Nodes, known: dict[Nodes, tuple[str, str, str]]
+    context: LabelContext, scale_set: ScaleSet, nodes: Nodes, known: dict[Nodes, tuple[str, str, str]]
 ) -> Iterator[Finding]:
     """Nodes that let a set in although the policy does not admit them for it; `known` keeps the words for such nodes."""
-    if case.policy is None:
+    if context.policy is None:
         return
-    envelope = case.envelope(scale_set)
+    envelope = context.envelope(scale_set)
     listed = bits(
         site.index
-        for site in case.sites
+        for site in context.sites
         if site.index is not None and envelope is not None and envelope.name in site.overflow.envelopes
     )
-    other = nodes & ~case.primary & ~listed
+    other = nodes & ~context.primary & ~listed
     if not other:
         return
     if other not in known:
-        known[other] = _names_of_others(case, other)
+        known[other] = _names_of_others(context, other)
     tainted, taints, untainted = known[other]
     if tainted:
         yield about_set(
-            case, scale_set, "toleration-admits-other-node", "error", field_of(scale_set, "pod", ".tolerations"),
-            taints=taints, nodes=tainted, policy=case.policy_object,
+            context, scale_set, "toleration-admits-other-node", "error", field_of(scale_set, "pod", ".tolerations"),
+            taints=taints, nodes=tainted, policy=context.policy_object,
         )  # fmt: skip
     if untainted:
-        labels = ", ".join(f"{key}={value}" for key, value in case.policy.nodes.primary.items())
+        labels = ", ".join(f"{key}={value}" for key, value in context.policy.nodes.primary.items())
         yield about_set(
-            case, scale_set, "selector-admits-other-node", "error", field_of(scale_set, "pod", ".nodeSelector"),
+            context, scale_set, "selector-admits-other-node", "error", field_of(scale_set, "pod", ".nodeSelector"),
             nodes=untainted, labels=labels,
         )  # fmt: skip
 
 
-def _names_of_others(case: LabelContext, other: Nodes) -> tuple[str, str, str]:
+def _names_of_others(context: LabelContext, other: Nodes) -> tuple[str, str, str]:
     """Names of the tainted ones, their taints, and names of those without a taint."""
-    nodes = [case.ground.nodes[index] for index in case.ground.picked(other)]
+    nodes = [context.ground.nodes[index] for index in context.ground.picked(other)]
     hard = {node.name: list(untolerated(node.taints, ())) for node in nodes}
     taints = dict.fromkeys(str(taint) for found in hard.values() for taint in found)
     tainted = [name for name, found in hard.items() if found]
     return some(tainted), some(taints), some(name for name, found in hard.items() if not found)
 
 
-def _hostnames(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
+def _hostnames(context: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
     """A name of a node in what a set requires: fine beside the capability and for a primary node."""
     by_label = scale_set.node_selector.get(HOSTNAME)
     names = {*_named(scale_set.required), *([] if by_label is None else [by_label])}
     if not names:
         return
-    labels = case.policy.nodes.primary.items() if case.policy else ()
+    labels = context.policy.nodes.primary.items() if context.policy else ()
     primary = {str(key): str(value) for key, value in labels}
     capability = {(key, value) for key, value in primary.items() if key != HOSTNAME}
     selected = {*scale_set.node_selector.items(), *_required(scale_set.required)} - {
         (HOSTNAME, name) for name in names
     }
     # Of what primary nodes have in common one label may be the capability and another tell them apart from overflow.
-    beside = not capability or not capability.isdisjoint(selected) if case.policy else bool(selected)
+    beside = not capability or not capability.isdisjoint(selected) if context.policy else bool(selected)
     if beside and HOSTNAME in primary and names == {primary[HOSTNAME]}:
         return  # the policy itself says so
-    is_primary = case.policy is None or all(
-        case.ground.having([(HOSTNAME, name)]) & case.primary or case.ground.named([name]) & case.primary
+    is_primary = context.policy is None or all(
+        context.ground.having([(HOSTNAME, name)]) & context.primary
+        or context.ground.named([name]) & context.primary
         for name in names
     )
     where = field_of(scale_set, "pod", ".nodeSelector" if by_label is not None else ".affinity.nodeAffinity")
@@ -176,7 +179,7 @@ def _hostnames(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
     if not is_primary:
         expected = "no name, or that of a primary node"
     yield about_set(
-        case, scale_set, "hostname-in-selector", severity, where, nodes=some(sorted(names)), expected=expected,
+        context, scale_set, "hostname-in-selector", severity, where, nodes=some(sorted(names)), expected=expected,
         labels=", ".join(f"{key}={value}" for key, value in sorted(capability)),
     )  # fmt: skip
 
@@ -201,19 +204,19 @@ def _required(terms: tuple[Term, ...]) -> set[tuple[str, str]]:
     return set.intersection(*asked) if asked else set()
 
 
-def packed(case: LabelContext) -> Packing | None:
+def packed(context: LabelContext) -> Packing | None:
     """
     All sets at their maximum on the admitted nodes, within the guardrails of overflow nodes.
 
     None when there is nothing to place, when a set is unbounded, or when nodes could not be read.
     """
-    is_unbounded = any(scale_set.max is None for scale_set in case.scale_sets)
-    if not case.scale_sets or is_unbounded or case.snapshot.is_unknown(NODES):
+    is_unbounded = any(scale_set.max is None for scale_set in context.scale_sets)
+    if not context.scale_sets or is_unbounded or context.snapshot.is_unknown(NODES):
         return None
     # Where nodes are many, twice as many as there are runners mostly do: what fits on some fits on all.
-    few = 2 * sum(scale_set.max or 0 for scale_set in case.scale_sets) + 1
+    few = 2 * sum(scale_set.max or 0 for scale_set in context.scale_sets) + 1
     for most in (few, None):
-        asked, bins = demands(case, most)
+        asked, bins = demands(context, most)
         packing = pack(
             [Group(scale_set.id, scale_set.max or 0, size, places) for scale_set, size, places in asked], bins
         )
@@ -223,7 +226,7 @@ def packed(case: LabelContext) -> Packing | None:
 
 
 def demands(
-    case: LabelContext, most: int | None = None
+    context: LabelContext, most: int | None = None
 ) -> tuple[list[tuple[ScaleSet, Amounts, tuple[int, ...]]], list[Bin]]:
     """
     What one runner of each scale set takes, and the bins it may be in by index: admitted nodes, primary ones first.
@@ -232,16 +235,18 @@ def demands(
     Guardrails of overflow nodes are part of their room, those for limits as resources of their own.
     """
     union = 0
-    for _, _, nodes in case.places:
+    for _, _, nodes in context.places:
         union |= nodes
-    sites = {site.index: site.overflow for site in case.sites if site.index is not None}
-    places = case.ground.picked(union & ~case.overflow) + case.ground.picked(union & case.overflow)
+    sites = {site.index: site.overflow for site in context.sites if site.index is not None}
+    places = context.ground.picked(union & ~context.overflow) + context.ground.picked(
+        union & context.overflow
+    )
     places = places[:most]
     number = {index: at for at, index in enumerate(places)}
     guarded = any(measured(overflow.limited) for overflow in sites.values())
     bins = []
     for index in places:
-        room = case.rooms.free(index, case.own)
+        room = context.rooms.free(index, context.own)
         overflow = sites.get(index)
         if guarded:
             limited = measured(overflow.limited) if overflow else {}
@@ -249,15 +254,15 @@ def demands(
         if overflow is not None:
             bounds = measured(overflow.requested) | {"pods": overflow.most_runners}
             room = room | {name: min(room.get(name, 0), bound) for name, bound in bounds.items()}
-        bins.append(Bin(case.ground.nodes[index].name, room))
+        bins.append(Bin(context.ground.nodes[index].name, room))
     asked = []
     allowed: dict[Nodes, tuple[int, ...]] = {}
-    for alike, scale_sets, nodes in case.places:
+    for alike, scale_sets, nodes in context.places:
         if nodes not in allowed:
             allowed[nodes] = (
                 tuple(range(len(places)))
                 if nodes == union
-                else tuple(sorted(number[index] for index in case.ground.picked(nodes) if index in number))
+                else tuple(sorted(number[index] for index in context.ground.picked(nodes) if index in number))
             )
         size: Amounts = alike.shape.size
         if guarded:
@@ -266,21 +271,21 @@ def demands(
     return asked, bins
 
 
-def _aggregate(case: LabelContext, packing: Packing | None) -> Iterator[Finding]:
+def _aggregate(context: LabelContext, packing: Packing | None) -> Iterator[Finding]:
     if packing is None or packing.outcome == "fits":
         return
-    together = sum(scale_set.max or 0 for scale_set in case.scale_sets)
-    subject = case.policy_object if case.policy else f"label {case.label}"
-    where = "spec.ceiling" if case.policy else "aggregate.max"
+    together = sum(scale_set.max or 0 for scale_set in context.scale_sets)
+    subject = context.policy_object if context.policy else f"label {context.label}"
+    where = "spec.ceiling" if context.policy else "aggregate.max"
     if packing.bound is not None:
         yield Finding(
             "capacity.aggregate-does-not-fit", "error", subject, where,
-            {"together": together, "bound": bound_text(packing.bound)}, case.label,
+            {"together": together, "bound": bound_text(packing.bound)}, context.label,
         )  # fmt: skip
     else:
         yield Finding(
             "capacity.aggregate-placement-not-found", "warning", subject, where,
-            {"together": together, "left": sum(packing.left.values())}, case.label,
+            {"together": together, "left": sum(packing.left.values())}, context.label,
         )  # fmt: skip
 
 

@@ -14,67 +14,74 @@ from remuda.model.amount_texts import amount_text, quantity
 from remuda.model.findings import Finding, Severity
 
 
-def find(case: LabelContext) -> Iterator[Finding]:
+def find(context: LabelContext) -> Iterator[Finding]:
     """Everything that is wrong with sets alone."""
-    for scale_set in case.scale_sets:
-        yield from _bounds(case, scale_set)
-        yield from _labels(case, scale_set)
-        yield from _resources(case, scale_set)
-        yield from _carried(case, scale_set)
-        yield from _implausible(case, scale_set)
-        yield from _admission(case, scale_set)
-        yield from _counted(case, scale_set)
+    for scale_set in context.scale_sets:
+        yield from _bounds(context, scale_set)
+        yield from _labels(context, scale_set)
+        yield from _resources(context, scale_set)
+        yield from _carried(context, scale_set)
+        yield from _implausible(context, scale_set)
+        yield from _admission(context, scale_set)
+        yield from _counted(context, scale_set)
         if scale_set.phase.lower() == "outdated":
             where = field_of(scale_set, "phase")
-            yield about_set(case, scale_set, "set-outdated", "warning", where, phase=scale_set.phase)
-    yield from _absent(case)
+            yield about_set(context, scale_set, "set-outdated", "warning", where, phase=scale_set.phase)
+    yield from _absent(context)
 
 
-def _bounds(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
-    policy, budget = case.policy, case.budget(scale_set)
+def _bounds(context: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
+    policy, budget = context.policy, context.budget(scale_set)
     share = budget.max if budget else policy.newcomer_max if policy else None
     where = field_of(scale_set, "max")
     if scale_set.max is None:
-        yield about_set(case, scale_set, "unbounded-set", "error", where, share=share)
+        yield about_set(context, scale_set, "unbounded-set", "error", where, share=share)
     elif share is not None and scale_set.max > share:
         rule = "set-above-its-share" if budget else "newcomer-above-default"
         yield about_set(
-            case, scale_set, rule, "error", where, max=scale_set.max, share=share, policy=case.policy_object
+            context,
+            scale_set,
+            rule,
+            "error",
+            where,
+            max=scale_set.max,
+            share=share,
+            policy=context.policy_object,
         )
     if scale_set.min > 0:
-        yield from _minimum(case, scale_set)
+        yield from _minimum(context, scale_set)
 
 
-def _minimum(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
-    budget, where = case.budget(scale_set), field_of(scale_set, "min")
+def _minimum(context: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
+    budget, where = context.budget(scale_set), field_of(scale_set, "min")
     decision = budget.warm_pool if budget else UNSET
-    if decision is not UNSET and (read_end(decision.until) or 0) > case.now:
+    if decision is not UNSET and (read_end(decision.until) or 0) > context.now:
         return
     who, until = (None, None) if decision is UNSET else (decision.who, decision.until)
-    severity: Severity = "error" if case.policy else "warning"
+    severity: Severity = "error" if context.policy else "warning"
     yield about_set(
-        case, scale_set, "minimum-not-zero", severity, where, min=scale_set.min, who=who, until=until
+        context, scale_set, "minimum-not-zero", severity, where, min=scale_set.min, who=who, until=until
     )
 
 
-def _labels(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
+def _labels(context: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
     where = field_of(scale_set, "labels" if scale_set.own_labels else "name")
     for label in scale_set.own_labels or scale_set.labels:
-        pattern = case.forbidden(label)
+        pattern = context.forbidden(label)
         if pattern is not None:
             yield about_set(
-                case, scale_set, "repo-shaped-label", "error", where, label=label, pattern=pattern
+                context, scale_set, "repo-shaped-label", "error", where, label=label, pattern=pattern
             )
 
 
-def _resources(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
-    policy = case.policy
+def _resources(context: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
+    policy = context.policy
     severity: Severity = "error" if policy else "warning"
     if policy is None or policy.require.requests:
-        yield from _missing(case, scale_set, "missing-requests", severity, "requests", ("cpu", "memory"))
+        yield from _missing(context, scale_set, "missing-requests", severity, "requests", ("cpu", "memory"))
     if policy is None or policy.require.limits:
-        yield from _missing(case, scale_set, "missing-limits", severity, "limits", ("memory",))
-    reaches = bool(case.overflow & case.reach(scale_set))
+        yield from _missing(context, scale_set, "missing-limits", severity, "limits", ("memory",))
+    reaches = bool(context.overflow & context.reach(scale_set))
     if policy is not None and (policy.require.ephemeral_storage or reaches):
         kinds: tuple[Literal["requests", "limits"], ...] = ("requests", "limits")
         lacking = [(kind, scale_set.lacks(kind, EPHEMERAL)) for kind in kinds]
@@ -85,7 +92,7 @@ def _resources(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
         ]
         if missing:
             yield about_set(
-                case, scale_set, "missing-ephemeral-storage", "error", field_of(scale_set, "resources"),
+                context, scale_set, "missing-ephemeral-storage", "error", field_of(scale_set, "resources"),
                 missing=" and ".join(missing), reached="an overflow node" if reaches else None,
             )  # fmt: skip
 
@@ -98,14 +105,14 @@ def _listed(containers: tuple[str, ...]) -> str:
 
 
 def _missing(
-    case: LabelContext, scale_set: ScaleSet, rule: str, severity: Severity, kind: Literal["requests", "limits"], names: tuple[str, ...]
+    context: LabelContext, scale_set: ScaleSet, rule: str, severity: Severity, kind: Literal["requests", "limits"], names: tuple[str, ...]
 ) -> Iterator[Finding]:  # fmt: skip
     """What containers do not give: one that does cannot speak for another."""
     lacking = {name: found for name in names if (found := scale_set.lacks(kind, name)) is not None}
     by_containers: dict[tuple[str, ...], list[str]] = {}
     for name, containers in lacking.items():
         by_containers.setdefault(containers, []).append(name)
-    envelope = case.envelope(scale_set)
+    envelope = context.envelope(scale_set)
     of_envelope = {} if envelope is None else measured(getattr(envelope, kind))
     where = f"{field_of(scale_set, 'resources')}.{kind}"
     for containers, missing in by_containers.items():
@@ -114,15 +121,15 @@ def _missing(
             f"{name}: {quantity(name, of_envelope[name])}" for name in missing if name in of_envelope
         )
         yield about_set(
-            case, scale_set, rule, severity, where,
+            context, scale_set, rule, severity, where,
             names=" and ".join(missing), containers=who, example="" if who else example,
         )  # fmt: skip
 
 
-def _carried(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
+def _carried(context: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
     """Whether a set's runners carry the envelope that was given to it."""
-    budget = case.budget(scale_set)
-    envelope = case.envelope(scale_set)
+    budget = context.budget(scale_set)
+    envelope = context.envelope(scale_set)
     if budget is None or budget.envelope is UNSET or envelope is None:
         return
     for kind, expected, carried in (
@@ -136,49 +143,49 @@ def _carried(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
             severity: Severity = "error" if carried[name] > value else "warning"
             where = field_of(scale_set, "resources", f".{kind}.{name}")
             yield about_set(
-                case, scale_set, "envelope-not-carried", severity, where, amount=amount_text(name, carried[name]),
+                context, scale_set, "envelope-not-carried", severity, where, amount=amount_text(name, carried[name]),
                 expected=amount_text(name, value), quantity=quantity(name, value), envelope=str(envelope.name),
-                policy=case.policy_object,
+                policy=context.policy_object,
             )  # fmt: skip
 
 
-def _admission(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
+def _admission(context: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
     """What becomes of runners before and beside what the scheduler counts."""
     where = field_of(scale_set, "pod")
     for message in scale_set.refused:
-        yield about_set(case, scale_set, "runners-refused", "error", where, message=message)
+        yield about_set(context, scale_set, "runners-refused", "error", where, message=message)
     if scale_set.node_name:
         yield about_set(
-            case, scale_set, "node-name-set", "error", f"{where}.nodeName", node=scale_set.node_name
+            context, scale_set, "node-name-set", "error", f"{where}.nodeName", node=scale_set.node_name
         )
     if scale_set.unsure and scale_set.max != 0:
         unsure = "; ".join(scale_set.unsure)
-        yield about_set(case, scale_set, "placement-uncertain", "warning", where, unsure=unsure)
+        yield about_set(context, scale_set, "placement-uncertain", "warning", where, unsure=unsure)
 
 
-def _implausible(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
+def _implausible(context: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
     for kind, amounts in (("requests", scale_set.requests), ("limits", scale_set.limits)):
         for name, message in implausible(amounts):
             where = field_of(scale_set, "resources", f".{kind}.{name}")
-            yield about_set(case, scale_set, "implausible-amount", "error", where, message=message)
+            yield about_set(context, scale_set, "implausible-amount", "error", where, message=message)
 
 
-def _counted(case: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
+def _counted(context: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
     """Whether quotas that are meant for the label's runners count those of a set."""
-    if case.policy is None or scale_set.kind == "RunnerPool":
+    if context.policy is None or scale_set.kind == "RunnerPool":
         return
     #: class → the quota that counts it; the policy's own has none
     expected: dict[str, str] = {}
-    if not isinstance(case.policy.priority_class, UnsetType):
-        expected[str(case.policy.priority_class)] = ""
-    for quota in case.snapshot.quotas:
-        if quota.policy == case.policy_name and quota.namespace == scale_set.namespace:
+    if not isinstance(context.policy.priority_class, UnsetType):
+        expected[str(context.policy.priority_class)] = ""
+    for quota in context.snapshot.quotas:
+        if quota.policy == context.policy_name and quota.namespace == scale_set.namespace:
             expected |= dict.fromkeys(quota.classes, f"{quota.namespace}/{quota.name}")
     for name, counter in expected.items():
         if scale_set.priority_class != name:
             yield about_set(
-                case, scale_set, "quota-counts-nothing", "warning", field_of(scale_set, "pod", ".priorityClassName"),
-                carried=scale_set.priority_class, expected=name, quota=counter, policy=case.policy_object,
+                context, scale_set, "quota-counts-nothing", "warning", field_of(scale_set, "pod", ".priorityClassName"),
+                carried=scale_set.priority_class, expected=name, quota=counter, policy=context.policy_object,
             )  # fmt: skip
 
 
@@ -188,15 +195,19 @@ def leaving(snapshot: Snapshot) -> Iterator[Finding]:
         yield Finding("capacity.set-being-deleted", "info", name, "metadata.deletionTimestamp")
 
 
-def _absent(case: LabelContext) -> Iterator[Finding]:
-    if case.policy is None or case.snapshot.is_unknown(SCALE_SETS) or case.snapshot.is_unknown(POOLS):
+def _absent(context: LabelContext) -> Iterator[Finding]:
+    if (
+        context.policy is None
+        or context.snapshot.is_unknown(SCALE_SETS)
+        or context.snapshot.is_unknown(POOLS)
+    ):
         return
-    there = {name for scale_set in case.scale_sets for name in (scale_set.name, scale_set.id)}
-    for index, item in enumerate(case.policy.sets):
+    there = {name for scale_set in context.scale_sets for name in (scale_set.name, scale_set.id)}
+    for index, item in enumerate(context.policy.sets):
         if item.name not in there and not any(
-            is_scale_set(item.name, name) for name in case.snapshot.leaving
+            is_scale_set(item.name, name) for name in context.snapshot.leaving
         ):
             yield about_policy(
-                case, "set-not-found", "info", f"spec.sets[{index}]",
-                name=item.name, max=count(item.max), label=case.label,
+                context, "set-not-found", "info", f"spec.sets[{index}]",
+                name=item.name, max=count(item.max), label=context.label,
             )  # fmt: skip

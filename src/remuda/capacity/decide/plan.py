@@ -102,7 +102,7 @@ def plan(
     made = [
         _label_plan(*labelled, _problem(one), _problem(other), changes)
         for labelled, one, other in zip(
-            zip(before.labels, after.labels, strict=True), before.cases, after.cases, strict=True
+            zip(before.labels, after.labels, strict=True), before.contexts, after.contexts, strict=True
         )
     ]
     appeared, gone, altered = _compared(before.findings, after.findings)
@@ -122,11 +122,11 @@ class _Problem(Struct, frozen=True):
     ceiling: int | None
 
 
-def _problem(case: LabelContext) -> _Problem | None:
+def _problem(context: LabelContext) -> _Problem | None:
     """What is to be placed where; None when nodes were not read."""
-    if case.snapshot.is_unknown(NODES):
+    if context.snapshot.is_unknown(NODES):
         return None
-    asked, bins = demands(case)
+    asked, bins = demands(context)
     shares: list[Share] = []
     names: set[str] = set()
     for scale_set, size, places in asked:
@@ -134,7 +134,7 @@ def _problem(case: LabelContext) -> _Problem | None:
         name = scale_set.id if scale_set.id not in names else f"{scale_set.kind} {scale_set.id}"
         names.add(name)
         shares.append(Share(name, scale_set.max, size, places))
-    return _Problem(shares, bins, case.policy.ceiling if case.policy else None)
+    return _Problem(shares, bins, context.policy.ceiling if context.policy else None)
 
 
 def _label_plan(

@@ -31,10 +31,10 @@ def report(audit: Audit, form: str) -> Report:
     tables = [_sets(audit), _labels(audit)]
     tables += [
         _owners(label)
-        for label, case in zip(audit.labels, audit.cases, strict=True)
-        if case.policy and case.policy.owners
+        for label, context in zip(audit.labels, audit.contexts, strict=True)
+        if context.policy and context.policy.owners
     ]
-    tables += [_nodes(audit, case) for case in audit.cases if case.ground.nodes]
+    tables += [_nodes(audit, context) for context in audit.contexts if context.ground.nodes]
     tables.append(findings_page(audit.findings) if form == "markdown" else findings_table(audit.findings))
     return Report(None, tuple(tables), tuple(_lines(audit, form)))
 
@@ -69,8 +69,8 @@ def _pair(name: str, requests: Amounts | None, limits: Amounts | None) -> str:
 
 def _sets(audit: Audit) -> Table:
     running: dict[str, int] = {}
-    for case in audit.cases:
-        running |= case.running or {}
+    for context in audit.contexts:
+        running |= context.running or {}
     is_known = not audit.snapshot.is_unknown(PODS)
     rows = [
         _set_row(scale_set, str(running.get(scale_set.id, 0)) if is_known else "?")
@@ -140,50 +140,50 @@ def _owners(label: LabelAudit) -> Table:
     return _table(headings, rows, f"Owners of {label.name}, if everybody wanted all they may", "")
 
 
-def _nodes(audit: Audit, case: LabelContext) -> Table:
+def _nodes(audit: Audit, context: LabelContext) -> Table:
     """Nodes that matter one by one, and those that take nothing for one reason together."""
     alike: dict[Role, list[int]] = {}
-    for index, role in enumerate(case.roles):
+    for index, role in enumerate(context.roles):
         alike.setdefault(role, []).append(index)
     names = set_names(audit.scale_sets)
     rows: list[tuple[str, ...]] = []
-    for index, role in enumerate(case.roles):
+    for index, role in enumerate(context.roles):
         if len(rows) > MOST_ROWS:
             break
         if role.admitted or len(alike[role]) <= _MOST_ALIKE:
-            rows.append(_node_row(audit, case, index, names))
+            rows.append(_node_row(audit, context, index, names))
     for role, indices in alike.items():
         if not role.admitted and len(indices) > _MOST_ALIKE:
-            message = f"{len(indices):,} nodes: {some(case.ground.nodes[index].name for index in indices)}"
+            message = f"{len(indices):,} nodes: {some(context.ground.nodes[index].name for index in indices)}"
             rows.append((message, role.role, "no", *["-"] * 7, role.reason))
     headings = ("NODE", "ROLE", "ADMITTED", "CAPABILITY", "TAINTS", *_AMOUNTS, "PODS", "FITS", "WHY")
     beside = "allocatable" if audit.snapshot.is_unknown(PODS) else "requested of allocatable"
     marks = "! where limits over-commit the node"
-    if any(scale_set.unsure for scale_set in case.scale_sets):
+    if any(scale_set.unsure for scale_set in context.scale_sets):
         marks += ", ? where more than resources decides"
-    return _table(headings, rows, f"Nodes for {case.label} ({beside}; {marks})", "")
+    return _table(headings, rows, f"Nodes for {context.label} ({beside}; {marks})", "")
 
 
 def _node_row(
-    audit: Audit, case: LabelContext, index: int, names: dict[tuple[str, str], str]
+    audit: Audit, context: LabelContext, index: int, names: dict[tuple[str, str], str]
 ) -> tuple[str, ...]:
-    node, role = case.ground.nodes[index], case.roles[index]
+    node, role = context.ground.nodes[index], context.roles[index]
     used = None if audit.snapshot.is_unknown(PODS) else audit.snapshot.usage.get(node.name, Usage())
     return (
         node.name,
         role.role,
         "yes" if role.admitted else "no",
-        some((f"{key}={node.labels[key]}" for key in _keys(case) if key in node.labels), 5) or "-",
+        some((f"{key}={node.labels[key]}" for key in _keys(context) if key in node.labels), 5) or "-",
         some(map(str, node.taints), 5) or "-",
         *(_taken(name, node, used) for name in ("cpu", "memory", EPHEMERAL, "pods")),
-        _fits(case, index, names),
+        _fits(context, index, names),
         role.reason,
     )
 
 
-def _keys(case: LabelContext) -> list[str]:
-    selected = {key for alike in case.alike for key, _ in alike.shape.placement.selector}
-    return sorted(selected | {str(key) for key in (case.policy.nodes.primary if case.policy else ())})
+def _keys(context: LabelContext) -> list[str]:
+    selected = {key for alike in context.alike for key, _ in alike.shape.placement.selector}
+    return sorted(selected | {str(key) for key in (context.policy.nodes.primary if context.policy else ())})
 
 
 def _taken(name: str, node: Node, used: Usage | None) -> str:
@@ -191,13 +191,13 @@ def _taken(name: str, node: Node, used: Usage | None) -> str:
     return whole if used is None else f"{figure(name, used.requested.get(name, 0))} of {whole}"
 
 
-def _fits(case: LabelContext, index: int, names: dict[tuple[str, str], str]) -> str:
+def _fits(context: LabelContext, index: int, names: dict[tuple[str, str], str]) -> str:
     """How many of each envelope fit: sets that fit alike together, by the first of them."""
-    here = [alike for alike in case.alike if index in alike.fits]
+    here = [alike for alike in context.alike if index in alike.fits]
     fitting = []
     for alike in here[:_MOST_FITTING]:
         first, *more = alike.scale_sets
-        beyond = case.overcommitted(alike, index)
+        beyond = context.overcommitted(alike, index)
         who = names[first.kind, first.id] + (f" and {len(more)} like it" if more else "")
         marks = ("!" if beyond else "") + (
             "?" if any(scale_set.unsure for scale_set in alike.scale_sets) else ""

@@ -97,8 +97,8 @@ _quantity = lru_cache(maxsize=16_384)(quantity)
 
 def _sets(audit: Audit) -> Iterator[ScaleSetRow]:
     running: dict[str, int] = {}
-    for case in audit.cases:
-        running |= case.running or {}
+    for context in audit.contexts:
+        running |= context.running or {}
     is_known = not audit.snapshot.is_unknown(PODS)
     for scale_set in audit.scale_sets:
         yield ScaleSetRow(
@@ -176,10 +176,10 @@ def _nodes(audit: Audit, *, is_large: bool) -> Iterator[NodeRow]:
     nothing = dict.fromkeys((*RESOURCES, "pods"), 0)
     keys = sorted(
         {key for scale_set in scale_sets for key in scale_set.node_selector}
-        | {str(key) for case in audit.cases if case.policy for key in case.policy.nodes.primary}
+        | {str(key) for context in audit.contexts if context.policy for key in context.policy.nodes.primary}
     )
     for index, node in enumerate(audit.snapshot.nodes):
-        roles = [case.roles[index] for case in audit.cases]
+        roles = [context.roles[index] for context in audit.contexts]
         best = min(roles, key=_rank, default=Role("not-eligible", False, "no label was audited"))
         fits, overcommits = fitting.of_node(index)
         yield NodeRow(
@@ -215,7 +215,7 @@ class _Fitting:
     """What is said of sets on a node, as text that sets of one kind share."""
 
     def __init__(self, audit: Audit, *, has_zeros: bool) -> None:
-        self._cases = audit.cases
+        self._contexts = audit.contexts
         self._has_zeros = has_zeros
         names = set_names(audit.scale_sets)
         self._numbers: dict[tuple[int, int], str] = {}
@@ -224,14 +224,16 @@ class _Fitting:
         self._by_shape: dict[tuple[Any, ...], tuple[Any, Any]] = {}
         self._nodes, self._usage = audit.snapshot.nodes, audit.snapshot.usage
         # Labels whose sets select by the same keys share them.
-        self._signatures = list({id(case.signatures): case.signatures for case in audit.cases}.values())
+        self._signatures = list(
+            {id(context.signatures): context.signatures for context in audit.contexts}.values()
+        )
         #: a set of several labels is told once, by the first of them
         listed: set[tuple[str, str]] = set()
         self._groups: list[tuple[LabelContext, Alike, list[str]]] = []
         #: nodes on which some set fits or may be
         self._reached: set[int] = set()
-        for case in audit.cases:
-            for alike in case.alike:
+        for context in audit.contexts:
+            for alike in context.alike:
                 self._reached.update(alike.fits)
                 keys = [
                     key
@@ -241,7 +243,7 @@ class _Fitting:
                 listed.update(keys)
                 if keys:
                     written = [msgspec.json.encode(names[key]).decode() for key in keys]
-                    self._groups.append((case, alike, written))
+                    self._groups.append((context, alike, written))
 
     def of_node(self, index: int) -> tuple[Any, Any]:
         """How many of each set fit on a node, and whose limits over-commit it; nodes that are alike share the text."""
@@ -275,8 +277,8 @@ class _Fitting:
     def _overcommits(self, index: int) -> Any:
         """Sets whose limits come to more than the node has, by what."""
         parts = []
-        for at, (case, alike, names) in enumerate(self._groups_at(index)):
-            beyond = case.overcommitted(alike, index)
+        for at, (context, alike, names) in enumerate(self._groups_at(index)):
+            beyond = context.overcommitted(alike, index)
             if beyond:
                 piece = self._beyond.get((at, beyond))
                 if piece is None:
@@ -294,8 +296,8 @@ class _Fitting:
         made = self._roles.get(key)
         if made is None:
             by_label = {
-                case.label: NodeRole(role.role, role.admitted, role.reason)
-                for case, role in zip(self._cases, roles, strict=True)
+                context.label: NodeRole(role.role, role.admitted, role.reason)
+                for context, role in zip(self._contexts, roles, strict=True)
             }
             made = self._roles[key] = Raw(msgspec.json.encode(by_label))
         return made
