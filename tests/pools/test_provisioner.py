@@ -169,8 +169,8 @@ def test_sudo_and_empty_disks_of_a_class_are_the_pools() -> None:
     assert (one["grantSudo"], one["emptyDiskMounts"]) == (True, mounts)
     assert not {"grantSudo", "emptyDiskMounts"} & set(other)
     assert (
-        "a/b: with grantSudo a job can read the class token in its VM; there is no proxy that keeps it"
-        in found.notes
+        "a/b: with grantSudo a job can read the class token in its VM, because there is no proxy that keeps it:"
+        " docs/migrating.md" in found.notes
     )
 
 
@@ -219,6 +219,20 @@ def test_what_differs_is_told() -> None:
         pytest.param("replicaCount: 2\nprovisioner: {}", "replicaCount: is replicas", id="of the release"),
         pytest.param(
             "provisioner: {tokenProxy: {}}", "provisioner.tokenProxy: there is no proxy", id="of all"
+        ),
+        pytest.param(
+            "tokenProxy: {enabled: true}\nprovisioner: {}",
+            "tokenProxy: there is no proxy: the class token is in the VM, where root alone can read it. A class whose"
+            " jobs get root and must not have it stays with Runner Provisioner; docs/migrating.md says why",
+            id="the proxy of the release",
+        ),
+        pytest.param(
+            "sidecar: {enabled: true}\nprovisioner: {}", "sidecar: there is no proxy", id="its later name"
+        ),
+        pytest.param(
+            "tokenProxy: {enabled: false}\nprovisioner: {}",
+            "tokenProxy: the proxy is off, and here there is none: nothing changes",
+            id="no proxy there either",
         ),
         pytest.param(
             "provisioner: {resourceClass: {runnerBundle: {enabled: true}}}",

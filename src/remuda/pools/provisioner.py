@@ -63,9 +63,15 @@ _GO_PART = re.compile(r"([0-9.]+)(ns|us|ms|s|m|h)")
 #: what a pool says → what the values call it
 _THEIRS: Final = {"min": "minReplicas", "max": "maxReplicas"}
 _PATH = re.compile(r"spec(?:\.provider\.kubevirt)?\.(\w+)(.*)")
+_NO_PROXY: Final = (
+    "there is no proxy: the class token is in the VM, where root alone can read it. A class whose jobs get root and"
+    " must not have it stays with Runner Provisioner; docs/migrating.md says why and what else to do"
+)
+_PROXY_OFF: Final = "the proxy is off, and here there is none: nothing changes"
 #: what 0.1.2 knows and a pool does not, wherever it stands
 _LEFT_OUT: Final = {
-    "tokenProxy": "there is no proxy: the class token is in the VM's own configuration, readable by root alone",
+    "tokenProxy": _NO_PROXY,
+    "sidecar": _NO_PROXY,  # what later versions call it
     "runnerBundle": "name such a container disk as spec.provider.kubevirt.bundle of a pool",
     "replicaCount": "is replicas among the values of Remuda's chart",
 }
@@ -226,7 +232,7 @@ class _Reading:
             if near:
                 self._blame(root, key, f"is not a known key{near}")
             else:
-                self.notes.append(f"{key}: {_LEFT_OUT.get(key, _CHART)}")
+                self.notes.append(f"{key}: {_left_out(key, root.entries[key].node)}")
         given = root.entries.get("provisioner")
         if given is None:
             if not self.problems:
@@ -316,11 +322,11 @@ class _Reading:
             self.notes.append(f"{job_class}: by default it has {', '.join([*bounds, *spec])}")
 
     def _without(self, path: str, node: Node) -> Node:
-        """The node without what is known and left out, which is told."""
+        """The node without what is known and left out; each of these becomes a note."""
         if not isinstance(node, MapNode):
             return node
         for key in filter(_LEFT_OUT.__contains__, node.entries):
-            self.notes.append(f"{child_path(path, key)}: {_LEFT_OUT[key]}")
+            self.notes.append(f"{child_path(path, key)}: {_left_out(key, node.entries[key].node)}")
         return structs.replace(
             node, entries={key: entry for key, entry in node.entries.items() if key not in _LEFT_OUT}
         )
@@ -335,6 +341,16 @@ class _Reading:
 
     def _blame(self, root: Node, path: str, message: str) -> None:
         self.report(Problem(self.file, *place_of(root, path), path, message))
+
+
+def _left_out(key: str, node: Node) -> str:
+    """What to know of a value that no pool has."""
+    reason = _LEFT_OUT.get(key, _CHART)
+    if reason is _NO_PROXY:
+        settings = plain(node)
+        if isinstance(settings, dict) and settings.get("enabled") is False:
+            return _PROXY_OFF
+    return reason
 
 
 def _pool(name: str, job_class: str, settings: Mapping[str, Any], values: _Provisioner) -> dict[str, Any]:
@@ -409,7 +425,7 @@ def _notes(pools: list[dict[str, Any]], values: _Provisioner) -> Iterator[str]:
     if sudo := [
         pool["spec"]["class"] for pool in pools if "grantSudo" in pool["spec"]["provider"]["kubevirt"]
     ]:
-        yield f"{', '.join(sudo)}: with grantSudo a job can read the class token in its VM; there is no proxy that keeps it"
+        yield f"{', '.join(sudo)}: with grantSudo a job can read the class token in its VM, because there is no proxy that keeps it: docs/migrating.md"
     yield "scaleIn natural: a VM that was never used stays until its idleTimeout; active would remove it when it is surplus"
     yield "CircleCI is asked about each class every second, more slowly while nothing happens or 20 requests a second are reached"
     yield "a changed token, address or spec reaches new VMs only; `remuda pools status` tells which are old"
