@@ -136,7 +136,7 @@ class App:
         except BaseException:
             self.close()
             raise
-        self._age = AgeClock(clock, self.store.read(newest_record), self._doubt)
+        self._age = AgeClock(clock, self.store.read(newest_record), self._warn_of_jump)
         self._pulse = Pulse(clock)
         self._pages: tuple[dict[str, Callable[[], tuple[int, str, bytes]]], ...] = (
             {"/ready": health_page(self.readiness), "/metrics": metrics_page(self._registry)},
@@ -346,7 +346,7 @@ class App:
             except RemudaError as error:
                 self._log.error("housekeeping failed", error=str(error))
 
-    def _doubt(self, jump: int) -> None:
+    def _warn_of_jump(self, jump: int) -> None:
         self._log.warning(
             "the clock is far ahead of the newest record: nothing more is forgotten for its age until it was so for a day",
             ahead=write_duration(jump),

@@ -8,7 +8,7 @@ from tests.builders import NOW
 
 from remuda.control.client import NothingRuns, Remuda
 from remuda.control.command import Session
-from remuda.control.notices import notices, say_first
+from remuda.control.notices import notices, show_notices
 from remuda.job import Jobs
 from remuda.model.times import MINUTE, SECOND
 
@@ -100,5 +100,5 @@ def test_where_it_is_said_depends_on_who_asks(
 ) -> None:
     session = Session(Jobs(()))
     session.form, session.quiet = form, quiet
-    assert say_first(session, ("paused",)) == first
+    assert show_notices(session, ("paused",)) == first
     assert capsys.readouterr().err == err

@@ -12,9 +12,9 @@ from remuda.fleet.scalars import (
     Money,
     Penalty,
     Rate,
+    read_integer,
     read_moment,
     read_priority,
-    read_whole,
     shown,
 )
 from remuda.model.shapes import DOLLAR, HIGHEST_PRICE
@@ -115,13 +115,13 @@ def test_weights_stay_small_enough_to_be_multiplied(read: type[Factor | Rate], t
 
 @pytest.mark.parametrize(("value", "read"), [(3, 3), (3.0, 3)])
 def test_a_whole_number_may_be_written_by_a_program(value: object, read: int) -> None:
-    assert read_whole(value, 1, 10) == read
+    assert read_integer(value, 1, 10) == read
 
 
 @pytest.mark.parametrize("value", [0, 11, 2.5, "3", True, None, float("nan"), float("inf"), 10**40])
 def test_other_numbers_are_not_whole_or_not_within_bounds(value: object) -> None:
     with pytest.raises(ValueError, match=r"no whole number|is not within"):
-        read_whole(value, 1, 10)
+        read_integer(value, 1, 10)
 
 
 def test_a_priority_has_32_bits() -> None:

@@ -277,11 +277,11 @@ async def test_notebook_and_ledger_treat_operations_alike(
 
 
 async def test_a_dry_run_starts_nothing_and_keeps_its_memory_to_itself() -> None:
-    notebook: MemoryRecorder[Seen, Memory, Policy, Turn] = MemoryRecorder(Memory(1), starts=False)
+    recorder: MemoryRecorder[Seen, Memory, Policy, Turn] = MemoryRecorder(Memory(1), starts=False)
     plan = Plan((turn("a"),))
-    assert await notebook.record(Seen(), Memory(1), POLICY, 1, plan, Memory(2), ()) == ()
-    assert notebook.operations() == ()
-    assert notebook.memory() == Memory(2)
+    assert await recorder.record(Seen(), Memory(1), POLICY, 1, plan, Memory(2), ()) == ()
+    assert recorder.operations() == ()
+    assert recorder.memory() == Memory(2)
 
 
 async def test_cycles_of_several_loops_are_recorded_side_by_side(tmp_path: Path) -> None:

@@ -484,8 +484,8 @@ async def test_a_loop_that_starts_paused_does_not_look() -> None:
 
 @virtually
 async def test_a_dry_run_decides_and_does_nothing() -> None:
-    notebook: MemoryRecorder[Seen, Memory, Policy, Turn] = MemoryRecorder(Memory(), starts=False)
-    rig = Rig(EXACT, notebook)
+    recorder: MemoryRecorder[Seen, Memory, Policy, Turn] = MemoryRecorder(Memory(), starts=False)
+    rig = Rig(EXACT, recorder)
     rig.toy.plans = [Plan((turn("a"),), (Reason("toy.x", "toy/a"),))]
     plan = await rig.loop.cycle()
     assert [action.target for action in plan.actions] == ["a"]

@@ -63,11 +63,11 @@ async def install(client: Client, objects: Sequence[Mapping[str, Any]]) -> tuple
             after = await _apply(client, item, {})
             is_same = seen is not None and seen.metadata.resource_version == after.metadata.resource_version
             done = "created" if seen is None else "as it was" if is_same else "changed"
-        made.append(Applied(item["kind"], told_name(item), done))
+        made.append(Applied(item["kind"], qualified_name(item), done))
     return tuple(made)
 
 
-def told_name(item: Mapping[str, Any]) -> str:
+def qualified_name(item: Mapping[str, Any]) -> str:
     """The name of an object, with its namespace if it has one."""
     meta = item["metadata"]
     return "/".join(part for part in (meta.get("namespace"), meta["name"]) if part)

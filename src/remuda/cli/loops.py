@@ -23,7 +23,7 @@ def loops() -> None:
 @pass_session
 def list_loops(session: Session) -> None:
     """How each loop fares."""
-    from remuda.control.notices import refusals, say_first
+    from remuda.control.notices import refusals, show_notices
 
     health: dict[str, Any] = session.remuda.get("/v1/loops", dict[str, Any])
     rows = tuple(
@@ -36,7 +36,7 @@ def list_loops(session: Session) -> None:
         )
         for loop in health["loops"]
     )
-    lines = say_first(session, refusals(health))
+    lines = show_notices(session, refusals(health))
     session.show(
         Report(
             health, (Table(("LOOP", "PHASE", "CYCLES", "LAST SUCCESS", "ERROR"), rows, is_list=True),), lines

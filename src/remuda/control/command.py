@@ -63,8 +63,8 @@ class Session:
         """Print a report as it was asked for."""
         show(report, self.form, quiet=self.quiet, columns=_columns())
 
-    def say(self, text: str) -> None:
-        """Say something to a person, unless they want quiet or a program reads."""
+    def note(self, text: str) -> None:
+        """Print a line for a person; nothing with --quiet or another format."""
         if not self.quiet and self.form == "table":
             click.echo(text)
 

@@ -33,7 +33,7 @@ def notices(remuda: Remuda, loop: str, seen_at: Instant, now: Instant) -> tuple[
     return (*([standing] if standing else []), *refusals(health))
 
 
-def say_first(session: Session, lines: tuple[str, ...]) -> tuple[str, ...]:
+def show_notices(session: Session, lines: tuple[str, ...]) -> tuple[str, ...]:
     """The lines that a person's answer begins with; whoever asks for another form finds them on stderr."""
     if session.form == "table":
         return () if session.quiet else lines

@@ -13,7 +13,7 @@ from remuda.fleet.machine_records import machine_of
 from remuda.fleet.need_records import need_of
 from remuda.fleet.records import Flaw, Record
 from remuda.fleet.rows import MOST_MACHINES, DemandNeed, InventoryMachine, read_name
-from remuda.fleet.scalars import read_whole, shown
+from remuda.fleet.scalars import read_integer, shown
 from remuda.model.shapes import FleetMachine, Shape
 from remuda.model.times import Instant
 from remuda.model.units import FleetNeed
@@ -59,7 +59,7 @@ def read_machines(
     for index, source in enumerate(records):
         record = Record(source, index, f"machine/{_name_in(source, 'id', index)}", InventoryMachine)
         machine = machine_of(record, now)
-        count = record.take("count", None, lambda value: read_whole(value, 1, most))
+        count = record.take("count", None, lambda value: read_integer(value, 1, most))
         if len(first) + (count or 1) > most:
             record.flaw("count" if count else "", f"would be more than {most:,} machines in all")
             count = None

@@ -111,7 +111,7 @@ def report(trial: Trial, form: str) -> Report:
     asked, clusters = len(trial.needs), len(trial.inputs.needs)
     actions = ", ".join(f"{plan.count(op):,} {_WORDS[op]}" for op in Op if plan.count(op)) or "nothing to do"
     lines = (
-        f"{_many(len(trial.fleet), 'machine')}, {_many(asked, 'need')}, {_many(clusters, 'cluster')}: {actions}",
+        f"{_counted(len(trial.fleet), 'machine')}, {_counted(asked, 'need')}, {_counted(clusters, 'cluster')}: {actions}",
         f"{asked - len(plan.shortfalls):,} of {asked:,} needs met; {dollars(before)} an hour now, {dollars(after)} after",
     )
     tables = [
@@ -134,7 +134,7 @@ def report(trial: Trial, form: str) -> Report:
     return Report(None, tuple(table for table in tables if table.rows), lines)
 
 
-def _many(count: int, noun: str) -> str:
+def _counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'s' * (count != 1)}"
 
 

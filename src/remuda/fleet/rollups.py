@@ -36,7 +36,7 @@ def offer(
     number = demand.names.cluster(cluster)
     size = size_of(needs)
     before = demand.heard.get(number)
-    if confirmed or percent is None or not _is_doubtful(fleet, number, size, before, percent):
+    if confirmed or percent is None or not _is_suspicious(fleet, number, size, before, percent):
         demand.put(cluster, needs)
         return True
     held = demand.held.get(number)
@@ -59,7 +59,7 @@ def served_by(fleet: Fleet, cluster: int) -> Size:
     return Size(len(np.unique(fleet.need[rows])), dict(sorted(resources.items())))
 
 
-def _is_doubtful(fleet: Fleet, cluster: int, size: Size, before: Size | None, percent: int) -> bool:
+def _is_suspicious(fleet: Fleet, cluster: int, size: Size, before: Size | None, percent: int) -> bool:
     if before is not None:
         return size.is_under(percent, before)
     served = served_by(fleet, cluster)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from remuda.fleet.scalars import Chance, Money, Penalty, read_priority, read_whole, shown
+from remuda.fleet.scalars import Chance, Money, Penalty, read_integer, read_priority, shown
 from remuda.model.labels import Operator, check_key
 from remuda.model.machines import State
 from remuda.model.quantities import Quantity
@@ -94,14 +94,14 @@ class Label(Scalar, read=read_key):
     """The key of a label."""
 
 
-class Whole(Scalar, read=read_priority):
+class Integer(Scalar, read=read_priority):
     """A whole number of 32 bits."""
 
     json_schema: ClassVar[dict[str, Any]] = {"type": "integer"}
     example: ClassVar[str] = "40"
 
 
-class Count(Whole, read=lambda value: read_whole(value, 1, MOST_ASKED)):
+class Count(Integer, read=lambda value: read_integer(value, 1, MOST_ASKED)):
     """How many, from one on."""
 
 
@@ -174,7 +174,7 @@ class InventoryMachine(Struct, frozen=True, forbid_unknown_fields=True, rename="
     ] = UNSET
     need: Annotated[Scalar | UnsetType, Meta(description="The need of that cluster it was given to.")] = UNSET
     priority: Annotated[
-        Whole | UnsetType, Meta(description="That need's priority when it was given. 0 by default.")
+        Integer | UnsetType, Meta(description="That need's priority when it was given. 0 by default.")
     ] = UNSET
     since: Annotated[Time | UnsetType, Meta(description="When it entered its state. Now by default.")] = UNSET
 
@@ -222,7 +222,9 @@ class DemandNeed(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"
     requirements: Annotated[
         tuple[NeedRequirement, ...], Meta(description="Conditions that a machine must meet.")
     ] = ()
-    priority: Annotated[Whole | UnsetType, Meta(description="Higher is served first. 0 by default.")] = UNSET
+    priority: Annotated[Integer | UnsetType, Meta(description="Higher is served first. 0 by default.")] = (
+        UNSET
+    )
     arrival: Annotated[
         Time | UnsetType, Meta(description="When it was first asked for: the earlier goes first.")
     ] = UNSET

@@ -119,7 +119,7 @@ class Factor(int):
         return format(Decimal(int(self)).scaleb(-6).normalize(), "f")
 
 
-def read_whole(value: object, least: int, most: int) -> int:
+def read_integer(value: object, least: int, most: int) -> int:
     """A whole number within bounds, also where a program wrote it as 3.0."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 1 << 53:
         value = int(value)
@@ -132,7 +132,7 @@ def read_whole(value: object, least: int, most: int) -> int:
 
 def read_priority(value: object) -> int:
     """A whole number of 32 bits."""
-    return read_whole(value, -_INT32, _INT32 - 1)
+    return read_integer(value, -_INT32, _INT32 - 1)
 
 
 def read_moment(value: object, now: Instant) -> Instant:
@@ -144,7 +144,7 @@ def read_moment(value: object, now: Instant) -> Instant:
         raise ValueError(f"{shown(value)} is not between 1970 and 9999")
     if isinstance(value, str):
         raise ValueError(f"{shown(value)} is no time: write one like 2026-01-31T14:05:00Z")  # noqa: TRY004
-    return read_whole(value, 0, _LAST)
+    return read_integer(value, 0, _LAST)
 
 
 def shown(value: object) -> str:

@@ -68,7 +68,7 @@ def why_need(trial: Trial, code: int, *, changes: bool) -> NeedWhy:
     lost = [*_lost(trial, code)]
     steps = [_asks(need), *_terms(need), _matches(trial, code)]
     steps += _holds(trial, code)
-    steps += [*_given(trial, code), *_preempts(trial, code), *_awaits(trial, code), *lost]
+    steps += [*_assigned(trial, code), *_preempts(trial, code), *_awaits(trial, code), *lost]
     steps += _dearer(trial, code)
     asked = "the sum it asks for" if need.count is None else _units(need.count)
     name = need_name(trial.fleet, code)
@@ -160,7 +160,7 @@ def _sum(trial: Trial, code: int, rows: Ints) -> str:
     return f"{_machines(len(rows))}, {', '.join(parts)}"
 
 
-def _given(trial: Trial, code: int) -> Iterator[Step]:
+def _assigned(trial: Trial, code: int) -> Iterator[Step]:
     """What it is given, by kind."""
     labels = {Op.ADOPT: "adopts", Op.ASSIGN: "given", Op.CREATE: "made"}
     for block, places in trial.parts.get(code, ()):

@@ -78,7 +78,7 @@ class Pulse:
 def readiness(loops: list[Watched], details: dict[str, Any]) -> Health:
     """Ready when every loop that is not paused has succeeded and none fails."""
     problems = [_unready(loop) for loop in loops]
-    return Health(not any(problems), _told(loops), [problem for problem in problems if problem], details)
+    return Health(not any(problems), _health_of(loops), [problem for problem in problems if problem], details)
 
 
 def liveness(loops: list[Watched], pulse: Pulse, clock: Clock) -> Health:
@@ -88,7 +88,7 @@ def liveness(loops: list[Watched], pulse: Pulse, clock: Clock) -> Health:
         since = loop.standing.in_cycle_since
         if since is not None and clock.monotonic() - since > loop.stuck_after:
             problems.append(f"loop {loop.name} has been in one cycle for {clock.monotonic() - since:.0f} s")
-    return Health(not problems, _told(loops), problems)
+    return Health(not problems, _health_of(loops), problems)
 
 
 def _unready(loop: Watched) -> str | None:
@@ -106,7 +106,7 @@ def _unready(loop: Watched) -> str | None:
             return f"loop {loop.name} is stopped"
 
 
-def _told(loops: list[Watched]) -> list[LoopHealth]:
+def _health_of(loops: list[Watched]) -> list[LoopHealth]:
     return [
         LoopHealth(
             name=loop.name,

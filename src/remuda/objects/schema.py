@@ -12,7 +12,7 @@ from msgspec import NODEFAULT, UNSET, inspect
 
 from remuda.objects.convert import form_of, type_info
 from remuda.objects.kinds import API_VERSION, Kind
-from remuda.objects.written import written
+from remuda.objects.manifests import to_manifest
 
 
 def schema_of(kind: Kind[Any]) -> dict[str, Any]:
@@ -63,8 +63,8 @@ def schema_of_type(info: inspect.Type) -> dict[str, Any]:
 def default_of(field: inspect.Field) -> Any:
     """The default as it would be written; `UNSET` when the field has none or is simply left out."""
     if field.default is not NODEFAULT:
-        return written(field.default)
-    return written(field.default_factory()) if field.default_factory is not NODEFAULT else UNSET
+        return to_manifest(field.default)
+    return to_manifest(field.default_factory()) if field.default_factory is not NODEFAULT else UNSET
 
 
 def _struct(info: inspect.StructType) -> dict[str, Any]:

@@ -33,13 +33,13 @@ def describe(finding: Finding) -> Description:
     if words is None:
         terms = ", ".join(f"{name} {value}" for name, value in sorted(finding.terms.items()))
         return Description(f"{finding.rule} ({terms})" if terms else finding.rule, "", "")
-    terms_said = {
+    shown = {
         name: str(value)
         for name, value in {"field": finding.field, **finding.terms}.items()
         if value is not None and value != ""
     }
     _, found, expected, fix = words
-    return Description(*(fill(text, terms_said, terms_said) for text in (found + _ACCEPTED, expected, fix)))
+    return Description(*(fill(text, shown, shown) for text in (found + _ACCEPTED, expected, fix)))
 
 
 def findings_table(findings: Sequence[Finding], title: str = "Findings") -> Table:

@@ -36,12 +36,12 @@ def sentence(reason: Reason) -> str:
     return f"{name} {text}" + (f"; {trouble}" if trouble else "")
 
 
-def fill(text: str, terms: Mapping[str, str], said: Collection[str]) -> str:
+def fill(text: str, terms: Mapping[str, str], present: Collection[str]) -> str:
     """A text with its terms; parts in brackets where all their terms are among those that have something to say."""
 
     def part(match: re.Match[str]) -> str:
         inside, _, otherwise = match[1].partition("||")
-        return inside if all(name in said for name in _TERM.findall(inside)) else otherwise
+        return inside if all(name in present for name in _TERM.findall(inside)) else otherwise
 
     words = _Words((name, _Word(term)) for name, term in terms.items())
     return _PART.sub(part, text).format_map(words)

@@ -5,7 +5,7 @@ from msgspec import structs
 from remuda.control.client import path_of
 from remuda.control.command import Session
 from remuda.control.completion import completes
-from remuda.control.notices import notices, say_first
+from remuda.control.notices import notices, show_notices
 from remuda.errors import NotFound, RemudaError
 from remuda.model.jobs import Ahead, Attempt, Job, JobList, JobState
 from remuda.model.machines import Confinement, pool_of
@@ -148,7 +148,7 @@ def _state_at(job: Job, attempts: tuple[Attempt, ...], at: int) -> tuple[JobStat
 
 def first_lines(session: Session, seen_at: int) -> tuple[str, ...]:
     """What comes before an answer: that nobody decides now, or that other files are in force."""
-    return say_first(session, notices(session.remuda, LOOP, seen_at, session.now()))
+    return show_notices(session, notices(session.remuda, LOOP, seen_at, session.now()))
 
 
 def _headline(session: Session, answer: Why, gap: str = " ") -> str:

@@ -91,15 +91,15 @@ def pack(groups: Sequence[Group], bins: Sequence[Bin], effort: int = EFFORT) -> 
     for order in problem.orders():
         placed, left = problem.first_fit(order)
         if not left:
-            return Packing("fits", problem.told(placed))
+            return Packing("fits", problem.by_group(placed))
         if best is None or left < least:
             best, least = placed, left
-    tried = problem.told(best or [])
+    tried = problem.by_group(best or [])
     bound = next(problem.bounds(), None)
     if bound is None:
         found, is_exhausted = problem.search(effort)
         if found is not None:
-            return Packing("fits", problem.told(found))
+            return Packing("fits", problem.by_group(found))
         if is_exhausted:
             bound = problem.exhausted()
     left_of = problem.left(tried)
@@ -304,24 +304,22 @@ class _Problem:
         count = sum(kind.count for kind in self._kinds)
         return Bound("search", self._group_names(self._kinds), name, count, count - 1)
 
-    # telling
-
-    def told(self, placed: Iterable[Placed]) -> tuple[Placed, ...]:
+    def by_group(self, placed: Iterable[Placed]) -> tuple[Placed, ...]:
         """Placements of kinds as placements of their groups."""
         queues = [[[index, self._groups[index].count] for index in kind.groups] for kind in self._kinds]
-        told: list[Placed] = []
+        by_group: list[Placed] = []
         for part in placed:
             left = part.count
             queue = queues[part.group]
             while left:
                 group, waiting = queue[0]
                 taken = min(left, waiting)
-                told.append(Placed(group, part.bin, taken))
+                by_group.append(Placed(group, part.bin, taken))
                 left -= taken
                 queue[0][1] -= taken
                 if not queue[0][1]:
                     queue.pop(0)
-        return tuple(sorted(told))
+        return tuple(sorted(by_group))
 
     def left(self, placed: Iterable[Placed]) -> dict[str, int]:
         """How many of each group are in no bin."""

@@ -125,14 +125,14 @@ class SimCircle:
         self._next += 1
         self.waiting[job_class].append(task)
         self._came(task.number)
-        self._rouse(job_class)
+        self._wake_waiting(job_class)
         return task
 
     def register(self, name: str, job_class: str, take: Callable[[Task], None]) -> Agent:
         """An agent calls for the first time; it will `take` one task."""
         agent = Agent(name, job_class, self._clock.now(), take)
         self.agents[job_class].append(agent)
-        self._rouse(job_class)
+        self._wake_waiting(job_class)
         return agent
 
     def claim(self, agent: Agent) -> bool:
@@ -162,7 +162,7 @@ class SimCircle:
         else:
             self.done += 1
         for job_class in sorted(self.waiting):
-            self._rouse(job_class)
+            self._wake_waiting(job_class)
 
     def abandon(self, job_class: str) -> None:
         """Nobody serves a class any more: what waits for it is taken back."""
@@ -173,7 +173,7 @@ class SimCircle:
         agent.is_taking = False
         agent.gone_at = agent.gone_at or self._clock.now()
 
-    def _rouse(self, job_class: str) -> None:
+    def _wake_waiting(self, job_class: str) -> None:
         if self.waiting[job_class]:
             loop = asyncio.get_running_loop()
             for agent in self.agents[job_class]:

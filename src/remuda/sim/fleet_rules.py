@@ -165,7 +165,7 @@ def is_for_higher_priority(seen: Seen) -> Iterator[str]:
             yield f"{seen.name(row)} has {grace} ms to drain and not {right} for a gap of {gap}"
 
 
-def is_a_whole_gang(seen: Seen) -> Iterator[str]:
+def is_a_complete_gang(seen: Seen) -> Iterator[str]:
     """Of a gang, all machines that can be are taken, or so that it is whole without them."""
     taken = {row for _, row, _, _ in seen.of(Op.PREEMPT)}
     for code in sorted({int(seen.fleet.need[row]) for row in taken}):
@@ -322,7 +322,7 @@ RULES: dict[str, Rule] = {
     "an action finds what it expects": is_in_place,
     "what is given is asked for and fits": is_asked_for,
     "no machine is drained for an equal or lower priority": is_for_higher_priority,
-    "gangs are preempted whole": is_a_whole_gang,
+    "gangs are preempted whole": is_a_complete_gang,
     "no quota and no cap is exceeded": is_within_limits,
     "no gang is started that cannot be completed": is_a_gang_that_can_be,
     "nothing is deleted that some need claims": is_not_needed,

@@ -109,13 +109,13 @@ class FleetWatch:
         """A cluster that suddenly needs next to nothing is believed at the third time, and any other at once."""
         self.note("heard", cluster, len(needs), int(believed))
         before = self.reported.get(cluster)
-        doubtful = before is not None and _dropped(list(before.values()), needs)
-        self._tiny[cluster] = self._tiny[cluster] + 1 if doubtful else 0
-        if doubtful and believed != (self._tiny[cluster] >= _AGREEING):
+        suspicious = before is not None and _dropped(list(before.values()), needs)
+        self._tiny[cluster] = self._tiny[cluster] + 1 if suspicious else 0
+        if suspicious and believed != (self._tiny[cluster] >= _AGREEING):
             raise self.broken(
                 "a report of little is believed at the third time", f"{cluster}, time {self._tiny[cluster]}"
             )
-        if before is not None and not doubtful and not believed:
+        if before is not None and not suspicious and not believed:
             raise self.broken("a report of as much as before is believed", cluster)
         if believed:
             self._tiny[cluster] = 0

@@ -25,10 +25,10 @@ class LightWorld(PoolWorld):
         )
         job.watch = self.watch
         job.setups = self.setup.pools
-        self.notebook: MemoryRecorder[Snapshot, Memory, Policy, PoolAction] = MemoryRecorder(Memory())
+        self.recorder: MemoryRecorder[Snapshot, Memory, Policy, PoolAction] = MemoryRecorder(Memory())
         self.loop = make_loop(
             job,
-            self.notebook,
+            self.recorder,
             self.setup.policy,
             self.clock,
             seed,
@@ -61,7 +61,7 @@ class LightWorld(PoolWorld):
         """Jobs that have not ended, or operations under way."""
         if self.source.unfinished:
             return f"{self.source.unfinished} jobs are left"
-        return f"operations are left: {self.notebook.operations()}" if self.notebook.operations() else ""
+        return f"operations are left: {self.recorder.operations()}" if self.recorder.operations() else ""
 
     async def check_end(self) -> None:
         """The source and the provider agree on who is there."""

@@ -44,7 +44,7 @@ class RunnerWatch(Watch):
         self.dismissals: list[float] = []
         self.most_together = 0
         #: machines that go without anybody being asked, each with its moment of creation
-        self._in_doubt: set[tuple[str, str]] = set()
+        self._unconfirmed: set[tuple[str, str]] = set()
         #: times one of them was told to, and had a task
         self.powered_off = self.powered_off_busy = 0
         #: by pool: what was wanted lately, and since when
@@ -73,9 +73,9 @@ class RunnerWatch(Watch):
                     self.class_of(action.pool), action, _CALLS if action.pool in policy.pools else _AGENTS
                 )
             elif isinstance(action, Delete) and action.reason.code == "machine.unheard":
-                self._in_doubt.add((action.target, action.expects))
+                self._unconfirmed.add((action.target, action.expects))
             elif isinstance(action, Delete) and action.gently:
-                self._check_doubt(policy, action)
+                self._check_unconfirmed(policy, action)
             elif isinstance(action, Delete) and action.even_busy:
                 raise self.broken("never a busy machine", f"{action} was ordered by nobody")
         for reason in plan.reasons:
@@ -84,7 +84,7 @@ class RunnerWatch(Watch):
                 self._check_demand(pool, reason, now)
         self._check_concurrency(seen, policy, plan)
 
-    def _check_doubt(self, policy: Policy, action: Delete) -> None:
+    def _check_unconfirmed(self, policy: Policy, action: Delete) -> None:
         """Only what must go does so unasked, and only while nobody could be asked."""
         if action.pool in policy.pools:
             raise self.broken("stale data never shrinks a pool", f"{action}: the pool is configured")
@@ -92,7 +92,7 @@ class RunnerWatch(Watch):
         good_at = self.api.good_at.get(listing, float("-inf"))
         if listing not in self.api.failing_since and good_at > self.observing_at - _STALE_S:
             raise self.broken("who can be asked about is", f"{action}: agents were last listed at {good_at}")
-        self._in_doubt.add((action.target, action.expects))
+        self._unconfirmed.add((action.target, action.expects))
 
     def _check_known(self, job_class: str, action: Close, calls: tuple[str, ...]) -> None:
         for call in calls:
@@ -158,7 +158,7 @@ class RunnerWatch(Watch):
         """Who is known to have a task is not even asked to go, but where that was long ago and nobody can be asked."""
         self.note("dismissed", vm.name)
         self.dismissals.append(self._clock.monotonic())
-        if (vm.name, vm.uid) in self._in_doubt:
+        if (vm.name, vm.uid) in self._unconfirmed:
             self.powered_off += 1
             self.powered_off_busy += vm.job is not None
             return

@@ -89,7 +89,7 @@ class SimSource:
         task = _Task(self._next, job_class, command, retries)
         self._next += 1
         self._waiting[job_class].append(task)
-        self._rouse(job_class)
+        self._wake_waiting(job_class)
         self._wake()
         return task.number
 
@@ -123,7 +123,7 @@ class SimSource:
                         await place
                     except asyncio.CancelledError:
                         if place.done() and not place.cancelled():
-                            self._rouse(terms.job_class)
+                            self._wake_waiting(terms.job_class)
                         raise
                     continue
                 task = waiting.popleft()
@@ -138,7 +138,7 @@ class SimSource:
         self._running[task.job_class] -= 1
         if not is_success and task.attempt <= task.retries:
             self._waiting[task.job_class].append(task)
-            self._rouse(task.job_class)
+            self._wake_waiting(task.job_class)
         elif not is_success:
             self.failed += 1
         known = self._workers.get(machine)
@@ -148,7 +148,7 @@ class SimSource:
     def _class_of(self, machine: str) -> str:
         return self._terms.get(pool_of(machine), _NEVER).job_class
 
-    def _rouse(self, job_class: str) -> None:
+    def _wake_waiting(self, job_class: str) -> None:
         line = self._line[job_class]
         while line:
             place = line.pop(next(iter(line)))

@@ -142,7 +142,7 @@ async def _roll_back(
             return
         lines = tuple(changes(seen, after))
         if lines:
-            session.say("\n".join((f"{name} changes:", *(f"  {line}" for line in lines))))
+            session.note("\n".join((f"{name} changes:", *(f"  {line}" for line in lines))))
             confirm(f"Roll {name} back to primary nodes?", yes=yes)
             await roll_back(client, seen, difference(seen, after))
     verdict = f"{name} is rolled back" if lines else f"{name} is rolled back already: nothing was changed"

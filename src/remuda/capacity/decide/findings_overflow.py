@@ -27,7 +27,9 @@ def find(context: LabelContext) -> Iterator[Finding]:
             )
             continue
         scale_sets = [
-            scale_set for scale_set in context.scale_sets if context.reach(scale_set) >> site.index & 1
+            scale_set
+            for scale_set in context.scale_sets
+            if context.reachable_nodes(scale_set) >> site.index & 1
         ]
         yield from _gates(context, site, where, scale_sets)
         yield from _now(context, site)

@@ -81,8 +81,8 @@ def _resources(context: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
         yield from _missing(context, scale_set, "missing-requests", severity, "requests", ("cpu", "memory"))
     if policy is None or policy.require.limits:
         yield from _missing(context, scale_set, "missing-limits", severity, "limits", ("memory",))
-    reaches = bool(context.overflow & context.reach(scale_set))
-    if policy is not None and (policy.require.ephemeral_storage or reaches):
+    is_overflow_reachable = bool(context.overflow & context.reachable_nodes(scale_set))
+    if policy is not None and (policy.require.ephemeral_storage or is_overflow_reachable):
         kinds: tuple[Literal["requests", "limits"], ...] = ("requests", "limits")
         lacking = [(kind, scale_set.lacks(kind, EPHEMERAL)) for kind in kinds]
         missing = [
@@ -93,7 +93,7 @@ def _resources(context: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
         if missing:
             yield about_set(
                 context, scale_set, "missing-ephemeral-storage", "error", field_of(scale_set, "resources"),
-                missing=" and ".join(missing), reached="an overflow node" if reaches else None,
+                missing=" and ".join(missing), reached="an overflow node" if is_overflow_reachable else None,
             )  # fmt: skip
 
 

@@ -152,7 +152,7 @@ class LabelContext:
             return 0
         return self.ground.having(self.policy.nodes.primary.items()) & ~self.overflow
 
-    def reach(self, scale_set: ScaleSet) -> Nodes:
+    def reachable_nodes(self, scale_set: ScaleSet) -> Nodes:
         """Nodes whose labels and taints let a scale set in."""
         return self.ground.allowing(shape_of(scale_set).placement)
 

@@ -137,10 +137,10 @@ def choose(offer: Candidates, layout: Layout, free: Ints, held: Ints, want: int)
     highest = min(int(full.min()), layout.most, -(-want // len(have)))
     lowest = min(int(have.min()), highest)
 
-    def reach(low: int) -> int:
+    def units_at(low: int) -> int:
         return int(np.minimum(full, layout.high(low)).sum())
 
-    least = lowest + smallest(highest - lowest, lambda rise: reach(lowest + rise) >= want)
+    least = lowest + smallest(highest - lowest, lambda rise: units_at(lowest + rise) >= want)
     useful = least + greatest(
         highest - least,
         lambda rise: int(np.maximum(np.minimum(have, layout.high(least + rise)), least + rise).sum()) <= want,

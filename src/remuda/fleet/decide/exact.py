@@ -261,7 +261,7 @@ def _rewrite(work: Work, places: Ints, search: _Search) -> None:
             work.unmet[row] = lacks(parts)
         allotted = [part[1:] for part in parts]
         if work.demand.profiles.all[int(work.demand.profile[row])].same and allotted:
-            allotted = gangs.held_until_whole(work, row, allotted)
+            allotted = gangs.held_until_complete(work, row, allotted)
         for tier, kind, count in allotted:
             picks.add(int(places[index]), 1, count, kind, tier)
             work.free[tier, kind] -= count

@@ -113,17 +113,17 @@ def _move(work: Work, step: _Step, kind: int, tier: int, place: int) -> None:
     here: _Step | None = step
     while here is not None:
         pick = here.pick
-        given_tier = picks.tier[pick]
+        tier_before = picks.tier[pick]
         if picks.needs[pick] > 1:
             picks.needs[pick] -= 1
             taker = picks.first[pick] + picks.needs[pick]
             if picks.each[pick] > 1:
-                picks.add(taker, 1, picks.each[pick] - 1, picks.kind[pick], given_tier)
+                picks.add(taker, 1, picks.each[pick] - 1, picks.kind[pick], tier_before)
         else:
             picks.each[pick] -= 1
             taker = picks.first[pick]
         picks.add(taker, 1, 1, kind, tier)
-        kind, tier = here.kind, given_tier
+        kind, tier = here.kind, tier_before
         here = here.before
     picks.add(place, 1, 1, kind, tier)
 

@@ -126,7 +126,7 @@ def take(work: Work, place_in_order: int, need_row: int, here: Candidates, taken
     work.waiting[need_row] = hold_back(work, here, taken)
 
 
-def held_until_whole(
+def held_until_complete(
     work: Work, need_row: int, parts: list[tuple[int, int, int]]
 ) -> list[tuple[int, int, int]]:
     """

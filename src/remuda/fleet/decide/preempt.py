@@ -16,7 +16,7 @@ from remuda.model.plans import Reason
 Ints = NDArray[np.int64]
 _HIGHEST = np.iinfo(np.int64).max
 #: More than any need misses.
-_MANY = 1 << 40
+_UNBOUNDED = 1 << 40
 #: States in which a machine counts for the rail.
 _COUNTED = [states.CREATING, states.IDLE, states.CONFIGURING, states.CONFIGURED, states.DRAINING]
 
@@ -45,7 +45,7 @@ def preempt(work: Work) -> None:
     machines = int(work.fleet.census.by_kind_and_state(len(work.fleet.kinds))[:, _COUNTED].sum())
     room = rails.left(percent, machines, window)
     most = None if percent is None else rails.most(percent, machines)
-    preemptions = Preemptions(work, victims, most, _MANY if room is None else room, coming)
+    preemptions = Preemptions(work, victims, most, _UNBOUNDED if room is None else room, coming)
     _serve(preemptions, rows)
     number = preemptions.taken()
     if number:

@@ -15,7 +15,7 @@ Ints = NDArray[np.int64]
 #: What a need still misses when it has so many machines by kind.
 Missing = Callable[[Ints], int]
 #: More than any need misses.
-_MANY = 1 << 40
+_UNBOUNDED = 1 << 40
 
 
 def preempt_one_by_one(preemptions: Preemptions, row: int, held: Ints) -> None:
@@ -36,7 +36,7 @@ def preempt_one_by_one(preemptions: Preemptions, row: int, held: Ints) -> None:
     if lacks <= 0:
         return
     ranking = preemptions.victims.ranking(
-        work, number, priority, _MANY if profile.by_sum else lacks, preemptions.most
+        work, number, priority, _UNBOUNDED if profile.by_sum else lacks, preemptions.most
     )
     while lacks > 0:
         lot = _next(preemptions.victims, ranking, held, missing)
@@ -44,7 +44,7 @@ def preempt_one_by_one(preemptions: Preemptions, row: int, held: Ints) -> None:
             return
         held = held + members(preemptions.victims, lot)
         room = preemptions.room
-        preemptions.take(row, lot, 1, ranking, _MANY)
+        preemptions.take(row, lot, 1, ranking, _UNBOUNDED)
         gained, lacks = lacks - missing(held), missing(held)
         if preemptions.room < room:
             work.unmet[row] = max(0, int(work.unmet[row]) - gained)
@@ -128,7 +128,7 @@ def _complete_sum(preemptions: Preemptions, row: int, held: Ints) -> None:
     codes, values = work.fleet.kinds.domains(work.demand.profiles.all[number].same)
     fits = work.fit[number] > 0
     mine = np.unique(codes[(held > 0) & fits & (codes >= 0)])
-    ranking = victims.ranking(work, number, priority, _MANY, preemptions.most)
+    ranking = victims.ranking(work, number, priority, _UNBOUNDED, preemptions.most)
     there = work.free[[IDLE, COMING, DRAINING]].sum(axis=0)
     for domain in mine.tolist() or range(len(values)):
         inside = (codes == domain) & fits
@@ -153,7 +153,7 @@ def _complete_sum(preemptions: Preemptions, row: int, held: Ints) -> None:
             return
         fit = np.where(inside, work.fit[number], 0)
         for lot in lots:
-            preemptions.take(row, lot, 1, ranking, _MANY, fit)
+            preemptions.take(row, lot, 1, ranking, _UNBOUNDED, fit)
         preemptions.set_aside(inside)
         if lots:
             work.unmet[row] = 0

@@ -26,7 +26,7 @@ def credit(work: Work) -> None:
     gang = np.array(
         [bool(one.same) and not one.by_sum and one.is_level for one in demand.profiles.all], np.bool_
     )
-    whole = _whole_gangs(work, special[gang[demand.profile[special]]])
+    whole = _complete_gangs(work, special[gang[demand.profile[special]]])
     by_sum = np.array([one.by_sum for one in demand.profiles.all], np.bool_)[demand.profile[special]]
     work.unmet[special] = np.where(by_sum, MILLION, demand.count[special])
     work.unmet[whole] = 0
@@ -90,7 +90,7 @@ def index(work: Work) -> None:
     work.holdings = dict(zip(needs.tolist(), parts, strict=True)) if len(needs) else {}
 
 
-def _whole_gangs(work: Work, rows: Ints) -> NDArray[np.bool_]:
+def _complete_gangs(work: Work, rows: Ints) -> NDArray[np.bool_]:
     """Gangs that have all their units in one domain: nothing is to be done about them."""
     demand, kinds = work.demand, work.fleet.kinds
     whole = np.zeros(len(demand), np.bool_)

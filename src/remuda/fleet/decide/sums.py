@@ -104,7 +104,7 @@ def _mark(work: Work, offer: Candidates, asked: Sum, held: Ints, same: str) -> N
     """Mark the limits that kept a sum from having more."""
     free = unbounded(work, offer)
     if same:
-        could = (_reach(offer, free, asked, held)[0] < TIERS)[offer.group]
+        could = (_sufficient_tiers(offer, free, asked, held)[0] < TIERS)[offer.group]
         bites(work, offer.kind[offer.speculative & could])
     elif asked.met(asked.have(held + by_kind(offer, free, len(held)))) > asked.met(asked.have(held)):
         bites(work, offer.kind[offer.speculative])
@@ -184,14 +184,16 @@ def _in_one_domain(
     if not len(offer):
         return None
     free = available(work, offer)
-    reach, over = _reach(offer, free, asked, held)
-    price = _prices(offer, free, asked, reach)
+    enough_at, over = _sufficient_tiers(offer, free, asked, held)
+    price = _prices(offer, free, asked, enough_at)
     domain = home(work, need_row, held)
-    open_ = np.flatnonzero((reach < TIERS) & ((domain < 0) | (offer.domains == domain)))
+    open_ = np.flatnonzero((enough_at < TIERS) & ((domain < 0) | (offer.domains == domain)))
     best: tuple[tuple[int, ...], Candidates, Ints] | None = None
     seen: set[tuple[int, int]] = set()
-    for group in open_[np.lexsort((open_, over[open_], price[open_], reach[open_]))][:_MOST_DOMAINS].tolist():
-        alike = (int(reach[group]), int(price[group]))
+    for group in open_[np.lexsort((open_, over[open_], price[open_], enough_at[open_]))][
+        :_MOST_DOMAINS
+    ].tolist():
+        alike = (int(enough_at[group]), int(price[group]))
         if alike in seen:
             continue
         here = offer.of(group)
@@ -208,7 +210,7 @@ def _in_one_domain(
     return None if best is None else (best[1], best[2])
 
 
-def _reach(offer: Candidates, free: Ints, asked: Sum, held: Ints) -> tuple[Ints, Ints]:
+def _sufficient_tiers(offer: Candidates, free: Ints, asked: Sum, held: Ints) -> tuple[Ints, Ints]:
     """
     For each domain the tier up to which its machines are enough, `TIERS` for none, and how much it has altogether.
 
@@ -230,12 +232,12 @@ def _reach(offer: Candidates, free: Ints, asked: Sum, held: Ints) -> tuple[Ints,
     return np.where(enough.any(axis=0), np.argmax(enough, axis=0), TIERS), parts
 
 
-def _prices(offer: Candidates, free: Ints, asked: Sum, reach: Ints) -> Ints:
+def _prices(offer: Candidates, free: Ints, asked: Sum, enough_at: Ints) -> Ints:
     """For each domain what its cheapest machine, of the tiers it needs, costs for its share of the sum."""
     share = _share(asked.totals, np.minimum(asked.amounts[offer.kind], _bounded(asked.totals)))
     shift = 62 - int(offer.cost.max(initial=0)).bit_length()
     ratio = (offer.cost << shift) // np.maximum(share, 1)
-    usable = (free > 0) & (share > 0) & (offer.tier <= reach[offer.group])
+    usable = (free > 0) & (share > 0) & (offer.tier <= enough_at[offer.group])
     least: Ints = np.minimum.reduceat(np.where(usable, ratio, _HIGHEST), offer.starts)
     return least
 

@@ -7,7 +7,7 @@ import msgspec
 from remuda.objects.scalars import Share
 
 
-def written(value: Any) -> Any:
+def to_manifest(value: Any) -> Any:
     """
     JSON-like data that loads as `value` again.
 
@@ -17,11 +17,11 @@ def written(value: Any) -> Any:
         case msgspec.Struct():
             pairs = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
             fields = {key: getattr(value, name) for key, name in pairs}
-            return {key: written(each) for key, each in fields.items() if each is not msgspec.UNSET}
+            return {key: to_manifest(each) for key, each in fields.items() if each is not msgspec.UNSET}
         case dict():
-            return {str(key): written(each) for key, each in value.items()}
+            return {str(key): to_manifest(each) for key, each in value.items()}
         case list() | tuple():
-            return [written(each) for each in value]
+            return [to_manifest(each) for each in value]
         case Share(percent=0):
             return value.count
     return value if value is None or type(value) in {bool, int, float, str} else str(value)

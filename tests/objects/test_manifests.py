@@ -5,8 +5,8 @@ from tests.objects.sample import Limits, Part, SampleSpec, load, sample
 
 from remuda.model.quantities import Quantity
 from remuda.model.times import Duration
+from remuda.objects.manifests import to_manifest
 from remuda.objects.scalars import CronText, Share
-from remuda.objects.written import written
 
 SPECS = st.builds(
     SampleSpec,
@@ -26,14 +26,14 @@ SPECS = st.builds(
 
 @given(SPECS)
 def test_what_is_written_loads_as_the_same(spec: SampleSpec) -> None:
-    loaded = load(sample(json.encode(written(spec)).decode()))
+    loaded = load(sample(json.encode(to_manifest(spec)).decode()))
     assert loaded.problems == ()
     assert loaded.objects[0].spec == spec
 
 
 def test_it_is_written_as_a_person_would() -> None:
     spec = SampleSpec(class_="a", delay=Duration(90_000), headroom=Share(percent=25))
-    data = written(spec)
+    data = to_manifest(spec)
     assert data["class"] == "a"
     assert data["delay"] == "1m30s"
     assert data["headroom"] == "25%"
