@@ -5,7 +5,7 @@ import platform
 import sys
 import time
 
-from bench import capacity, day, decision, fleet, idle, jobs, kube, ledger, rightsize, runners, start
+from bench import capacity, day, decision, fleet, idle, jobs, kube, ledger, make, rightsize, runners, start
 from bench.table import print_table
 
 ALL = {
@@ -20,6 +20,7 @@ ALL = {
     "fleet": fleet.rows,
     "rightsize": rightsize.rows,
     "capacity": capacity.rows,
+    "make": make.rows,
 }
 
 

@@ -1,7 +1,6 @@
 """Decisions for a fleet, each workload in a process of its own: `remuda fleet bench` as it is."""
 
 import json
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +10,6 @@ from bench.table import Row, at_most
 
 ROOT = Path(__file__).parents[1]
 WORK_S = 900.0
-MOST_PLAN_S = 0.5
 MOST_SHARD_MS, MOST_SHARD_QUIET_MS, MOST_SHARD_MB = 40, 3, 450
 #: workload, machines, most milliseconds of a cycle
 GOALS = (
@@ -98,18 +96,6 @@ def slope(found: dict[int, Any]) -> Row:
     )
 
 
-def small() -> Row:
-    """A decision on files of a small fleet answers at once."""
-    command = [sys.executable, "-m", "remuda", "fleet", "plan", "--inventory", "examples/fleet-inventory.yaml", "--demand", "examples/fleet-demand.yaml"]  # fmt: skip
-    seconds = []
-    for _ in range(8):
-        before = _children_cpu()
-        subprocess.run(command, capture_output=True, check=False, timeout=WORK_S, cwd=ROOT)
-        seconds.append(_children_cpu() - before)
-    conditions = "CPU of the whole process, the best of 8, the first of which may compile"
-    return at_most("remuda fleet plan, 28 machines", min(seconds), MOST_PLAN_S, "s", conditions)
-
-
 def shard() -> list[Row]:
     """The shard on its loop: observed from changes, decided, recorded on disk and handed to act."""
     command = [sys.executable, "-m", "bench.fleet_shard", str(LARGE), "20"]
@@ -128,11 +114,6 @@ def shard() -> list[Row]:
     ]
 
 
-def _children_cpu() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
 def rows() -> list[Row]:
     runs = {(workload, machines): measured(workload, machines) for workload, machines, _ in GOALS}
     told = [cycle(runs[workload, machines], most) for workload, machines, most in GOALS]
@@ -143,6 +124,5 @@ def rows() -> list[Row]:
         *beside(runs[warm, LARGE], runs["realistic", 60_000]),
         memory(list(runs.values())),
         slope(sizes),
-        small(),
         *shard(),
     ]
