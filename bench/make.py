@@ -10,6 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from bench.running import end_machines
 from bench.table import Row, at_most
 from remuda.control.client import Remuda
 from remuda.pools.views import PoolsView
@@ -47,6 +48,7 @@ def run() -> Row:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGTERM)
             process.wait()
+            end_machines(data)
     return at_most(
         "make run in a fresh clone",
         took,

@@ -32,10 +32,15 @@ def remuda_up(text: str) -> Iterator[tuple[Remuda, int, Path]]:
         finally:
             process.terminate()
             process.wait()
-            for shim in (home / "d" / "machines").glob("*/shim.json"):
-                with contextlib.suppress(ProcessLookupError, ValueError, KeyError):
-                    os.kill(json.loads(shim.read_bytes())["pid"], signal.SIGTERM)
-            time.sleep(0.5)
+            end_machines(home / "d")
+
+
+def end_machines(data: Path) -> None:
+    """End what a stopped Remuda leaves running for its next start."""
+    for shim in (data / "machines").glob("*/shim.json"):
+        with contextlib.suppress(ProcessLookupError, ValueError, KeyError):
+            os.kill(json.loads(shim.read_bytes())["pid"], signal.SIGTERM)
+    time.sleep(0.5)
 
 
 def wait_ready(remuda: Remuda, machines: int) -> None:
