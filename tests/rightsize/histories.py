@@ -72,6 +72,8 @@ class History:
     limit: int
     #: times and bytes of each pod, and the times of its kills
     pods: list[tuple[NDArray[np.int64], NDArray[np.float64], list[int]]] = field(default_factory=list)
+    #: when another pod took the name of the first, where all of them have one name
+    renewed: list[int] = field(default_factory=list)
 
     @property
     def kills(self) -> int:
@@ -214,6 +216,17 @@ def grown_once(random: Generator) -> tuple[list[Pod], float]:
     return [Pod(process, end=at), Pod(grown, at)], grown.base * random.uniform(1.2, 2)
 
 
+def updated(random: Generator) -> tuple[list[Pod], float]:
+    """Some new versions at any time, each a little larger or smaller, that fill a cache of hours or days anew."""
+    base, pods = random.uniform(100, 1500), []
+    cuts = sorted(random.uniform(0, DAYS, int(random.integers(2, 12))))
+    for begin, end in itertools.pairwise([-3.0, *cuts, float(DAYS)]):
+        process = Process(base, cache=base * random.uniform(0, 0.3), fills_in=random.uniform(0.02, 1.0))
+        pods.append(Pod(process, begin, end))
+        base *= random.uniform(0.98, 1.1)
+    return pods, max(pod.process.base + pod.process.cache for pod in pods) * random.uniform(1.2, 2)
+
+
 def collected(random: Generator) -> tuple[list[Pod], float]:
     """Garbage that is gathered for hours or days, and then given back, far from the limit."""
     rate = random.uniform(20, 600)
@@ -312,6 +325,14 @@ def leaking_and_deployed(random: Generator) -> tuple[list[Pod], float]:
     return [Pod(pod.process, pod.begin, at), Pod(pod.process, at)], limit
 
 
+def leaking_and_rolled(random: Generator) -> tuple[list[Pod], float]:
+    """Slowly, with a new pod, and so from the base again, within the first two days: the last one lives for six at least."""
+    [pod], limit = _leaking(random)
+    cuts = sorted(random.uniform(0.1, 1.8, int(random.integers(1, 4))))
+    edges = [-2.0, *cuts, float(DAYS)]
+    return [Pod(pod.process, begin, end) for begin, end in itertools.pairwise(edges)], limit
+
+
 def sawing(random: Generator) -> tuple[list[Pod], float]:
     """Fast: filled from the base to the limit in 3 to 60 hours, killed, and filled again."""
     process = _even(random)
@@ -333,11 +354,11 @@ def sawing_by_day(random: Generator) -> tuple[list[Pod], float]:
 
 EVEN: tuple[Family, ...] = (
     steady, daily, weekly, bursty, warming, warming_slowly, warming_by_day, versions, deployed, grown_once,
-    collected, killed_by_bursts, killed_at_noon, killed_at_start, killed_by_cache,
+    updated, collected, killed_by_bursts, killed_at_noon, killed_at_start, killed_by_cache,
 )  # fmt: skip
 LEAKING: tuple[Family, ...] = (
     leaking, leaking_by_day, leaking_by_week, leaking_with_bursts, leaking_after_warming, leaking_in_one, leaking_and_deployed,
-    sawing, sawing_by_day,
+    leaking_and_rolled, sawing, sawing_by_day,
 )  # fmt: skip
 
 
@@ -350,6 +371,20 @@ def history(family: Family, seed: int) -> History:
     return History(family.__name__, seed, family in LEAKING, int(limit), kept)
 
 
+def under_one_name(history: History) -> History:
+    """The same as pods of a StatefulSet: one after the other, under one name. Of pods beside each other it is the history itself."""
+    pods = sorted(history.pods, key=lambda pod: int(pod[0][0]))
+    if any(earlier[0][-1] >= later[0][0] for earlier, later in itertools.pairwise(pods)):
+        return history
+    joined = (
+        np.concatenate([pod[0] for pod in pods]),
+        np.concatenate([pod[1] for pod in pods]),
+        [kill for pod in pods for kill in pod[2]],
+    )
+    renewed = [int(pod[0][0]) - STEP // 2 for pod in pods[1:]]
+    return History(history.family, history.seed, history.is_leak, history.limit, [joined], renewed)
+
+
 def columns(histories: list[History]) -> Columns:
     """All of them as what is handed in: a container each, with a tenth of a core."""
     pods = [pod for each in histories for pod in each.pods]
@@ -357,6 +392,7 @@ def columns(histories: list[History]) -> Columns:
     starts = _starts([len(pod[0]) for pod in pods])
     deaths = [kill for pod in pods for kill in pod[2]]
     limits = [float(each.limit * MIB) for each in histories for pod in each.pods for _ in pod[2]]
+    renewed = [each.renewed for each in histories for _ in each.pods]
     return Columns(
         Column(times, np.full(len(times), 0.1), starts),
         Column(times, np.concatenate([pod[1] for pod in pods]), starts),
@@ -365,6 +401,7 @@ def columns(histories: list[History]) -> Columns:
         ),
         _starts([len(each.pods) for each in histories]),
         np.ones(len(histories), np.int64),
+        {n: np.array(times, np.int64) for n, times in enumerate(renewed) if times},
     )
 
 

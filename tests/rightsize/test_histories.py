@@ -9,7 +9,17 @@ from collections import Counter
 from functools import cache
 
 import pytest
-from tests.rightsize.histories import BEGIN, EVEN, LEAKING, MIB, NOW, columns, history
+from tests.rightsize.histories import (
+    BEGIN,
+    EVEN,
+    LEAKING,
+    MIB,
+    NOW,
+    History,
+    columns,
+    history,
+    under_one_name,
+)
 
 from remuda.rightsize.decide.review import review
 from remuda.rightsize.estimate.summaries import summarize
@@ -21,10 +31,14 @@ SEEDS = 25
 
 
 @cache
-def judged() -> dict[str, list[ContainerReview]]:
-    """What becomes of each history, by its family."""
+def judged(kind: str = "Deployment") -> dict[str, list[ContainerReview]]:
+    """What becomes of each history, by its family; pods of a StatefulSet that follow each other have one name."""
     all_ = [history(family, seed) for family in (*EVEN, *LEAKING) for seed in range(SEEDS)]
-    ids = [WorkloadId("n", "Deployment", f"{each.family}-{each.seed}") for each in all_]
+    return judged_of([under_one_name(each) for each in all_] if kind == "StatefulSet" else all_, kind)
+
+
+def judged_of(all_: list[History], kind: str) -> dict[str, list[ContainerReview]]:
+    ids = [WorkloadId("n", kind, f"{each.family}-{each.seed}") for each in all_]
     workloads = tuple(
         Workload(who, (Container("main", Size(Ask(100, each.limit * MIB), Ask(None, each.limit * MIB))),))
         for who, each in zip(ids, all_, strict=True)
@@ -45,19 +59,26 @@ def judged() -> dict[str, list[ContainerReview]]:
     return by_family
 
 
-def leaks() -> Counter[str]:
-    return Counter({name: sum(part.risk == "leak" for part in parts) for name, parts in judged().items()})
+def leaks(judged: dict[str, list[ContainerReview]]) -> Counter[str]:
+    return Counter({name: sum(part.risk == "leak" for part in parts) for name, parts in judged.items()})
 
 
-def test_what_does_not_leak_is_called_a_leak_less_than_once_in_a_hundred_times() -> None:
-    """None of 375 is, and one of each family may become one before somebody must look into it."""
-    called = {family.__name__: leaks()[family.__name__] for family in EVEN}
+KINDS = pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
+
+
+@KINDS
+def test_what_does_not_leak_is_called_a_leak_less_than_once_in_a_hundred_times(kind: str) -> None:
+    """None of 400 is, and one of each family may become one before somebody must look into it."""
+    found = leaks(judged(kind))
+    called = {family.__name__: found[family.__name__] for family in EVEN}
     assert max(called.values()) <= 1, called
     assert sum(called.values()) * 100 < len(EVEN) * SEEDS, called
 
 
-def test_a_leak_is_called_one_in_at_least_95_of_a_hundred_times() -> None:
-    called = {family.__name__: leaks()[family.__name__] for family in LEAKING}
+@KINDS
+def test_a_leak_is_called_one_in_at_least_95_of_a_hundred_times(kind: str) -> None:
+    found = leaks(judged(kind))
+    called = {family.__name__: found[family.__name__] for family in LEAKING}
     assert min(called.values()) >= 0.85 * SEEDS, called
     assert sum(called.values()) * 100 >= 95 * len(LEAKING) * SEEDS, called
 

@@ -1,7 +1,7 @@
 """What many containers used, as arrays."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
@@ -41,6 +41,8 @@ class Columns:
     oom: Column
     replicas: Ints
     siblings: Ints
+    #: replica → when another pod took its name, in the order of time; those of a StatefulSet share names
+    renewed: Mapping[int, Ints] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.siblings)

@@ -129,7 +129,9 @@ def _measure(columns: Columns, begin: int, end: int, over: Grid, krr: Krr) -> li
     of_cpu = cells.cells_of(columns, columns.cpu, begin, end, over.cell_s)
     of_memory = cells.cells_of(columns, columns.memory, begin, end, over.cell_s)
     days = cells.days_of(of_memory, end - begin, over.cell_s)
-    floors = floors_of(of_memory, end - begin, over)
+    first, stop = columns.replicas[[begin, end]].tolist()
+    renewed = {n - first: at for n, at in columns.renewed.items() if first <= n < stop}
+    floors = floors_of(of_memory, end - begin, over, renewed)
     cpu_plots = cells.plotted(of_cpu, end - begin, over)
     memory_plots = cells.plotted(of_memory, end - begin, over)
     made = []

@@ -9,6 +9,8 @@ from tests.prometheus.loopback import Asked, Loopback, answer, matrix, vector
 
 from remuda.rightsize.observe.history.promql import CPU, MEMORY
 
+#: metrics that tell when pods were made
+MADE = ("kube_pod_created", "kube_pod_start_time", "container_start_time_seconds")
 Key = tuple[str, str, str]
 Values = Callable[[int], object]
 Fault = Callable[[Asked], web.StreamResponse | None]
@@ -23,6 +25,8 @@ class FakePrometheus(Loopback):
     killed: dict[Key, Values] = field(default_factory=dict)
     ended: dict[Key, Values] = field(default_factory=dict)
     requested: dict[Key, Values] = field(default_factory=dict)
+    #: metric of when pods were made → the second, by pod
+    made: dict[str, dict[Key, Values]] = field(default_factory=dict)
     interval: int = 15
     clusters: list[str] = field(default_factory=list)
     #: of some replicas alone
@@ -65,6 +69,7 @@ class FakePrometheus(Loopback):
             "container_oom_events_total": self.killed,
             "status_terminated_reason": self.ended,
             "resource_requests": self.requested,
+            **{f"({metric}{{": self.made.get(metric, {}) for metric in MADE},
         }
         of = next(of for word, of in words.items() if word in query)
         times = range(int(form["start"]), int(form["end"]) + 1, int(form["step"]))

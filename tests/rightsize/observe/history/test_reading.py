@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 from tests.prometheus.loopback import Asked, matrix, refusal, text
 from tests.rightsize.observe.history.cadvisor import NOW, snapshot, workload
-from tests.rightsize.observe.history.fake_prometheus import FakePrometheus, Fault, Key
+from tests.rightsize.observe.history.fake_prometheus import MADE, FakePrometheus, Fault, Key
 
 from remuda.errors import BadInput
 from remuda.loop.clock import SystemClock
@@ -152,7 +152,9 @@ async def test_pods_of_one_name_in_two_namespaces_are_two(fake: FakePrometheus) 
 
 
 async def test_a_chunk_that_fails_makes_its_batch_partial(fake: FakePrometheus) -> None:
-    fake.faults = [when("max_over_time(container", refusal(500, "internal", "disk"), end=NOW - SPAN + HOUR)]
+    fake.faults = [
+        when("max_over_time(container_memory", refusal(500, "internal", "disk"), end=NOW - SPAN + HOUR)
+    ]
     found = await read(fake)
     assert found.partial == {A: True, B: True}
     (missing,) = found.unknown
@@ -296,7 +298,7 @@ async def test_a_question_that_is_too_much_in_any_size_is_told(fake: FakePrometh
     # nobody is asked for every pod and minute to hear the same; and what else there is to ask for is not cut up
     assert len(found.unknown) == 3
     assert len(fake.asked_for("rate(")) < 30
-    assert len(fake.asked_for("max_over_time(container")) == 2
+    assert len(fake.asked_for("max_over_time(container_memory")) == 2
     assert len(found.replicas(A)[0].memory) == len(TIMES)
 
 
@@ -425,7 +427,7 @@ async def test_windows_are_as_long_as_scrapes_ask_for(
     fake.interval = interval
     await read(fake, history_s=HOUR, step_s=60)
     assert f"[{rate}s]" in fake.asked_for("rate(")[0]["query"]
-    assert f"[{peak}s]" in fake.asked_for("max_over_time(container")[0]["query"]
+    assert f"[{peak}s]" in fake.asked_for("max_over_time(container_memory")[0]["query"]
 
 
 @pytest.mark.slow
@@ -508,3 +510,53 @@ async def test_of_some_workloads_pods_of_others_are_not_taken_for_theirs() -> No
         found = await read(fake, both, only={A})
         assert found.who == [(A, "db")]
         assert len(found.replicas(A)) == 1
+
+
+@pytest.mark.parametrize("metric", MADE)
+async def test_pods_that_follow_each_other_under_one_name_are_told_apart(
+    fake: FakePrometheus, metric: str
+) -> None:
+    """Of pods of another workload of that name in another namespace, and of what was there all the time, nothing is told."""
+    made = [NOW - 9 * DAY, NOW - DAY - 123, NOW - 456]
+    fake.made[metric] = {
+        ("a", "db-0", ""): lambda at: max(each for each in made if each <= at),
+        ("a", "db-1", ""): partial(_same, made[0]),
+    }
+    read_ = await read(fake)
+    [of_a] = [batch for batch in read_.batches if batch.who[0][0] == A]
+    assert {n: at.tolist() for n, at in of_a.columns.renewed.items()} == {0: made[1:]}
+    assert not read_.unknown
+
+
+async def test_the_most_exact_that_knows_when_a_pod_was_made_is_believed(fake: FakePrometheus) -> None:
+    fake.made["kube_pod_created"] = {("a", "db-0", ""): partial(_same, NOW - DAY)}
+    fake.made["kube_pod_start_time"] = {
+        ("a", "db-0", ""): partial(_same, NOW - DAY + 5),
+        ("a", "db-1", ""): partial(_same, NOW - DAY + 7),
+    }
+    renewed = (await read(fake)).batches[0].columns.renewed
+    assert {n: at.tolist() for n, at in renewed.items()} == {0: [NOW - DAY], 1: [NOW - DAY + 7]}
+    asked = fake.asked_for("kube_pod_start_time")
+    assert asked
+    assert not any("db-0" in each["query"] and 'namespace="a"' in each["query"] for each in asked)
+
+
+@pytest.mark.parametrize("written", [-5.0, 0.0, float(NOW + DAY)])
+async def test_a_pod_that_was_never_made_or_is_yet_to_be_is_no_other(
+    fake: FakePrometheus, written: float
+) -> None:
+    fake.made["kube_pod_created"] = {("a", "db-0", ""): partial(_same, written)}
+    assert not (await read(fake)).batches[0].columns.renewed
+
+
+async def test_when_the_pods_of_a_deployment_were_made_is_not_asked_for() -> None:
+    async with steady(("a", "db-5d4f8b7c9d-bcdfg", "db")) as fake:
+        await read(fake, snapshot(workload("a", "Deployment", "db", "db")))
+    assert not any(fake.asked_for(metric) for metric in MADE)
+
+
+async def test_where_it_cannot_be_read_when_pods_were_made_it_is_told(fake: FakePrometheus) -> None:
+    fake.faults.append(when("kube_pod_created", refusal(422, "execution", "no")))
+    read_ = await read(fake)
+    assert any(each.part.startswith("when pods were made of pods in a") for each in read_.unknown)
+    assert not any(read_.partial.values())

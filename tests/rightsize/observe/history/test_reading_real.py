@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import numpy as np
 import pytest
 from tests.rightsize.observe.history.cadvisor import (
     BEGIN,
@@ -36,6 +37,7 @@ MIB = 2**20
 WEB1, WEB2 = "web-5d4f8b7c9d-bcdfg", "web-5d4f8b7c9d-hjklm"
 JOB = "load-xz24q"
 KILLED_AT = BEGIN + 3 * DAY + 1234
+REPLACED_AT = BEGIN + 5 * DAY
 GAP = (BEGIN + 2 * DAY + 1000, BEGIN + 2 * DAY + 1000 + 9000)
 
 
@@ -101,6 +103,11 @@ STATES = [
             labels=',reason="Error"'),
     # the kernel killed a child of its main process
     Scraped("container_oom_events_total", "data", "db-0", "db", lambda at: float(at > KILLED_AT)),
+    # another pod took the name of the first, and one of a container that only holds the network
+    Scraped("kube_pod_created", "data", "db-0", "", lambda _: float(BEGIN - DAY), end=REPLACED_AT, labels=',uid="1"'),
+    Scraped("kube_pod_created", "data", "db-0", "", lambda _: float(REPLACED_AT + 20), begin=REPLACED_AT + 30, labels=',uid="2"'),
+    Scraped("container_start_time_seconds", "shop", "db-0", "POD", lambda _: BEGIN + 6 * DAY - 2.5, begin=BEGIN + 6 * DAY),
+    Scraped("container_start_time_seconds", "shop", "db-0", "db", lambda _: BEGIN + 7 * DAY + 0.0, begin=BEGIN + 7 * DAY),
     # a Job's is not restarted
     Scraped(f"{KSM}status_terminated_reason", "shop", JOB, "main", lambda _: 1.0, begin=BEGIN + DAY + 900,
             end=BEGIN + 2 * DAY, labels=',reason="OOMKilled"'),
@@ -217,6 +224,17 @@ async def test_kills_are_found_with_what_was_requested(prometheus: Prometheus) -
     assert kill.value == 0
     (kill,) = found.replicas[LOAD, "main"][0].oom
     assert BEGIN + DAY + 900 <= kill.at <= BEGIN + DAY + 1500
+
+
+async def test_pods_that_follow_each_other_under_one_name_are_told_apart(prometheus: Prometheus) -> None:
+    """By when they were made, and not by when their containers were started."""
+    found = await read(prometheus)
+    [batch] = found.batches
+    names = [
+        batch.who[np.searchsorted(batch.columns.replicas, n, side="right") - 1] for n in batch.columns.renewed
+    ]
+    begun = dict(zip(names, (at.tolist() for at in batch.columns.renewed.values()), strict=True))
+    assert begun == {(DB, "db"): [REPLACED_AT + 20], (SHOP_DB, "db"): [BEGIN + 6 * DAY - 3]}
 
 
 async def test_a_kill_that_the_pod_tells_too_is_one(prometheus: Prometheus) -> None:

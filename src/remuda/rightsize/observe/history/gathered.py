@@ -165,7 +165,13 @@ def useless(rows: Rows, cpu: Use, memory: Use) -> Iterator[Unknown]:
             yield Unknown(f"use of {container} of {who}", "; ".join(left_out))
 
 
-def columns_from(rows: Rows, cpu: Use, memory: Use, kills: Mapping[ReplicaId, Sequence[Sample]]) -> Columns:
+def columns_from(
+    rows: Rows,
+    cpu: Use,
+    memory: Use,
+    kills: Mapping[ReplicaId, Sequence[Sample]],
+    renewed: Mapping[tuple[str, str], Ints],
+) -> Columns:
     """The columns of these rows; `cpu` and `memory` are empty afterwards, so that nothing is held twice."""
     replicas = [each for some in rows.replicas for each in some]
     deaths = [sorted(kills.get(each, ())) for each in replicas]
@@ -179,6 +185,7 @@ def columns_from(rows: Rows, cpu: Use, memory: Use, kills: Mapping[ReplicaId, Se
         ),
         _starts([len(some) for some in rows.replicas]),
         np.array(rows.siblings, np.int64),
+        {n: renewed[each[:2]] for n, each in enumerate(replicas) if each[:2] in renewed},
     )
 
 

@@ -17,6 +17,12 @@ _REQUESTS = "kube_pod_container_resource_requests"
 #: neither a pod as a whole nor the container that only holds its network
 _REAL = 'container!="",container!="POD"'
 _KILLED = 'reason="OOMKilled"'
+#: when a pod was made, by whoever may know it, the most exact first; the last is of the container that holds its network
+_MADE = (
+    ("kube_pod_created", ""),
+    ("kube_pod_start_time", ""),
+    ("container_start_time_seconds", ',container=~"|POD"'),
+)
 _BY = "by (namespace, pod, container)"
 _ON = "on (namespace, pod, container)"
 _META = re.compile(r"[\\.+*?()|\[\]{}^$]")
@@ -83,6 +89,16 @@ class Queries:
     def requested(self, pods: Sequence[Pods], window_s: int) -> str:
         """Bytes that containers requested."""
         return f'max {_BY} (max_over_time({_REQUESTS}{{{self._of(pods)},resource="memory"}}[{window_s}s]))'
+
+    def made(self) -> list[Callable[[Sequence[Pods], int], str]]:
+        """When pods were made, in seconds since 1970, by each that may know it."""
+
+        def query(metric: str, where: str) -> Callable[[Sequence[Pods], int], str]:
+            return lambda pods, window_s: (
+                f"max by (namespace, pod) (max_over_time({metric}{{{self._of(pods)}{where}}}[{window_s}s]))"
+            )
+
+        return [query(metric, where) for metric, where in _MADE]
 
     def _of(self, pods: Sequence[Pods]) -> str:
         namespaces = sorted({each.namespace for each in pods})

@@ -21,6 +21,7 @@ from remuda.rightsize.observe.history.asking import Asker, Question
 from remuda.rightsize.observe.history.gathered import ReplicaId, Use, columns_from, rows_of, useless
 from remuda.rightsize.observe.history.intervals import Intervals
 from remuda.rightsize.observe.history.kills import read_kills
+from remuda.rightsize.observe.history.lives import NUMBERED, read_renewals
 from remuda.rightsize.observe.history.promql import Pods
 from remuda.rightsize.observe.owners import Owning
 from remuda.rightsize.snapshot import Kill, Snapshot, Unknown, Workload, WorkloadId
@@ -281,7 +282,8 @@ async def _read(reading: _Reading, parts: Sequence[_Part]) -> Batch:
     steps = (f"many replicas: a sample every {step} s, not every {reading.step_s} s",) if longer > 1 else ()
     anomalies = [(*steps, *cores.anomalies(each), *held.anomalies(each)) for each in rows.replicas]
     asker.unknown.extend(useless(rows, cores, held))
-    columns = columns_from(rows, cores, held, kills)
+    numbered = [each for part in parts if part.workload.id.kind in NUMBERED for each in part.pods()]
+    columns = columns_from(rows, cores, held, kills, await read_renewals(asker, numbered, span))
     partial = [
         not is_whole or who.namespace in reading.incomplete or who in reading.mixed for who, _ in rows.who
     ]
