@@ -167,7 +167,7 @@ def leader(server: Cluster, namespace: str) -> str:
     return str(answer.json().get("spec", {}).get("holderIdentity", "")) if answer.status == 200 else ""
 
 
-def test_objects_of_the_cluster_are_followed_and_their_status_is_told(
+def test_objects_of_the_cluster_are_followed_and_their_status_is_written(
     defined: Cluster, namespace: str, replica: Callable[[str], Replica]
 ) -> None:
     defined.request("POST", f"{API}/{namespace}/runnerpools", pool("good"))
@@ -292,7 +292,7 @@ def test_of_two_replicas_one_leads_and_the_other_takes_over(
     until(lambda: list(second.data.glob("machines/shared-*")), "second makes machines")
 
 
-def test_a_replica_that_was_frozen_past_its_term_shows_and_tells_nothing_any_more(
+def test_a_replica_that_was_frozen_past_its_term_shows_and_writes_nothing_any_more(
     defined: Cluster, namespace: str, replica: Callable[[str], Replica]
 ) -> None:
     defined.request("POST", f"{API}/{namespace}/runnerpools", pool("shared"))

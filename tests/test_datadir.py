@@ -84,7 +84,7 @@ def test_a_holder_that_is_killed_lets_go_and_its_children_do_not_hold_on(tmp_pat
         holder.stdout.close()
 
 
-def test_a_lock_file_with_nonsense_in_it_is_no_obstacle(tmp_path: Path) -> None:
+def test_a_lock_file_with_garbage_in_it_is_no_obstacle(tmp_path: Path) -> None:
     (tmp_path / "lock").write_bytes(b"\xff" * 100)
     held = DataDir(tmp_path)
     assert (tmp_path / "lock").read_text() == f"{os.getpid()}\n"
@@ -100,7 +100,7 @@ def test_a_lock_file_with_nonsense_in_it_is_no_obstacle(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_place_that_cannot_be_used_is_told(tmp_path: Path, make: object) -> None:
+def test_a_place_that_cannot_be_used_is_reported(tmp_path: Path, make: object) -> None:
     place = tmp_path / "data"
     make(place)  # type: ignore[operator]
     with pytest.raises(

@@ -25,7 +25,7 @@ PURE = [
     SOURCE / "diagnose" / "decide",
 ]
 #: what tells the time, wherever it is called
-_TELLS_TIME = {"now", "utcnow", "today"}
+_READS_CLOCK = {"now", "utcnow", "today"}
 _FORBIDDEN = {"time", "random", "secrets", "uuid", "os"}
 
 
@@ -127,7 +127,7 @@ def pure_modules() -> list[Path]:
 def impurities(source: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(source)):
         match node:
-            case ast.Call(func=ast.Attribute(attr=name)) if name in _TELLS_TIME:
+            case ast.Call(func=ast.Attribute(attr=name)) if name in _READS_CLOCK:
                 yield f"line {node.lineno}: .{name}() tells the time"
             case ast.Name(id=name) if name in _FORBIDDEN:
                 yield f"line {node.lineno}: {name} is used"
@@ -138,7 +138,7 @@ def impurities(source: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("path", pure_modules(), ids=lambda path: str(path.relative_to(SOURCE)))
-def test_judgement_tells_no_time_and_rolls_no_dice(path: Path) -> None:
+def test_judgement_reads_no_clock_and_rolls_no_dice(path: Path) -> None:
     assert list(impurities(path.read_text(encoding="utf-8"))) == []
 
 

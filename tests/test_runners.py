@@ -40,7 +40,7 @@ def test_surplus_vms_go_where_scale_in_is_active_and_stay_where_it_is_natural(ri
     rig.agents.submit(CI, -3)
     rig.agents.submit(NIX, -2)
     rig.wait_running(1)
-    rig.wait_told("it shrinks naturally", "nix")
+    rig.wait_reported("it shrinks naturally", "nix")
     assert rig.agents.killed == []
     assert {name for name in rig.uids() if name.startswith("nix-")} == {
         name for name in before if name.startswith("nix-")
@@ -78,7 +78,7 @@ def test_classes_share_a_ceiling_by_priority_and_never_exceed_it(rig: Rig) -> No
     rig.up()
     rig.wait_busy(3, "nix")
     rig.agents.submit(CI, 2)
-    rig.wait_told("ceiling roof")
+    rig.wait_reported("ceiling roof")
     for _ in range(2):
         rig.agents.finish(min(rig.agents.busy("nix")))
     rig.wait_busy(2, "ci")
@@ -184,7 +184,7 @@ def test_a_plan_bounds_the_vms_of_all_classes_of_its_organisation(rig: Rig) -> N
     for pool in ("ci", "nix"):
         rig.cli("pools", "resume", pool)
     rig.wait(lambda: len(rig.agents.busy()) == 2, "two busy VMs")
-    rig.wait_told("plan", "nix")
+    rig.wait_reported("plan", "nix")
     for _ in range(2):
         rig.agents.finish(min(rig.agents.busy()))
         rig.wait(lambda: len(rig.agents.busy()) == 2, "two busy VMs")

@@ -38,9 +38,9 @@ def test_vms_that_do_not_come_up_are_replaced_with_kubevirts_reason(rig: Rig) ->
     for name in CLASSES:
         rig.pool(name, min=1, max=1, bootTimeout="4s")
     rig.up()
-    rig.wait_told("ci-0: ErrImagePull", "ci")
-    rig.wait_told("nix-0: ErrorUnschedulable: 0/1 nodes are available: 1 Insufficient memory", "nix")
-    rig.wait_told("; trying again at", "mac")
+    rig.wait_reported("ci-0: ErrImagePull", "ci")
+    rig.wait_reported("nix-0: ErrorUnschedulable: 0/1 nodes are available: 1 Insufficient memory", "nix")
+    rig.wait_reported("; trying again at", "mac")
     first = rig.uids()
     rig.wait_gone(first["ci-0"], first["nix-0"])
     told = {name: rig.cli("why", "machine", f"{name}-0", "--history") for name in CLASSES}
@@ -116,7 +116,7 @@ def test_a_class_that_circleci_does_not_know_keeps_no_other_from_its_vms(rig: Ri
     rig.pool("nix", min=0, max=2)
     one = rig.up()
     rig.wait_ready(1)
-    rig.wait_told("waits for the first answer of its source", "nix")
+    rig.wait_reported("waits for the first answer of its source", "nix")
     rig.wait_condition("Stale", "True", "nix")
     assert "404" in rig.condition("Stale", "nix")["message"]
     trouble = json.loads(one.page("ready"))["details"]["trouble"]
@@ -147,7 +147,7 @@ def test_vms_that_must_go_are_powered_off_when_nobody_says_whether_they_work(rig
     (busy,) = rig.agents.busy()
     (idle,) = set(before) - {busy}
     rig.cli("pools", "drain", "ci")
-    rig.wait_told("2 machines are left; nobody says whether 2 of them work: from ")
+    rig.wait_reported("2 machines are left; nobody says whether 2 of them work: from ")
     rig.wait_gone(before[idle])
     (left,) = rig.vms()
     assert (left["metadata"]["uid"], left["spec"]["runStrategy"]) == (before[busy], "Halted")
@@ -155,7 +155,7 @@ def test_vms_that_must_go_are_powered_off_when_nobody_says_whether_they_work(rig
     assert rig.running() == {busy}, "it ends its task first"
     rig.agents.finish(busy)
     rig.wait_gone(before[busy])
-    rig.wait_told("is drained")
+    rig.wait_reported("is drained")
     assert rig.agents.killed == []
     assert "is powered off: it must go, and nobody has said since" in rig.cli(
         "why", "machine", busy, "--history"
@@ -226,7 +226,7 @@ def test_without_the_pool_api_vms_are_made_one_by_one(
         assert rig.agents.killed == []
 
 
-def test_a_cluster_without_kubevirt_is_told_so_and_other_pools_run_on(
+def test_a_cluster_without_kubevirt_is_reported_and_other_pools_run_on(
     new_cluster: NewCluster, circle: Circle, tmp_path: Path
 ) -> None:
     server = new_cluster()

@@ -142,14 +142,14 @@ def test_without_the_controller_its_kind_is_named_and_the_rest_is_read(staged: C
 
 
 @needs_address
-def test_a_kubelet_that_does_not_answer_is_told_and_holds_nobody_up(staged: Cluster) -> None:
+def test_a_kubelet_that_does_not_answer_is_reported_and_holds_nobody_up(staged: Cluster) -> None:
     snapshot = look(staged)
     assert snapshot.summaries["honey"].root.capacity == 500 * 2**30
     assert whys(snapshot)[summary_of("sting")] == "the kubelet did not answer within 1 s"
     assert not snapshot.is_unknown(SUMMARIES)
 
 
-def test_who_may_do_nothing_is_told_every_verb_and_resource(staged: Cluster) -> None:
+def test_who_may_do_nothing_is_shown_every_missing_verb_and_resource(staged: Cluster) -> None:
     snapshot = look(staged, "nobody")
     help_ = "`remuda rbac capacity` prints what is needed"
     assert whys(snapshot) == {
@@ -239,7 +239,7 @@ def test_what_rbac_prints_is_enough_and_the_optional_part_lets_kubelets_be_asked
     assert asker.summaries.keys() == {"honey"}
 
 
-def test_a_quantity_that_the_server_lets_pass_is_told_with_its_object(staged: Cluster) -> None:
+def test_a_quantity_that_the_server_lets_pass_is_reported_with_its_object(staged: Cluster) -> None:
     staged.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(written_set("odd", limits={"cpu": "-1"})))  # fmt: skip
     snapshot = look(staged, asks=lambda _: False)
     assert whys(snapshot) == {

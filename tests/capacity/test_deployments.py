@@ -125,7 +125,7 @@ def test_runners_count_for_their_deployment_and_its_maximum_under_the_ceiling(se
     assert found["ceiling-exceeded"] == "9 at maximum: old 9"
 
 
-def test_a_deployment_that_may_be_above_its_share_is_told_what_to_set(seen: Any) -> None:
+def test_a_deployment_that_may_be_above_its_share_says_what_to_set(seen: Any) -> None:
     made = audit(seen(deployment(replicas=3)), ["nix-kvm"], {"kvm": policy(ceiling=4, newcomerMax=1)}, NOW)
     (found,) = [item for item in made.findings if item.rule == "newcomer-above-default"]
     assert found.subject == "RunnerDeployment ci/old"

@@ -203,7 +203,7 @@ def test_a_node_is_read_with_what_it_has(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ready", ["False", "Unknown"])
-def test_a_node_that_is_not_ready_is_told(tmp_path: Path, ready: str) -> None:
+def test_a_node_that_is_not_ready_is_reported(tmp_path: Path, ready: str) -> None:
     assert not read(tmp_path, written_node(ready=ready)).nodes[0].ready
 
 
@@ -236,7 +236,7 @@ def test_pods_take_what_they_request_until_they_are_over(tmp_path: Path) -> None
     assert snapshot.pending == {"arc/vm-test": 1}
 
 
-def test_a_pod_that_is_told_to_end_takes_its_share_until_it_has(tmp_path: Path) -> None:
+def test_a_terminating_pod_takes_its_share_until_it_has_ended(tmp_path: Path) -> None:
     pod = written_pod(requests=sized("1"))
     pod["metadata"]["deletionTimestamp"] = "2026-11-16T12:00:00Z"
     assert read(tmp_path, pod).usage["honey"].requested["cpu"] == 1000
@@ -272,7 +272,7 @@ def test_a_pod_of_several_parts_comes_to_the_same_in_a_list_of_pods_and_among_ot
     }
 
 
-def test_a_kubelet_tells_of_its_filesystems(tmp_path: Path) -> None:
+def test_a_kubelet_reports_its_filesystems(tmp_path: Path) -> None:
     item = written_summary(fs={"availableBytes": 5}, image_fs={"capacityBytes": 7, "availableBytes": 6})
     item["node"]["fs"]["time"] = "2026-11-16T09:00:00Z"
     item["node"]["runtime"]["imageFs"]["time"] = "2026-11-16T08:59:50Z"
@@ -398,7 +398,7 @@ def test_a_scale_set_knows_its_line(tmp_path: Path) -> None:
 # What is told beside
 
 
-def test_kinds_that_are_not_read_are_counted_and_told(tmp_path: Path) -> None:
+def test_kinds_that_are_not_read_are_counted_and_reported(tmp_path: Path) -> None:
     foreign = [
         {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}, "spec": {"template": 5}},
         {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b"}},
@@ -413,7 +413,7 @@ def test_kinds_that_are_not_read_are_counted_and_told(tmp_path: Path) -> None:
     assert note == f"passed over, since an audit does not read them: {passed}"
 
 
-def test_of_an_object_that_comes_twice_the_last_counts_and_it_is_told(tmp_path: Path) -> None:
+def test_of_an_object_that_comes_twice_the_last_counts_and_it_is_reported(tmp_path: Path) -> None:
     first = write(tmp_path, written_set(maxRunners=1), written_pod(requests=sized("1")), name="1.json")
     second = write(tmp_path, written_set(maxRunners=5), written_pod(requests=sized("2")), name="2.json")
     found = read_files([first, second], NOW)
@@ -486,7 +486,7 @@ def problems(folder: Path, text: str | bytes) -> list[str]:
         pytest.param('{"node": {"fs": {}}}', "f.json:1:1: summary: node.nodeName: is required: the name of the object", id="a summary of nobody"),
     ],
 )  # fmt: skip
-def test_what_is_no_output_of_kubectl_is_told_at_its_place(
+def test_what_is_no_output_of_kubectl_is_reported_at_its_place(
     tmp_path: Path, text: str | bytes, expected: str
 ) -> None:
     assert problems(tmp_path, text) == [expected]
@@ -558,7 +558,7 @@ def bad_set(**words: Any) -> dict[str, Any]:
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("form", ["alone", "among others", "YAML"])
-def test_everything_wrong_with_an_object_is_told_with_its_name_and_field(
+def test_everything_wrong_with_an_object_is_reported_with_its_name_and_field(
     tmp_path: Path, item: dict[str, Any], expected: list[str], form: str
 ) -> None:
     texts = {
@@ -570,7 +570,7 @@ def test_everything_wrong_with_an_object_is_told_with_its_name_and_field(
     assert sorted(found) == sorted(expected)
 
 
-def test_problems_of_all_files_are_told_at_once_and_what_is_right_is_read(tmp_path: Path) -> None:
+def test_problems_of_all_files_are_reported_at_once_and_what_is_right_is_read(tmp_path: Path) -> None:
     first = tmp_path / "a.json"
     first.write_text(json.dumps(listed(written_set("a", maxRunners=-1), written_set("b")), indent=2))
     second = tmp_path / "b.yaml"
@@ -588,7 +588,7 @@ def test_a_broken_pod_does_not_count_twice_those_before_it(tmp_path: Path) -> No
     assert (found.snapshot.usage["honey"].requested, found.notes) == ({"pods": 2}, ())
 
 
-def test_nobody_is_told_more_than_a_thousand_problems(tmp_path: Path) -> None:
+def test_at_most_a_thousand_problems_are_reported(tmp_path: Path) -> None:
     pods = [written_pod(f"p-{index}", requests={"cpu": "x"}) for index in range(1_200)]
     found = read_files([write(tmp_path, *pods)], NOW)
     assert len(found.problems) == 1_001
@@ -612,7 +612,7 @@ def test_yaml_may_be_larger_than_our_own_objects(tmp_path: Path) -> None:
     assert (told(found), len(found.snapshot.scale_sets)) == ([], 1)
 
 
-def test_what_is_no_file_is_told(tmp_path: Path) -> None:
+def test_what_is_no_file_is_reported(tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
     found = told(read_files([tmp_path / "none.json", empty, "/dev/null", "a\0b"], NOW))

@@ -257,7 +257,7 @@ def test_a_name_of_a_node_that_is_not_primary_is_an_error_beside_the_capability_
         (CAPABILITY | {"role": "primary"}, CAPABILITY | {HOST: "honey"}),
     ],
 )
-def test_a_set_that_selects_what_the_policy_names_is_not_told_to(
+def test_a_set_that_selects_what_the_policy_names_gets_no_finding(
     primary: dict[str, str], selector: dict[str, str]
 ) -> None:
     seen = snapshot(docs(node_selector=selector), honey())
@@ -308,14 +308,14 @@ def test_nothing_keeps_two_runners_off_an_overflow_node() -> None:
     assert found(herd(two), spec) == [("overflow-not-bounded", "warning", STING)]
 
 
-def test_a_set_that_fits_no_admitted_node_is_told_why() -> None:
+def test_a_set_that_fits_no_admitted_node_gets_the_reason() -> None:
     seen = judged(herd(docs(requests=measured("2", "300Gi"))), rules(sets=[{"name": "vm-test", "max": 1}]))
     told = next(item for item in seen.findings if item.rule == "envelope-fits-nowhere")
     assert told.subject == SET
     assert "honey is too small: has 128Gi memory, and a runner asks for 300Gi memory" in describe(told).found
 
 
-def test_a_set_that_only_others_leave_no_room_for_is_told_so() -> None:
+def test_a_set_that_only_others_leave_no_room_for_gets_that_reason() -> None:
     full = {"honey": Usage({"cpu": 31_000, "pods": 3}), "sting": Usage({"cpu": 31_000, "pods": 3})}
     seen = judged(herd(usage=full), rules())
     told = [item for item in seen.findings if item.rule == "envelope-fits-nowhere"]
@@ -371,7 +371,7 @@ def test_a_name_that_is_also_among_the_labels_of_a_set_is_judged() -> None:
     assert found(herd(named), rules(forbiddenLabels=["^acme-"])) == [("repo-shaped-label", "error", SET)]
 
 
-def test_a_gate_is_told_of_what_it_is_about() -> None:
+def test_a_gate_reports_what_it_is_about() -> None:
     seen = judged(
         herd(summaries={"sting": Summary(DISK, Filesystem(100 * GIB, GIB, 10, 9), NOW)}),
         rules(nodes=overflow(prewarm={"image": "another:1"}, rollbacks=[])),
@@ -384,7 +384,7 @@ def test_a_gate_is_told_of_what_it_is_about() -> None:
     ]
 
 
-def test_who_could_not_look_at_scale_sets_is_not_told_that_all_is_well() -> None:
+def test_an_audit_that_could_not_read_scale_sets_does_not_report_that_all_is_well() -> None:
     spec = rules(nodes={"primary": CAPABILITY})
     forbidden = judged(snapshot(honey(), unknown=(Unknown(SCALE_SETS, "may not list"),)), spec)
     assert [(item.rule, item.severity) for item in forbidden.findings] == [("not-read", "error")]
@@ -395,7 +395,7 @@ def test_who_could_not_look_at_scale_sets_is_not_told_that_all_is_well() -> None
     assert absent.labels[0].max == 0
 
 
-def test_a_node_is_told_which_labels_of_primary_nodes_it_lacks() -> None:
+def test_a_node_lists_the_labels_of_primary_nodes_it_lacks() -> None:
     spec = rules(nodes={"primary": CAPABILITY | {"role": "primary"}})
     bumble = node("bumble", labels=CAPABILITY)
     (context,) = judged(herd(bumble), spec).contexts
@@ -463,7 +463,7 @@ def test_without_a_policy_what_cannot_be_counted_is_a_warning() -> None:
     ("asked", "hint"),
     [("nix-kv", "did you mean nix-kvm?"), ("NIX-KV", "did you mean nix-kvm?"), ("kvm", "did you mean nix-kvm?"), ("gpu", "there is: nix-kvm")],
 )  # fmt: skip
-def test_a_label_that_nobody_carries_is_told_with_near_misses(asked: str, hint: str) -> None:
+def test_a_label_that_nobody_carries_is_reported_with_near_misses(asked: str, hint: str) -> None:
     (told,) = judged(herd(), None, asked).findings
     assert (told.rule, told.severity, describe(told).fix) == ("label-not-found", "error", hint)
 
@@ -488,7 +488,7 @@ def test_every_label_is_audited_when_none_is_asked_for() -> None:
     assert len(seen.scale_sets) == 2
 
 
-def test_what_several_labels_say_of_one_set_is_told_once() -> None:
+def test_what_several_labels_say_of_one_set_is_reported_once() -> None:
     seen = audit(snapshot(docs(labels=("a", "b"), max=None), honey()), (), {}, NOW)
     assert [item.rule for item in seen.findings] == ["unbounded-set"]
 

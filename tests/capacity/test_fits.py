@@ -35,11 +35,11 @@ TAINT = Taint("overflow", "true", "NoSchedule")
          ("is cordoned", "has no label capability.example/kvm=true", "is too small: has 1 CPU, and a runner asks for 2 CPU")),
     ],
 )  # fmt: skip
-def test_every_obstacle_is_told(seen: ScaleSet, there: Node, told: tuple[str, ...]) -> None:
+def test_every_obstacle_is_reported(seen: ScaleSet, there: Node, told: tuple[str, ...]) -> None:
     assert obstacles(seen, there) == told
 
 
-def test_a_full_node_is_told_from_a_small_one() -> None:
+def test_a_full_node_is_distinguished_from_a_small_one() -> None:
     free = {"cpu": 1_000, "memory": 2**40, "pods": 0}
     assert obstacles(scale_set(), node(), free) == (
         "is too full: 1 CPU left of 32 CPU, and a runner asks for 2 CPU",
@@ -104,7 +104,7 @@ def test_what_all_nodes_say_at_once_is_what_each_says(seen: ScaleSet, there: lis
 
 
 @given(st.lists(st.none() | st.integers(0, 5), max_size=8), st.integers(0, 6))
-def test_nodes_with_less_of_a_resource_are_those_that_tell_so(has: list[int | None], amount: int) -> None:
+def test_nodes_with_less_of_a_resource_are_those_that_report_less(has: list[int | None], amount: int) -> None:
     there = [
         Node(f"n{at}", allocatable={} if each is None else {"memory": each}) for at, each in enumerate(has)
     ]
@@ -168,7 +168,7 @@ def test_places_are_the_same_remembered_or_not() -> None:
         assert ground.picked(1 << number | 1) == (0, number)
 
 
-def test_nodes_that_nothing_tells_apart_have_one_number() -> None:
+def test_nodes_that_nothing_distinguishes_have_one_number() -> None:
     ground = Ground([Node("a", {"x": "1"}), Node("b", {"x": "1"}), Node("c", {"x": "2"})])
     for _ in range(2):
         one, same, other = ground.signatures(("x",), by_name=False)

@@ -371,7 +371,7 @@ def test_of_sets_that_were_not_read_nothing_is_said() -> None:
     assert judge(here)["toleration"].state == "unknown"
 
 
-def test_nodes_that_were_not_read_are_told_from_one_that_is_not_there() -> None:
+def test_nodes_that_were_not_read_are_distinguished_from_one_that_is_not_there() -> None:
     unread = (Unknown(PODS, "may not list"), Unknown(NODES, "may not list"))
     here = replace(seen(), nodes=(), unknown=unread)
     assert judge(here)["capability"].evidence == "nodes could not be read: may not list"

@@ -164,7 +164,7 @@ def test_files_need_a_policy_beside_them(run: Run, files: Files) -> None:
         )
 
 
-def test_everything_wrong_with_a_policy_is_told_at_once(run: Run, tmp_path: Path) -> None:
+def test_everything_wrong_with_a_policy_is_reported_at_once(run: Run, tmp_path: Path) -> None:
     bad = OVERFLOW | {"envelopes": ["huge"], "admitted": decision(until="2026-01-01")}
     path = tmp_path / "bad.yaml"
     path.write_text(json.dumps(written_policy(**POLICY | {"nodes": {"primary": CAPABILITY, "overflow": [bad]}, "ceiling": -1})))  # fmt: skip

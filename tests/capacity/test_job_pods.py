@@ -24,7 +24,7 @@ def judged(memory: str, pods: int = 110, **listed: Any) -> Audit:
     return audit(snapshot(hooked, there), ["nix-kvm"], {"kvm": spec}, NOW)
 
 
-def test_without_a_size_it_cannot_be_told_whether_they_fit() -> None:
+def test_without_a_size_it_is_unknown_whether_they_fit() -> None:
     made = judged("128Gi")
     assert made.labels[0].placement == "cannot tell"
     assert [item.rule for item in made.findings] == ["placement-uncertain"]

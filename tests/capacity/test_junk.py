@@ -58,7 +58,7 @@ def places(value: Any, way: tuple[str | int, ...] = ()) -> list[tuple[str | int,
 @example(b"\xff\xfe")
 @example(b"{}")
 @example(b"[[]]")
-def test_any_bytes_are_told_of(data: bytes) -> None:
+def test_any_bytes_are_reported(data: bytes) -> None:
     found = read(data)
     assert found.problems or data.strip()
 
@@ -66,7 +66,7 @@ def test_any_bytes_are_told_of(data: bytes) -> None:
 @pytest.mark.slow
 @settings(max_examples=300)
 @given(st.lists(JUNK, max_size=3), st.booleans(), st.booleans())
-def test_any_values_are_told_of(values: list[object], is_list: bool, is_yaml: bool) -> None:
+def test_any_values_are_reported(values: list[object], is_list: bool, is_yaml: bool) -> None:
     whole: object = listed(*values) if is_list else values
     read((yaml.safe_dump(whole) if is_yaml else json.dumps(whole)).encode())
 

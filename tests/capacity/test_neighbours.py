@@ -122,7 +122,7 @@ def test_three_runners_on_one_node(
     assert label.placement == placement
 
 
-def test_what_cannot_be_told_is_named_and_a_pool_of_vms_shows_itself_what_it_takes() -> None:
+def test_what_is_unknown_is_named_and_a_pool_of_vms_shows_itself_what_it_takes() -> None:
     found = audited(runner(schedulerName="volcano"), host("one"))
     (told,) = [item for item in found.findings if item.rule == "placement-uncertain"]
     assert (told.severity, describe(told).found) == ("warning", "scheduler volcano places its runners")

@@ -237,7 +237,7 @@ def test_a_finding_that_was_there_is_not_taken_for_a_new_one_about_the_same_fiel
     assert not any(each.after.field.endswith(".rollbacks") for each in found.altered)
 
 
-def test_scale_sets_that_were_not_read_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_scale_sets_that_were_not_read_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
     found = planned(snapshot(HONEY, unknown=(Unknown("scale sets", "forbidden"),)))
     assert "scale sets were not read: what they come to is not known" in found.notes
     show(report(found, "table"), "table")
@@ -251,14 +251,14 @@ def test_what_was_not_read_is_unknown() -> None:
     assert found.notes == ("pods were not read: nodes count as empty",)
 
 
-def test_bad_changes_are_told_all_at_once() -> None:
+def test_bad_changes_are_reported_all_at_once() -> None:
     with pytest.raises(BadInput) as error:
         planned(set=["x.max=1", "y.max=1"], node_drain=["z"])
     assert len(str(error.value).splitlines()) == 3
 
 
 @pytest.mark.parametrize("form", ["table", "markdown", "json", "yaml"])
-def test_every_form_tells_the_worst_moment(form: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_form_shows_the_worst_moment(form: str, capsys: pytest.CaptureFixture[str]) -> None:
     show(report(planned(set=["vm.max=5"], ceiling=["7"]), form), form)
     text = capsys.readouterr().out
     for word in ("--set vm.max=5", "cannot fit", "honey", "arc/vm", "aggregate-does-not-fit"):

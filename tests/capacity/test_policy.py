@@ -224,11 +224,11 @@ def test_shares_may_come_to_more_than_the_ceiling() -> None:
         ),
     ],
 )
-def test_a_contradiction_is_told_with_its_field(spec: dict[str, Any], expected: str) -> None:
+def test_a_contradiction_is_reported_with_its_field(spec: dict[str, Any], expected: str) -> None:
     assert problems(**spec) == [expected]
 
 
-def test_contradictions_are_told_all_at_once() -> None:
+def test_contradictions_are_reported_all_at_once() -> None:
     found = problems(
         ceiling=1,
         nodes={"primary": {}},

@@ -74,7 +74,7 @@ def test_safety_quotas_never_come_to_more_than_the_ceiling_or_what_sets_may_have
         ({"sets": [{"name": "arc/", "max": 1}]}, ["spec.sets[0].name: arc/ names no set"]),
     ],
 )  # fmt: skip
-def test_what_is_in_no_namespace_is_told_all_at_once(spec: dict[str, Any], told: list[str]) -> None:
+def test_what_is_in_no_namespace_is_reported_all_at_once(spec: dict[str, Any], told: list[str]) -> None:
     problems = list(quota_problems("kvm", policy(**spec), None))
     assert len(problems) == len(told)
     assert all(problem.startswith(begin) for problem, begin in zip(problems, told, strict=True))
@@ -122,7 +122,7 @@ def test_equal_policies_give_equal_guard_rails() -> None:
     assert admission("kvm", policy(**spec), "Deny", NOW) == admission("kvm", policy(**spec), "Deny", NOW)
 
 
-def test_warm_pools_that_end_are_told() -> None:
+def test_warm_pools_that_end_are_reported() -> None:
     listed = [{"name": "arc/a", "max": 1, "warmPool": decision(until="2026-12-01")}]
     made = admission("kvm", policy(sets=listed), "Deny", NOW)
     assert any("arc/a until 2026-12-01" in line for line in made.notes)

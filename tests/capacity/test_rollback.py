@@ -187,7 +187,7 @@ def test_a_patch_that_was_applied_changes_nothing_more(before: dict[str, Any], p
     assert merged(once, patch) == once
 
 
-def test_changes_are_told_field_by_field() -> None:
+def test_changes_are_reported_field_by_field() -> None:
     before = in_set({"tolerations": [{"key": "overflow"}], "nodeSelector": {"a": "b"}})
     after = in_set({"nodeSelector": {"a": "c"}})
     assert list(changes(before, after)) == [

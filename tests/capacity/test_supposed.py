@@ -114,7 +114,7 @@ def test_an_added_node_has_what_is_written() -> None:
     assert made.labels == {"a": "b"}
 
 
-def test_a_drained_node_takes_nothing_and_tells_what_was_there() -> None:
+def test_a_drained_node_takes_nothing_and_reports_what_was_there() -> None:
     found = after("--node-drain", "honey")
     assert found.snapshot.nodes[0].cordoned
     assert found.snapshot.usage == {}
@@ -152,7 +152,7 @@ def test_a_drained_node_takes_nothing_and_tells_what_was_there() -> None:
         ("--node-drain", "stng", "there is no node stng; did you mean sting?"),
     ],
 )
-def test_what_cannot_be_changed_is_told_with_the_nearest_right_name(
+def test_what_cannot_be_changed_is_reported_with_the_nearest_right_name(
     option: str, words: str, told: str
 ) -> None:
     (problem,) = after(option, words).problems

@@ -94,14 +94,14 @@ def test_words_become_a_change(option: str, words: str, change: Change) -> None:
         ("--node-add", "name=a,like=b,taints=x:Never", '"x:Never" is no taint'),
     ],
 )
-def test_what_is_wrong_is_told(option: str, words: str, told: str) -> None:
+def test_what_is_wrong_is_reported(option: str, words: str, told: str) -> None:
     changes, problems = read_changes({option: [words]})
     assert changes == ()
     assert any(told in problem for problem in problems), problems
     assert all(problem.startswith(f'{option} "{words}": ') for problem in problems)
 
 
-def test_everything_that_is_wrong_is_told_at_once() -> None:
+def test_everything_that_is_wrong_is_reported_at_once() -> None:
     _, problems = read_changes(
         {
             "--set": ["a.max=x", "b.mix=1"],

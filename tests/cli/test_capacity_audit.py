@@ -192,7 +192,7 @@ def test_runners_that_are_there_are_counted_and_make_room(run: Run, tmp_path: Pa
     assert node["fits"]["vm-test"] == 1
 
 
-def test_sets_of_one_name_are_told_apart(run: Run, tmp_path: Path) -> None:
+def test_sets_of_one_name_are_distinguished(run: Run, tmp_path: Path) -> None:
     sets = [written_set(namespace=space, runnerScaleSetName=LABEL, pod=POD) for space in ("a", "b")]
     found = audited(run, "--from", write(tmp_path, *sets, written_node()))
     assert list(found["nodes"][0]["fits"]) == ["a/vm-test", "b/vm-test"]

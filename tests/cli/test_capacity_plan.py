@@ -36,7 +36,7 @@ def test_the_exit_code_says_whether_the_policy_would_break(
     assert ran.code == code, ran.out + ran.err
 
 
-def test_every_bad_word_is_told_at_once(run: Run) -> None:
+def test_every_bad_word_is_reported_at_once(run: Run) -> None:
     ran = run(
         "capacity", "plan", *FILES, "--set", "vm-tset.max=1", "--set", "docs.max=-1", "--add", "name=x,max=1",
         "--node-drain", "stng", "--node-add", "name=y,like=hony", "--set", "docs.envelope=smal",

@@ -60,7 +60,7 @@ def test_a_person_gets_a_table(run: Run) -> None:
         pytest.param(["--workload", "churn", "--cycles", "4"], "4 is not in the range", id="too few cycles"),
     ],
 )  # fmt: skip
-def test_a_mistake_is_told(words: list[str], told: str, run: Run) -> None:
+def test_a_mistake_is_reported(words: list[str], told: str, run: Run) -> None:
     ran = run("fleet", "bench", *words)
     assert (ran.code, ran.out) == (2, "")
     assert told in ran.err

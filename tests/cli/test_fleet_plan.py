@@ -131,7 +131,7 @@ def test_what_is_strange_is_a_note(small: Path, run: Run) -> None:
     assert "note: " not in run("fleet", "plan", "--inventory", small, "--demand", small, "-q").err
 
 
-def test_bad_input_is_told_with_every_problem(small: Path, run: Run) -> None:
+def test_bad_input_is_reported_with_every_problem(small: Path, run: Run) -> None:
     changed(small, provder="a", zoen="a")
     ran = run("fleet", "plan", "--inventory", small, "--demand", small)
     assert (ran.code, ran.out) == (2, "")

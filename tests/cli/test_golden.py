@@ -143,7 +143,7 @@ def damage(home: Path, statement: str) -> None:
         ),
     ],
 )
-def test_damage_in_what_was_asked_for_is_told(
+def test_damage_in_what_was_asked_for_is_reported(
     statement: str, words: str, what: str, told: Path, run: Run
 ) -> None:
     damage(told, statement)
@@ -179,7 +179,7 @@ def test_up_says_that_what_it_remembered_is_damaged(told: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("at", "told_since"),
+    ("at", "shown_since"),
     [
         pytest.param("2020-01-31T14:00:30Z", "14:00:10", id="with a zone"),
         pytest.param("2020-01-31T16:00:30+02:00", "14:00:10", id="with an offset"),
@@ -188,13 +188,13 @@ def test_up_says_that_what_it_remembered_is_damaged(told: Path) -> None:
     ],
 )
 def test_a_time_is_read_as_it_is_shown(
-    at: str, told_since: str, told: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+    at: str, shown_since: str, told: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TZ", "EST5")
     time.tzset()
     ran = run("why", "pool", "shell", "--at", at, "--data-dir", told)
     assert ran.code == 0
-    local = told_since.replace("14:", "09:")
+    local = shown_since.replace("14:", "09:")
     assert f"since 2020-01-31 {local}" in ran.out
 
 
@@ -283,7 +283,7 @@ def with_job(told: Path) -> Path:
         ),
     ],
 )
-def test_a_job_is_told_as_it_was(at: str, lines: list[str], with_job: Path, run: Run) -> None:
+def test_a_job_is_shown_as_it_was(at: str, lines: list[str], with_job: Path, run: Run) -> None:
     ran = run("why", "job", "1", "--at", f"2020-01-31T{at}Z", "--data-dir", with_job)
     assert ran.code == 0
     own = ran.out.partition("\n\n")[0].splitlines()
@@ -313,7 +313,7 @@ def test_a_job_that_was_retried_shows_since_when_it_waits_again(with_job: Path, 
 
 
 @pytest.mark.parametrize("words", ["jobs list", "jobs show 1", "why job 1"])
-def test_a_damaged_job_is_told_as_such(words: str, with_job: Path, run: Run) -> None:
+def test_a_damaged_job_is_reported_as_such(words: str, with_job: Path, run: Run) -> None:
     damage(with_job, "UPDATE jobs SET spec = x'c1'")
     ran = run(*words.split(), "--data-dir", with_job)
     assert (ran.code, ran.err) == (0, "")

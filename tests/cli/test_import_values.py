@@ -44,7 +44,7 @@ def test_standard_input_is_read(run: Run, monkeypatch: pytest.MonkeyPatch) -> No
     )
 
 
-def test_every_problem_is_told_and_nothing_else(run: Run, tmp_path: Path) -> None:
+def test_every_problem_is_reported_and_nothing_else(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "values.yaml"
     file.write_text("provisioner: {circletoken: t0ken, resourceClass: {name: runner, minReplicas: many}}")
     ran = run("import", "provisioner-values", file)
@@ -66,7 +66,7 @@ def test_every_problem_is_told_and_nothing_else(run: Run, tmp_path: Path) -> Non
         pytest.param(["provisioner-values"], "Missing argument 'FILE'", id="no file"),
     ],
 )
-def test_what_is_not_there_is_told(words: list[str], told: str, run: Run) -> None:
+def test_what_is_not_there_is_reported(words: list[str], told: str, run: Run) -> None:
     ran = run("import", *words)
     assert (ran.code, ran.out) == (2, "")
     assert told in ran.err

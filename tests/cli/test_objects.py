@@ -215,7 +215,7 @@ def test_an_unknown_key_is_met_with_the_nearest_right_one(
         ),
     ],
 )
-def test_nonsense_is_one_clear_problem(spec: dict[str, object], told: str, tmp_path: Path, run: Run) -> None:
+def test_garbage_is_one_clear_problem(spec: dict[str, object], told: str, tmp_path: Path, run: Run) -> None:
     ran = run("validate", save(tmp_path, pool(**spec)))
     assert ran.code == 2
     assert told in ran.err
@@ -282,7 +282,7 @@ def test_files_that_are_no_objects_are_refused(text: str, told: str, tmp_path: P
     assert str(file) in ran.err
 
 
-def test_all_problems_are_told_at_once_with_their_places(tmp_path: Path, run: Run) -> None:
+def test_all_problems_are_reported_at_once_with_their_places(tmp_path: Path, run: Run) -> None:
     (tmp_path / "a.yaml").write_text(json.dumps(pool(mni=1, scaleDownDelay="soon", max="many"), indent=1))
     (tmp_path / "b.yaml").write_text(json.dumps(ceiling("Bad", -1), indent=1))
     ran = run("validate", tmp_path, tmp_path / "nope.yaml")

@@ -69,7 +69,7 @@ def test_krr_answers_in_the_same_form(run: Run) -> None:
         assert found["target"] == found["lowerBound"] == found["upperBound"]
 
 
-def test_a_container_with_too_little_to_go_by_is_told_and_exits_1(tmp_path: Path, run: Run) -> None:
+def test_a_container_with_too_little_to_go_by_is_reported_and_exits_1(tmp_path: Path, run: Run) -> None:
     path = tmp_path / "few.json"
     path.write_text('{"containers": {"web": {"instances": [{}]}}}')
     ran = run("rightsize", "estimate", "--samples", path, "-o", "json")

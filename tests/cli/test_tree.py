@@ -249,7 +249,7 @@ def test_output_that_cannot_be_written_is_one_clear_line(words: str) -> None:
 
 
 @pytest.mark.slow
-def test_jobs_are_ended_one_by_one_and_what_is_not_there_is_told(lively: Place, run: Run) -> None:
+def test_jobs_are_ended_one_by_one_and_what_is_not_there_is_reported(lively: Place, run: Run) -> None:
     ran = run("jobs", "cancel", "1", "999", "2", "--data-dir", lively.data)
     assert ran.code == 1
     assert ran.out == "job 1 has ended already: succeeded\njob 2 has ended already: failed\n"
@@ -277,7 +277,7 @@ def test_an_answer_in_markdown_is_markdown(words: str, lively: Place, run: Run) 
 
 
 @pytest.mark.parametrize("words", ["pools list", "jobs list", "why pool shell", "replay"])
-def test_an_empty_store_is_told(words: str, tmp_path: Path, run: Run) -> None:
+def test_an_empty_store_is_reported(words: str, tmp_path: Path, run: Run) -> None:
     (tmp_path / "remuda.db").touch()
     ran = run(*words.split(), "--data-dir", tmp_path)
     assert ran.code == 2
@@ -348,9 +348,9 @@ def test_every_reading_command_prints_in_every_form(words: str, lively: Place, r
     if isinstance(told, dict):
         assert as_yaml.keys() == told.keys()
     for form in ("markdown", "csv"):
-        told_so = run(*asked, "-o", form)
-        assert told_so.code == 0
-        assert told_so.out.strip()
+        answer = run(*asked, "-o", form)
+        assert answer.code == 0
+        assert answer.out.strip()
     assert not any(line.startswith("\x1b") for line in plain.out.splitlines())
 
 
@@ -370,7 +370,7 @@ def test_quiet_leaves_only_numbers_and_names(lively: Place, run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_commands_are_told_apart_as_a_shell_would(lively: Place, run: Run) -> None:
+def test_commands_are_distinguished_as_a_shell_would(lively: Place, run: Run) -> None:
     told = run("jobs", "show", "1", "--data-dir", lively.data).out
     assert """command    sh -c 'echo '"'"'it [/works]'"'"' | cat'""" in told
 
@@ -405,7 +405,7 @@ def test_commands_are_told_apart_as_a_shell_would(lively: Place, run: Run) -> No
         pytest.param("jobs list --server ftp://x", "is no address: write unix:PATH", id="an address"),
     ],
 )
-def test_what_is_not_there_is_told_with_what_is(words: str, told: str, lively: Place, run: Run) -> None:
+def test_what_is_not_there_is_reported_with_what_is(words: str, told: str, lively: Place, run: Run) -> None:
     ran = (
         run(*words.split(" "), "--data-dir", lively.data)
         if " -- " not in words
@@ -439,7 +439,9 @@ def test_what_needs_a_running_remuda_says_how_to_start_one(words: str, tmp_path:
     assert ran.err == f"remuda: no remuda runs with {tmp_path}: start one with `remuda up FILE…`\n"
 
 
-def test_a_server_that_is_not_there_is_told_and_no_store_is_read_instead(tmp_path: Path, run: Run) -> None:
+def test_a_server_that_is_not_there_is_reported_and_no_store_is_read_instead(
+    tmp_path: Path, run: Run
+) -> None:
     ran = run("pools", "list", "--server", f"unix:{tmp_path}/nope.sock")
     assert ran.code == 1
     assert f"no remuda runs with unix:{tmp_path}/nope.sock" in ran.err

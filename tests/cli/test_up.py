@@ -141,7 +141,7 @@ def test_a_kubeconfig_that_is_none_is_one_sentence(up: Callable[..., Any], tmp_p
 
 
 @pytest.mark.slow
-def test_a_client_certificate_that_has_expired_is_told(
+def test_a_client_certificate_that_has_expired_is_reported(
     config: dict[str, Any], up: Callable[..., Any], tmp_path: Path
 ) -> None:
     key, request, certificate = (tmp_path / name for name in ("key", "csr", "crt"))
@@ -219,7 +219,7 @@ def define(server: Cluster, crds: list[dict[str, Any]]) -> None:
 
 
 @pytest.mark.slow
-def test_what_the_cluster_lacks_is_told_all_at_once(
+def test_what_the_cluster_lacks_is_reported_all_at_once(
     new_cluster: Callable[..., Cluster], up: Callable[..., Any]
 ) -> None:
     server = new_cluster(users={"guest": ()})

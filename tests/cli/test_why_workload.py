@@ -81,7 +81,7 @@ def test_an_earlier_review_is_asked_with_at(run: Run, home: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["table", "json", "yaml", "csv", "markdown"])
-def test_it_is_told_in_every_form(run: Run, file: Path, form: str) -> None:
+def test_it_is_shown_in_every_form(run: Run, file: Path, form: str) -> None:
     ran = run("why", "workload", "shop/checkout", "--from", file, "-o", form)
     assert ran.code == 0
     assert "816Mi" in ran.out or str(816 * 2**20) in ran.out

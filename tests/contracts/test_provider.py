@@ -198,6 +198,6 @@ async def test_a_machine_that_ended_is_listed_until_it_is_deleted(rig: Rig) -> N
     assert await rig.provider.list() == ()
 
 
-async def test_a_console_tells_what_the_machine_said(rig: Rig) -> None:
+async def test_a_console_shows_what_the_machine_printed(rig: Rig) -> None:
     await rig.make("a-1")
     await eventually(lambda: rig.has_spoken("a-1"))

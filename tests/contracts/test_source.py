@@ -244,7 +244,7 @@ async def test_a_closed_machine_gets_no_more_work_for_good(rig: Rig) -> None:
     assert await rig.need() == Need(1, 0)
 
 
-async def test_a_closed_machine_that_waits_for_work_is_told_to_end(rig: Rig) -> None:
+async def test_a_closed_machine_that_waits_for_work_is_asked_to_end(rig: Rig) -> None:
     waiting = asyncio.ensure_future(rig.end("a-1"))
     await eventually(lambda: rig.has_met(1))
     assert await rig.source.close("a-1")
@@ -258,7 +258,7 @@ async def test_a_machine_can_be_closed_before_it_ever_asked(rig: Rig) -> None:
     assert await rig.need() == Need(1, 0)
 
 
-async def test_a_machine_that_is_used_up_or_leaves_is_told_to_end(rig: Rig) -> None:
+async def test_a_machine_that_is_used_up_or_leaves_is_asked_to_end(rig: Rig) -> None:
     await rig.submit("class-once")
     await rig.submit("class-once")
     work = await rig.take("once-1")
@@ -295,7 +295,7 @@ async def test_forgetting_a_machine_nobody_knows_changes_nothing(any_rig: Rig) -
     assert reading.workers == {}
 
 
-async def test_every_job_rouses_a_machine_that_waits(rig: Rig) -> None:
+async def test_every_job_wakes_a_machine_that_waits(rig: Rig) -> None:
     takers = [asyncio.ensure_future(rig.take(f"a-{number}")) for number in range(3)]
     await eventually(lambda: rig.has_met(3))
     for _ in range(3):

@@ -50,9 +50,7 @@ async def test_writes_of_either_kind_are_kept(store: Stored, durable: bool) -> N
 
 
 @pytest.mark.parametrize("error", [ValueError("no"), sqlite3.IntegrityError("no")])
-async def test_a_write_that_fails_changes_nothing_and_tells_its_caller(
-    store: Stored, error: Exception
-) -> None:
+async def test_a_write_that_fails_changes_nothing_and_raises(store: Stored, error: Exception) -> None:
     def change(db: sqlite3.Connection) -> None:
         put("half")(db)
         raise error

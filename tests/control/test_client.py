@@ -162,7 +162,7 @@ def test_where_nothing_ever_ran_there_is_nothing_to_read(tmp_path: Path) -> None
         remuda(tmp_path).get("/v1/names/a", Named)
 
 
-def test_a_damaged_store_is_told(tmp_path: Path) -> None:
+def test_a_damaged_store_is_reported(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"garbage" * 1_000)
     with pytest.raises(BadInput, match="is damaged"):
         remuda(tmp_path).get("/v1/names/a", Named)
@@ -174,12 +174,12 @@ def test_a_damaged_store_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "address", ["here", "ftp://x", "http://", "http://x:port", "http://[::1", "http://x:99999", ""]
 )
-def test_an_address_that_is_none_is_told_with_what_would_be_one(stopped: Path, address: str) -> None:
+def test_an_address_that_is_none_is_reported_with_what_would_be_one(stopped: Path, address: str) -> None:
     with pytest.raises(BadInput, match=r"is no address: write unix:PATH or http://HOST:PORT"):
         remuda(stopped, address or " ").get("/v1/names/a", Named)
 
 
-def test_a_server_that_does_not_run_is_told_and_the_store_is_not_read_instead(stopped: Path) -> None:
+def test_a_server_that_does_not_run_is_reported_and_the_store_is_not_read_instead(stopped: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -198,7 +198,7 @@ class Page(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def test_a_server_that_is_no_remuda_is_told(tmp_path: Path) -> None:
+def test_a_server_that_is_no_remuda_is_reported(tmp_path: Path) -> None:
     with http.server.HTTPServer(("127.0.0.1", 0), Page) as server:
         threading.Thread(target=server.handle_request, daemon=True).start()
         with pytest.raises(Unavailable, match="is it a remuda of this version that answers"):
@@ -243,14 +243,14 @@ def cutting(home: Path, answer: bytes) -> Iterator[None]:
         pytest.param(lambda r: r.post("/v1/names", {}, Named), id="post"),
     ],
 )
-def test_a_connection_cut_in_the_middle_is_told(
+def test_a_connection_cut_in_the_middle_is_reported(
     stopped: Path, ask: Callable[[Remuda], object], answer: bytes
 ) -> None:
     with cutting(stopped, answer), pytest.raises(Unavailable):
         ask(remuda(stopped))
 
 
-def test_a_stream_that_is_cut_is_told_after_what_came(stopped: Path) -> None:
+def test_a_stream_that_is_cut_is_reported_after_what_came(stopped: Path) -> None:
     pieces: list[bytes] = []
     answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
     with cutting(stopped, answer), pytest.raises(Unavailable, match="connection to remuda was lost"):

@@ -27,7 +27,7 @@ async def test_a_pause_holds_over_a_restart_until_it_is_resumed() -> None:
 
 
 @virtually
-async def test_a_loop_that_does_not_exist_is_told_with_those_that_do() -> None:
+async def test_a_loop_that_does_not_exist_is_reported_with_those_that_do() -> None:
     rig = Rig()
     routes = LoopRoutes([rig.loop], InlineStore(), rig.clock, lambda: readiness([rig.loop], {}))
     with pytest.raises(NotFound, match="there is no loop pols; there is: toy"):
@@ -35,7 +35,7 @@ async def test_a_loop_that_does_not_exist_is_told_with_those_that_do() -> None:
 
 
 @virtually
-async def test_the_routes_tell_how_the_loops_fare() -> None:
+async def test_the_routes_report_the_state_of_loops() -> None:
     rig = Rig()
     routes = LoopRoutes([rig.loop], InlineStore(), rig.clock, lambda: readiness([rig.loop], {}))
     assert not (await routes.show(Call({}, {}))).ok

@@ -278,7 +278,7 @@ async def test_a_bad_query_is_refused(api: Api) -> None:
         ("GET", "/v1/fail/"),
     ],
 )
-async def test_what_does_not_exist_is_told_with_where_to_look(api: Api, method: str, path: str) -> None:
+async def test_what_does_not_exist_is_reported_with_where_to_look(api: Api, method: str, path: str) -> None:
     assert await api.ask(method, path) == (
         404,
         {"error": f"there is no {method} {path}; /openapi.json tells what there is"},
@@ -362,7 +362,7 @@ async def test_a_socket_that_a_dead_process_left_behind_is_replaced(short_path: 
     api.store.close()
 
 
-async def test_a_path_too_long_for_a_socket_is_told_with_what_to_do(tmp_path: Path) -> None:
+async def test_a_path_too_long_for_a_socket_is_reported_with_what_to_do(tmp_path: Path) -> None:
     home = tmp_path / ("x" * 120)
     home.mkdir()
     api = Api(home)
@@ -373,7 +373,7 @@ async def test_a_path_too_long_for_a_socket_is_told_with_what_to_do(tmp_path: Pa
     api.store.close()
 
 
-async def test_a_directory_in_the_sockets_place_is_told(short_path: Path) -> None:
+async def test_a_directory_in_the_sockets_place_is_reported(short_path: Path) -> None:
     (short_path / SOCKET).mkdir()
     api = Api(short_path)
     with pytest.raises(BadInput, match=r"control\.sock cannot be made"):

@@ -110,7 +110,7 @@ def test_a_bill_of_the_developers_environment_lists_what_runs_alone() -> None:
     assert names == {*entries((ROOT / "deploy" / "runtime.lock").read_text(encoding="utf-8"))}
 
 
-def test_a_build_that_is_told_its_commit_believes_it(unpacked: Path, tmp_path: Path) -> None:
+def test_a_build_that_gets_its_commit_uses_it(unpacked: Path, tmp_path: Path) -> None:
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path],
         cwd=unpacked,

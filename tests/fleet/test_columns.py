@@ -48,7 +48,7 @@ STEPS = st.lists(st.one_of(TOLD, st.frozensets(st.sampled_from(IDS)).map(sorted)
 
 
 @given(STEPS)
-def test_safety_columns_and_counts_agree_with_what_was_told(
+def test_safety_columns_and_counts_agree_with_what_was_reported(
     steps: list[list[tuple[str, tuple[int, int, int, int]]] | list[str]],
 ) -> None:
     fleet = made()

@@ -79,7 +79,7 @@ def test_the_machines_of_several_inventories_are_one_fleet() -> None:
     assert problem.message == 'machine a is refused: "a" is here a second time: the first is stdin:7'
 
 
-def test_a_refused_record_is_told_with_its_place_and_name_and_the_rest_goes_on() -> None:
+def test_a_refused_record_is_reported_with_its_place_and_name_and_the_rest_goes_on() -> None:
     text = """\
 apiVersion: remuda.dev/v1alpha1
 kind: Inventory
@@ -112,7 +112,7 @@ spec:
     assert found.refused_records == "4 records"
 
 
-def test_what_is_strange_is_told_apart() -> None:
+def test_what_is_strange_is_distinguished() -> None:
     found = read(thing("Inventory", machines=[machine()]), thing("Demand", needs=[need(same="rack")]))
     assert found.refused == ()
     assert [problem.path for problem in found.notes] == ["spec.needs[0].same"]

@@ -117,7 +117,7 @@ def test_supply_is_rounded_down_and_demand_up() -> None:
     assert read_needs("c", [need]).accepted[0].unit == {"cpu": 1_001, "memory": 2}
 
 
-def test_a_need_may_tell_a_sum() -> None:
+def test_a_need_may_be_expressed_as_a_sum() -> None:
     (need,) = read_needs("c", [{"name": "n", "unit": {"cpu": 2}, "total": {"cpu": 100}}]).accepted
     assert (need.count, need.total) == (None, {"cpu": 100_000})
 
@@ -349,7 +349,7 @@ def test_every_field_is_in_the_tables() -> None:
     assert set(NEED_KEYS) - {"total"} <= need_fields
 
 
-def test_all_that_is_wrong_is_told_at_once() -> None:
+def test_all_that_is_wrong_is_reported_at_once() -> None:
     bad = {
         **FULL_MACHINE,
         "state": "x",
@@ -414,7 +414,7 @@ def test_the_last_good_row_of_a_refused_machine_stays() -> None:
     assert len(fleet) == 2
 
 
-def test_what_is_strange_is_told_and_goes_on() -> None:
+def test_what_is_strange_is_reported_and_goes_on() -> None:
     machine = {**FULL_MACHINE, "allocatable": {}, "labels": {"topology.kubernetes.io/zone": "b"}}
     found = read_machines([machine], NOW)
     assert len(found.accepted) == 1
@@ -424,7 +424,7 @@ def test_what_is_strange_is_told_and_goes_on() -> None:
     ]
 
 
-def test_a_key_that_no_machine_has_is_told_and_goes_on() -> None:
+def test_a_key_that_no_machine_has_is_reported_and_goes_on() -> None:
     keys = label_keys([Shape("t", zone="a", labels={"zone": "x"})])
     found = read_needs("c", [FULL_NEED], keys=keys)
     assert len(found.accepted) == 1
@@ -436,7 +436,7 @@ def test_a_key_that_no_machine_has_is_told_and_goes_on() -> None:
     assert read_needs("c", [FULL_NEED], keys={*keys, "rack"}).flaws == ()
 
 
-def test_a_layout_of_a_sum_is_told_not_to_be_kept() -> None:
+def test_a_layout_of_a_sum_is_reported_as_not_kept() -> None:
     need = {
         "name": "n",
         "unit": {"cpu": 1},

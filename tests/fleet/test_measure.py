@@ -65,7 +65,9 @@ def test_an_engine_that_is_none_is_refused() -> None:
         pytest.param(Expected(1_000, 3), 1_000, "0 needs are unmet, and 3 should be", id="unmet"),
     ],
 )  # fmt: skip
-def test_a_wrong_number_is_told_beside_the_right_one(expected: Expected, machines: int, told: str) -> None:
+def test_a_wrong_number_is_reported_beside_the_right_one(
+    expected: Expected, machines: int, told: str
+) -> None:
     workload = build("aggregate-cold", 1_000)
     plan = planned(workload)
     check(workload, plan, Expected(1_000, 0), 1_000)
@@ -132,12 +134,12 @@ def test_a_plan_of_another_size_ends_the_measuring() -> None:
         measure(workload)
 
 
-def test_times_are_told_as_least_middle_and_nearly_worst() -> None:
+def test_times_are_reported_as_least_median_and_nearly_worst() -> None:
     told = spent([float(number) for number in range(200, 0, -1)])
     assert (told.min, told.median, told.p99) == (1.0, 100.5, 198.0)
     told = spent([3.0, 1.0, 2.0, 9.0, 5.0])
     assert (told.min, told.median, told.p99) == (1.0, 3.0, 9.0)
 
 
-def test_memory_is_told_in_megabytes() -> None:
+def test_memory_is_reported_in_megabytes() -> None:
     assert 10 < peak_rss_mb() < 100_000

@@ -64,7 +64,7 @@ def test_every_code_written_in_the_source_is_in_the_list_and_every_one_of_the_li
 
 
 @pytest.mark.slow
-def test_every_reason_is_told_with_its_numbers() -> None:
+def test_every_reason_is_reported_with_its_numbers() -> None:
     seen: Counter[str] = Counter()
     for _, each in told():
         reasons: list[tuple[Reason | DescribedReason, str]] = [
@@ -145,7 +145,7 @@ def test_a_need_is_given_the_cheapest_and_what_is_dearer_is_named() -> None:
     assert found["left"] == [("4 machines of t1 in b, idle", "1 unit each at $3.00 an hour")]
 
 
-def test_what_an_interruption_costs_is_told() -> None:
+def test_what_an_interruption_costs_is_reported() -> None:
     spot = Shape(
         "s", capacity_type=CapacityType.SPOT, allocatable={"cpu": 1_000}, price=100_000, interruption=50_000
     )
@@ -158,7 +158,7 @@ def test_what_an_interruption_costs_is_told() -> None:
     ]
 
 
-def test_a_need_that_misses_something_is_told_what_would_change_it() -> None:
+def test_a_need_that_misses_something_shows_what_would_change_it() -> None:
     from remuda.model.labels import Selector
 
     here = machines(2, shape("a"), State.CONFIGURED, cluster="d", need="other")
@@ -175,7 +175,7 @@ def test_a_need_that_misses_something_is_told_what_would_change_it() -> None:
     ]
 
 
-def test_a_victim_and_its_preemptor_are_told_of_each_other() -> None:
+def test_a_victim_and_its_preemptor_name_each_other() -> None:
     supply = machines(1, shape(), State.CONFIGURED, cluster="d", need="low")
     found = trial(supply, need("high", priority=2_000_000), need("low", cluster="d"))
     codes = {each.name: code for code, each in found.needs.items()}
@@ -188,14 +188,14 @@ def test_a_victim_and_its_preemptor_are_told_of_each_other() -> None:
     )
 
 
-def test_what_a_need_waits_for_is_told() -> None:
+def test_what_a_need_waits_for_is_reported() -> None:
     supply = [*machines(1, shape()), *machines(1, shape(), State.CREATING)]
     found = trial(supply, need(count=2))
     assert found.plan.shortfalls == ()
     assert steps(found)["awaits"][0][0] == "1 unit"
 
 
-def test_a_pinned_need_is_told_what_its_machine_costs() -> None:
+def test_a_pinned_need_shows_what_its_machine_costs() -> None:
     spot = Shape("s", allocatable={"cpu": 1_000}, price=100_000, interruption=1)
     found = trial(machines(1, spot), need(interruption_penalty=PINNED))
     assert "which nothing outweighs" in steps(found)["given"][0][1]
@@ -204,7 +204,7 @@ def test_a_pinned_need_is_told_what_its_machine_costs() -> None:
     )
 
 
-def test_how_units_lie_to_each_other_is_told() -> None:
+def test_how_units_lie_to_each_other_is_reported() -> None:
     apart = need(separation=Separation(1))
     level = need(
         same="rack", spread=Spread("zone", 2, Unsatisfiable.SCHEDULE_ANYWAY), separation=Separation(3, "rack")
@@ -217,7 +217,7 @@ def test_how_units_lie_to_each_other_is_told() -> None:
     ]
 
 
-def test_a_need_told_as_a_sum_is_told_in_amounts() -> None:
+def test_a_need_expressed_as_a_sum_is_described_in_amounts() -> None:
     big = Shape("m", allocatable={"cpu": 4_000, "memory": 8 << 30})
     supply = machines(1, big, State.CONFIGURED, cluster="c", need="n")
     wants = FleetNeed("c", "n", {"cpu": 1_000, "memory": 1 << 30}, None, {"cpu": 16_000, "memory": 8 << 30})
@@ -227,7 +227,7 @@ def test_a_need_told_as_a_sum_is_told_in_amounts() -> None:
     assert found["missing"][0][0] == "75% of the sum"
 
 
-def test_a_paused_fleet_is_told_what_is_withheld() -> None:
+def test_a_paused_fleet_shows_what_is_withheld() -> None:
     found = describe(trial(machines(1, shape()), need(), policy=Policy(rails=Rails(paused=True))))
     assert (found.actions, found.withheld) == ((), 1)
     assert [reason.told for reason in found.rails] == ["fleet is paused: 1 action is withheld"]

@@ -58,7 +58,7 @@ def test_a_roll_up_is_believed_unless_it_drops_too_far(
     assert (0 in demand.held) is not believed
 
 
-def test_any_resource_that_is_nearly_gone_is_enough_to_doubt_it() -> None:
+def test_any_resource_that_is_nearly_gone_is_enough_to_hold_it() -> None:
     fleet = running()
     demand = demand_of(fleet)
     both = [msgspec.structs.replace(one, unit={"cpu": 1_000, "gpu": 1}) for one in many(20, 3)]

@@ -104,7 +104,7 @@ def test_everything_that_is_written_counts() -> None:
         pytest.param("{rails: {paused: 1}}", "spec.rails.paused", "true or false", id="the kill switch"),
     ],
 )
-def test_what_is_wrong_in_a_policy_is_told_at_its_place(spec: str, place: str, words: str) -> None:
+def test_what_is_wrong_in_a_policy_is_reported_at_its_place(spec: str, place: str, words: str) -> None:
     (problem,) = load(spec).problems
     assert problem.path == place
     assert words in problem.message

@@ -251,7 +251,7 @@ def test_why_says_what_would_change_a_pool_held_by_its_ceiling(here: Place) -> N
     assert "nothing was recorded by then" in past.err
 
 
-def test_replay_finds_nothing_for_the_same_rules_and_tells_what_a_changed_object_does(running: Place) -> None:
+def test_replay_finds_nothing_for_the_same_rules_and_shows_what_a_changed_object_does(running: Place) -> None:
     running.wait_idle(2)
     same = running.cli("replay", "--since", "1h")
     assert same.code == 0

@@ -330,7 +330,7 @@ def test_a_deleted_machine_directory_is_a_lost_machine_and_everything_else_goes_
     eventually(lambda: name not in running.shims(), "the end of its shim")
 
 
-def test_a_machine_directory_deleted_under_a_job_is_told_in_the_job(running: Place) -> None:
+def test_a_machine_directory_deleted_under_a_job_is_reported_in_the_job(running: Place) -> None:
     running.wait_idle(2)
     flag = running.home / "go"
     number = running.submit("sh", "-c", f"while [ ! -e {flag} ]; do sleep 0.05; done; exit 3")

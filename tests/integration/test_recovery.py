@@ -34,7 +34,7 @@ def restore(here: Place, copy: Path) -> None:
     copy.rename(here.data / FILE)
 
 
-def submit_until_told(here: Place) -> int:
+def submit_until_answered(here: Place) -> int:
     """A job that works until `go` is there, and leaves `whole` behind."""
     script = f"cd {here.home}; until [ -e go ]; do sleep 0.1; done; echo whole > whole"
     return here.submit("sh", "-c", script)
@@ -82,7 +82,7 @@ def test_a_busy_machine_of_before_is_not_drained_away(here: Place) -> None:
     here.start()
     here.wait_idle(1)
     copy = back_up(here)
-    job = submit_until_told(here)
+    job = submit_until_answered(here)
     here.wait_running(job)
     here.kill()
     restore(here, copy)
@@ -100,7 +100,7 @@ def test_machines_of_a_lost_store_are_kept_and_listed_until_a_person_says_otherw
     here.write(pool(min=1, max=1, singleTask=False))
     here.start()
     here.wait_idle(1)
-    job = submit_until_told(here)
+    job = submit_until_answered(here)
     here.wait_running(job)
     (before,) = here.shims()
     here.kill()

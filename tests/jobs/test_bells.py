@@ -93,7 +93,7 @@ def test_it_runs_on_files_is_asked_why_and_follows_a_change(running: Path, file:
     assert [loop["name"] for loop in listed["loops"]] == ["bells"]
 
 
-def test_its_history_is_kept_and_told_when_nothing_runs(running: Path, file: Path) -> None:
+def test_its_history_is_kept_and_shown_when_nothing_runs(running: Path, file: Path) -> None:
     until(lambda: rung(running, "big") == 3, "it is rung")
     until(
         lambda: run("why", "bell", "big", "--data-dir", running, "-q").stdout == "big was rung 3 times\n",

@@ -236,7 +236,7 @@ class Rig:
         before = self.circle.count(call)
         self.wait(lambda: self.circle.count(call) > before, f"another {call}")
 
-    def wait_told(self, part: str, pool: str = "ci") -> None:
+    def wait_reported(self, part: str, pool: str = "ci") -> None:
         """Return when the pool's status says why."""
         self.wait(lambda: part in self.status(pool).get("why", ""), f"{part!r} in the status of {pool}")
 

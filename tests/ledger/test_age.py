@@ -42,7 +42,7 @@ def test_at_a_start_the_newest_record_is_compared(newest: int | None, wall: int,
     assert AgeClock(Hands(wall), newest, lambda _: None).now() == now
 
 
-def test_a_jump_is_doubted_for_a_day_told_once_and_then_believed() -> None:
+def test_a_jump_is_distrusted_for_a_day_reported_once_and_then_believed() -> None:
     hands, jumps = Hands(NEWEST), list[int]()
     age = AgeClock(hands, NEWEST, jumps.append)
     hands.wait(MINUTE)

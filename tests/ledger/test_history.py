@@ -72,7 +72,7 @@ def test_history_begins_where_the_first_cycle_began(store: InlineStore) -> None:
     assert store.read(lambda db: oldest(db, "other")) is None
 
 
-def test_a_story_is_told_oldest_first_and_ends_at_the_instant(store: InlineStore) -> None:
+def test_a_story_is_listed_oldest_first_and_ends_at_the_instant(store: InlineStore) -> None:
     def told(until: int, most: int = 20) -> list[tuple[int, str]]:
         lines = store.read(lambda db: story(db, "toy", "toy/a", until, most))
         return [(line.at, line.reason.code) for line in lines]
@@ -83,7 +83,7 @@ def test_a_story_is_told_oldest_first_and_ends_at_the_instant(store: InlineStore
     assert told(9) == []
 
 
-async def test_unless_asked_for_more_the_last_twenty_are_told() -> None:
+async def test_unless_asked_for_more_the_last_twenty_are_listed() -> None:
     store = InlineStore()
     ledger = Ledger(store, "toy", TOY_KINDS)
     for now in range(1, 24):
@@ -96,7 +96,7 @@ async def test_unless_asked_for_more_the_last_twenty_are_told() -> None:
     assert [one.started_at for one in done] == list(range(4, 24))
 
 
-def test_the_newest_lines_of_all_stories_are_told_oldest_first(store: InlineStore) -> None:
+def test_the_newest_lines_of_all_stories_are_listed_oldest_first(store: InlineStore) -> None:
     assert [line.reason.code for line in store.read(lambda db: newest(db, 2))] == ["c2", "c3"]
 
 
@@ -149,14 +149,14 @@ async def test_a_damaged_cycle_is_named_and_left_out(store: InlineStore, stateme
         value_at(store, 20)
 
 
-async def test_a_damaged_line_of_a_story_is_told_as_such(store: InlineStore) -> None:
+async def test_a_damaged_line_of_a_story_is_reported_as_such(store: InlineStore) -> None:
     await damage(store, "UPDATE stories SET reason = x'c1' WHERE id = 2")
     lines = store.read(lambda db: newest(db, 10))
     assert [line.reason.code for line in lines] == ["c1", "damaged", "c3"]
     assert "story 2 cannot be read" in str(lines[1].reason.terms["row"])
 
 
-async def test_a_damaged_operation_is_told_as_such(store: InlineStore) -> None:
+async def test_a_damaged_operation_is_reported_as_such(store: InlineStore) -> None:
     ledger = Ledger(store, "toy", TOY_KINDS)
     (started,) = await ledger.record(Seen(), Memory(), Policy(), 40, Plan((turn("a"),)), Memory(), ())
     await damage(store, "UPDATE operations SET action = x'c1'")

@@ -324,7 +324,7 @@ async def test_ids_of_a_new_store_begin_there_too(ledger: ToyLedger) -> None:
         pytest.param("UPDATE operations SET action = x'c1'", "operation 1", id="operations under way"),
     ],
 )
-async def test_damage_in_what_holds_now_is_told_with_the_file(
+async def test_damage_in_what_holds_now_is_reported_with_the_file(
     statement: str, what: str, tmp_path: Path
 ) -> None:
     store = SqliteStore(tmp_path / "remuda.db")

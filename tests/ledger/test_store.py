@@ -245,7 +245,7 @@ async def fill(store: SqliteStore) -> int:
     raise AssertionError("the quota does not hold")
 
 
-async def test_a_full_disk_is_told_with_what_to_do_and_loses_nothing(path: Path) -> None:
+async def test_a_full_disk_is_reported_with_what_to_do_and_loses_nothing(path: Path) -> None:
     store = SqliteStore(path, most_bytes=1_000_000)
     fitted = await fill(store)
     with pytest.raises(
@@ -417,14 +417,14 @@ def test_a_damaged_store_is_not_written_and_the_message_says_what_to_do(
     assert path.read_bytes() == before
 
 
-def test_damage_that_only_a_question_finds_is_told_too(path: Path) -> None:
+def test_damage_that_only_a_question_finds_is_reported_too(path: Path) -> None:
     make_torn(path)
     with pytest.raises(BadInput, match="is damaged"), reading(path) as db, explained(path):
         names(db)
 
 
 @pytest.mark.parametrize("opened", ["to write", "for a dry run"])
-def test_a_file_that_cannot_be_opened_is_told(tmp_path: Path, opened: str) -> None:
+def test_a_file_that_cannot_be_opened_is_reported(tmp_path: Path, opened: str) -> None:
     with pytest.raises(BadInput, match="cannot be opened"):
         OPEN[opened](tmp_path / "no such directory" / "remuda.db")
     (tmp_path / "directory").mkdir()

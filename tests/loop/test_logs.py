@@ -53,13 +53,13 @@ def test_lines_below_the_level_are_left_out(lines: list[str]) -> None:
     assert [json.loads(line)["msg"] for line in lines] == ["yes"]
 
 
-def test_words_that_are_no_text_are_told_all_the_same(log: Log, lines: list[str]) -> None:
+def test_words_that_are_no_text_are_logged_all_the_same(log: Log, lines: list[str]) -> None:
     log.error("no such file", path=b"/\xff".decode(errors="surrogateescape"), where=Path("/y"))
     assert json.loads(lines[0])["where"] == "/y"
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a disk that is always full")
-def test_a_full_disk_does_not_stop_whoever_tells() -> None:
+def test_a_full_disk_does_not_stop_whoever_logs() -> None:
     with io.FileIO("/dev/full", "w") as full:
         log = Log(Noon(), to_stream(io.TextIOWrapper(full, write_through=True)))
         log.error("nobody hears this")

@@ -192,7 +192,7 @@ async def test_a_world_that_cannot_be_seen_in_time_is_an_error() -> None:
 
 
 @virtually
-async def test_a_time_out_of_the_world_itself_is_told_as_it_is() -> None:
+async def test_a_timeout_of_the_adapter_itself_is_reported_as_it_is() -> None:
     rig = Rig(EXACT)
 
     async def slow_peer() -> None:

@@ -92,7 +92,7 @@ def test_many_probes_at_once_are_answered_while_one_does_not_speak(server: Healt
         assert [get(server.port, "/ready")[0] for _ in range(20)] == [200] * 20
 
 
-def test_a_port_that_is_taken_is_told(server: HealthServer) -> None:
+def test_a_port_that_is_taken_is_reported(server: HealthServer) -> None:
     with pytest.raises(
         BadInput, match=f"health port {server.port} cannot be used: .*; choose another one, or 0"
     ):

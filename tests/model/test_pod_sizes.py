@@ -114,7 +114,7 @@ def test_a_pod_comes_to_what_kubernetes_counts_however_it_was_read(
     assert asks_of(read) == {"pods": 1, **requests}
 
 
-def test_what_a_pod_asks_for_is_told_without_what_is_no_quantity() -> None:
+def test_what_a_pod_asks_for_is_read_without_what_is_no_quantity() -> None:
     spec = {"containers": [container({"cpu": "much", "memory": "1Gi"})]}
     assert asks_of(msgspec.convert(spec, pods.PodSpec)) == {"pods": 1, "memory": GIB}
 

@@ -86,7 +86,7 @@ def test_each_kind_is_read_in_each_of_its_versions(tmp_path: Path) -> None:
     assert taken.keys() == {"a", "b", "c"}
 
 
-def test_a_version_that_is_not_read_is_told_with_those_that_are(tmp_path: Path) -> None:
+def test_a_version_that_is_not_read_is_reported_with_those_that_are(tmp_path: Path) -> None:
     dumps, taken = read(tmp_path, thing("a", version="v3"))
     [line] = told(dumps)
     assert line.startswith(
@@ -101,7 +101,7 @@ def test_the_line_is_found_where_it_is_wanted(tmp_path: Path) -> None:
     assert {name: place for name, (_, place) in taken.items()} == {"a": Place(file), "b": Place(file, 2)}
 
 
-def test_types_amounts_and_what_the_reader_knows_are_told_together(tmp_path: Path) -> None:
+def test_types_amounts_and_what_the_reader_knows_are_reported_together(tmp_path: Path) -> None:
     bad = thing("a", color="clear", size="huge", limits={"cpu": "-1"})
     bad["metadata"]["labels"] = 3  # nobody reads it
     dumps, taken = read(tmp_path, thing("b", "Plate"), bad)
@@ -113,7 +113,7 @@ def test_types_amounts_and_what_the_reader_knows_are_told_together(tmp_path: Pat
     assert taken.keys() == {"b"}
 
 
-def test_what_the_reader_knows_is_not_told_of_what_could_not_be_read(tmp_path: Path) -> None:
+def test_what_the_reader_knows_is_not_reported_about_what_could_not_be_read(tmp_path: Path) -> None:
     dumps, _ = read(tmp_path, thing("a", color=3))
     assert told(dumps) == ["1: Cup home/a: spec.color: wants text, found the number 3: put it in quotes"]
 
@@ -132,6 +132,6 @@ def test_notes_name_the_reader(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("items", [[], None])
-def test_an_empty_list_of_a_kind_tells_that_there_are_none(tmp_path: Path, items: object) -> None:
+def test_an_empty_list_of_a_kind_means_that_there_are_none(tmp_path: Path, items: object) -> None:
     dumps, _ = read(tmp_path, {"apiVersion": "example.org/v1", "kind": "CupList", "items": items})
     assert (told(dumps), dumps.met) == ([], {"Cup"})

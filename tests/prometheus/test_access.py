@@ -107,6 +107,6 @@ def test_the_proxy_around_is_used() -> None:
     assert find_access(URL, {"HTTP_PROXY": "http://proxy:1", "NO_PROXY": "example"}).proxy is None
 
 
-def test_labels_tell_whose_series_are_meant() -> None:
+def test_labels_select_whose_series_are_read() -> None:
     labels = find_access(URL, {"REMUDA_PROMETHEUS_LABELS": 'cluster = no"rth , env=live'}).labels
     assert labels == (("cluster", 'no"rth'), ("env", "live"))

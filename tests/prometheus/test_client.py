@@ -103,7 +103,7 @@ async def test_labels_of_series_are_given_one_by_one(server: Loopback) -> None:
     assert found == [A, B]
 
 
-async def test_the_version_is_told(server: Loopback) -> None:
+async def test_the_version_is_read(server: Loopback) -> None:
     server.replies = [lambda _: answer({"version": "3.1", "goVersion": "go1"})]
     async with client_of(server) as prometheus:
         assert await prometheus.buildinfo() == Build("3.1")

@@ -238,7 +238,7 @@ def test_clocks_that_are_changed(zone: str, text: str, at: str, fired: str) -> N
         pytest.param("0," * 300 + "0 * * * *", "of 609 characters is too long", id="endless"),
     ],
 )
-def test_nonsense_is_refused_in_one_sentence_that_names_the_field(text: str, words: str) -> None:
+def test_garbage_is_refused_in_one_sentence_that_names_the_field(text: str, words: str) -> None:
     with pytest.raises(ValueError, match=words) as refused:
         parse_cron(text)
     assert "\n" not in str(refused.value)

@@ -170,7 +170,7 @@ def forgets_its_rails(fleet: Fleet, demand: Demand, memory: Memory, policy: Poli
     return plan, Memory(after.settled, after.unmet, after.unmet_since)
 
 
-def does_not_stop_when_told_to(
+def does_not_stop_when_asked_to(
     fleet: Fleet, demand: Demand, memory: Memory, policy: Policy, now: int
 ) -> Wrong:
     return decide(fleet, demand, memory, replace(policy, rails=replace(policy.rails, paused=False)), now)
@@ -184,7 +184,7 @@ def does_not_stop_when_told_to(
         (never_takes_back, IN_THE_END),
         (never_makes, IN_THE_END),
         (forgets_its_rails, "reclaims a minute|preemptions a minute"),
-        (does_not_stop_when_told_to, "nothing is done while paused"),
+        (does_not_stop_when_asked_to, "nothing is done while paused"),
     ],
 )
 def test_an_engine_that_is_wrong_is_found_out(wrong: object, rule: str) -> None:

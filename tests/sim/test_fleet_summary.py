@@ -227,7 +227,7 @@ def test_the_page_draws_four_charts_and_loads_nothing() -> None:
 
 
 @pytest.mark.slow
-def test_a_history_is_told_as_one_object_and_several_as_a_list(run: Run, tmp_path: Path) -> None:
+def test_a_history_is_shown_as_one_object_and_several_as_a_list(run: Run, tmp_path: Path) -> None:
     words = ("simulate", "fleet", "--hours", "0.1", "--machines", "60", "--clusters", "2", "--faults", "some")
     told = run(*words, "--seed", "4", "--html", tmp_path / "page.html", "-o", "json")
     assert (told.code, told.err) == (0, "")
@@ -269,7 +269,7 @@ def test_a_broken_rule_ends_with_one_and_the_command_that_shows_it_again(
     )
 
 
-def test_an_engine_that_fails_is_told_like_a_broken_rule() -> None:
+def test_an_engine_that_fails_is_reported_like_a_broken_rule() -> None:
     def fails(*_: object) -> tuple[Plan, Memory]:
         raise ZeroDivisionError("the engine is wrong")
 

@@ -79,7 +79,7 @@ def test_a_year_passes_at_once() -> None:
     assert time.monotonic() - began < 60
 
 
-def test_time_begins_where_it_is_told() -> None:
+def test_time_begins_where_it_is_set() -> None:
     async def main() -> tuple[float, float]:
         before = now()
         await asyncio.sleep(0.5)

@@ -104,7 +104,7 @@ def small(*events: Arrival, seconds: float = 60.0, light: bool = False, **world:
 
 
 @pytest.mark.parametrize("light", [pytest.param(False, id="full"), pytest.param(True, id="light")])
-def test_both_worlds_tell_the_same_of_a_plain_history(light: bool) -> None:
+def test_both_worlds_report_the_same_of_a_plain_history(light: bool) -> None:
     jobs = [Arrival(10.0 * number, "class-a", 20.0) for number in range(4)]
     summary = simulate(small(*jobs, seconds=120, light=light), 1)
     assert (summary.jobs, summary.jobs_done, summary.machines_created) == (4, 4, 4)

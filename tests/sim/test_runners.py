@@ -121,7 +121,7 @@ def test_each_task_of_a_quiet_day_gets_a_vm_of_its_own() -> None:
     assert 10 < summary.wait_p50_s < 20
 
 
-def test_an_agent_that_claims_as_it_is_told_to_go_ends_its_task_first() -> None:
+def test_an_agent_that_claims_as_it_is_asked_to_go_ends_its_task_first() -> None:
     world = small(
         guests=Guests(boot_s=5, install_s=5, spread=0, spite=1),
         rules=policy(settings("a", max=4, headroom=2, idle_window=20 * SECOND)),
@@ -209,7 +209,7 @@ LISTS_NOBODY = Mood(outages=(Outage(60, 10**6, ("agents",)),))
         pytest.param([Kill(60.95, loses_ledger=True)], Mood(), id="with its ledger"),
     ],
 )
-def test_vms_of_a_removed_pool_nobody_tells_of_are_powered_off_and_end_their_tasks_first(
+def test_vms_of_a_removed_pool_nobody_reports_are_powered_off_and_end_their_tasks_first(
     trouble: list[RunnerEvent], mood: Mood
 ) -> None:
     """Two VMs are warm as their pool is removed, and one of them claims a task that nobody hears of."""

@@ -123,7 +123,7 @@ def an_error_nobody_injected(hall: Hall) -> None:
         (an_error_nobody_injected, "nothing else fails"),
     ],
 )
-def test_a_broken_rule_is_told_with_seed_and_time(breaks: Callable[[Hall], None], rule: str) -> None:
+def test_a_broken_rule_is_reported_with_seed_and_time(breaks: Callable[[Hall], None], rule: str) -> None:
     hall = Hall()
     with pytest.raises(Violation, match=rf"^seed 7 at \d+\.\d+ s: {rule}: "):
         breaks(hall)

@@ -196,7 +196,7 @@ def test_what_is_about_to_be_reclaimed_is_waited_for() -> None:
     assert (found.units, found.reason.code, found.reason.terms) == (3, "need.waiting", {"coming": 3})
 
 
-def test_a_machine_that_is_not_tried_yet_is_the_reason_and_the_time_is_told() -> None:
+def test_a_machine_that_is_not_tried_yet_is_the_reason_and_the_time_is_reported() -> None:
     fleet = fleet_of(machines(1, shape()))
     fleet.delay(np.array([0]), NOW + SECOND)
     plan, memory = decide(fleet, demand_of(fleet, need(priority=4)), Memory(), Policy(), NOW, engine=NUMPY)
@@ -213,7 +213,7 @@ def test_a_machine_that_is_not_tried_yet_is_the_reason_and_the_time_is_told() ->
     assert memory.settled.until == NOW + SECOND
 
 
-def test_a_shortfall_tells_how_much_since_when_and_of_whom() -> None:
+def test_a_shortfall_reports_how_much_since_when_and_of_whom() -> None:
     fleet = fleet_of(machines(2, shape()))
     demand = demand_of(fleet, need("a", 5), need("b", 1, requirements=(SSD,)))
     plan, memory = decide(fleet, demand, Memory(), Policy(), NOW, engine=NUMPY)

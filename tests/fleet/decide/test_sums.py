@@ -36,7 +36,7 @@ def held(number: int, of: Shape) -> list[FleetMachine]:
     return machines(number, of, State.CONFIGURED, cluster="c", need="n", prefix=f"h{of.instance_type}")
 
 
-def test_what_is_missing_is_told_in_parts_per_million_of_the_scarcest_resource() -> None:
+def test_what_is_missing_is_reported_in_parts_per_million_of_the_scarcest_resource() -> None:
     work = work_of(fleet_of(held(2, shape(4, 8))), total(10, 64))
     assert unmet(work) == 750_000
     work = work_of(fleet_of(held(2, shape(4, 32))), total(10, 64))

@@ -229,7 +229,7 @@ def test_a_container_that_ran_out_of_memory_is_told(staged: Cluster) -> None:
     assert look(staged).kills == (Kill(db, "app", "db-0", NOW // 1000 - 43_200, 64 * MIB, 128 * MIB),)
 
 
-def test_who_may_do_nothing_is_told_every_verb_and_resource(staged: Cluster) -> None:
+def test_who_may_do_nothing_is_shown_every_missing_verb_and_resource(staged: Cluster) -> None:
     snapshot = look(staged, "nobody")
     assert whys(snapshot) == {what.partition(".")[0]: f"may not list {what}; {HELP}" for what in LISTED}
     assert (snapshot.workloads, snapshot.owners, snapshot.quotas) == ((), {}, ())
@@ -329,7 +329,7 @@ def test_a_namespace_that_is_not_there_is_told(staged: Cluster) -> None:
     assert whys(look(staged, "admin", "nowhere")) == {"Namespace nowhere": "there is no such namespace"}
 
 
-def test_a_quantity_that_the_server_lets_pass_is_told_with_its_object(staged: Cluster) -> None:
+def test_a_quantity_that_the_server_lets_pass_is_reported_with_its_object(staged: Cluster) -> None:
     bad = recommendation()
     bad["containerRecommendations"][0]["target"] = {"cpu": "-1", "memory": "1Gi"}
     advise(staged, "odd", recommendation=bad)

@@ -474,7 +474,7 @@ RECOMMENDED = "status.recommendation.containerRecommendations[0]"
         ),
     ],
 )
-def test_everything_wrong_with_an_object_is_told_with_its_name_and_field(
+def test_everything_wrong_with_an_object_is_reported_with_its_name_and_field(
     tmp_path: Path, item: dict[str, Any], expected: list[str]
 ) -> None:
     meta = item["metadata"]
