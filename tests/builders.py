@@ -157,7 +157,7 @@ def _outcome(status: str | None) -> Outcome | None:
     return None if status is None else Outcome(status, NOW - 1)
 
 
-def told(plan: Plan[PoolAction]) -> list[str]:
+def actions_of(plan: Plan[PoolAction]) -> list[str]:
     """A plan's actions in short: `create a/new-1`, `close a-1 machine.surplus`, `delete a-2 machine.crashed`."""
     return [
         f"create {action.target}"

@@ -148,8 +148,8 @@ class Place:
                 status, body = answer.status, answer.read()
         except urllib.error.HTTPError as error:
             status, body = error.code, error.read()
-        told = json.loads(body)
-        return status, Health(told["ok"], told["loops"], told["problems"], told["details"])
+        decoded = json.loads(body)
+        return status, Health(decoded["ok"], decoded["loops"], decoded["problems"], decoded["details"])
 
     def metrics(self) -> str:
         """What Prometheus reads."""

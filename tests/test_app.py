@@ -39,7 +39,7 @@ class Rig:
         clock = SystemClock()
         return App(self.options, clock, random.Random(1), Log(clock, self.lines.append))
 
-    def told(self, message: str) -> list[dict[str, Any]]:
+    def logged(self, message: str) -> list[dict[str, Any]]:
         return [line for line in map(json.loads, self.lines) if line["msg"] == message]
 
 
@@ -59,8 +59,8 @@ async def test_it_runs_stops_and_lets_go_of_everything(tmp_path: Path) -> None:
     for _ in range(2):
         await stopped_soon(rig.app())
     assert (
-        len(rig.told("remuda is up"))
-        == len(rig.told("remuda is down; machines that run wait for the next start"))
+        len(rig.logged("remuda is up"))
+        == len(rig.logged("remuda is down; machines that run wait for the next start"))
         == 2
     )
     assert not (rig.data / "control.sock").exists()
@@ -103,7 +103,7 @@ async def test_a_reload_is_all_or_nothing(tmp_path: Path) -> None:
     assert await app.reload() is False
     assert app.loops[0].policy == before
     assert "did you mean min?" in app.readiness().details["refused_reload"]
-    assert rig.told("reload refused; the old configuration stays")[0]["problems"]
+    assert rig.logged("reload refused; the old configuration stays")[0]["problems"]
 
     rig.file.write_text(json.dumps(pool(min=0, max=5)))
     assert await app.reload() is True

@@ -325,9 +325,9 @@ def test_a_server_without_our_kinds_is_refused_and_one_that_loses_them_is_waited
     early = Replica(server, "default", tmp_path, "early")
     try:
         assert early.process.wait(DEADLINE_S) == 2
-        told = early.log.read_text()
-        assert "the cluster knows no runnerpools.remuda.dev: install them with remuda crds" in told
-        assert "Traceback" not in told
+        log_text = early.log.read_text()
+        assert "the cluster knows no runnerpools.remuda.dev: install them with remuda crds" in log_text
+        assert "Traceback" not in log_text
     finally:
         early.end()
 
@@ -354,10 +354,12 @@ def test_with_nothing_valid_to_run_it_says_what_is_wrong_and_exits(
     assert defined.request("POST", path, pool("lost", ceiling="nowhere")).status == 201
     one = replica("one")
     assert one.process.wait(DEADLINE_S) == 2
-    told = one.log.read_text()
-    assert f"remuda: no object in namespace {namespace} can be run: RunnerPool lost: spec.ceiling: " in told
-    assert "there is no Ceiling nowhere" in told
-    assert "problems" not in told
+    log_text = one.log.read_text()
+    assert (
+        f"remuda: no object in namespace {namespace} can be run: RunnerPool lost: spec.ceiling: " in log_text
+    )
+    assert "there is no Ceiling nowhere" in log_text
+    assert "problems" not in log_text
     assert defined.request("POST", path, pool("good")).status == 201
     two = replica("two")
     until(lambda: '"ok":true' in two.page("ready").replace(" ", ""), "one good pool is enough")

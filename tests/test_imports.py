@@ -109,15 +109,15 @@ def test_every_job_has_its_doors() -> None:
 
 @pytest.mark.slow
 def test_every_contract_is_kept() -> None:
-    told = subprocess.run(
+    ran = subprocess.run(
         [sys.executable, "-c", "from importlinter.cli import lint_imports_command; lint_imports_command()"],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert told.returncode == 0, told.stdout + told.stderr
-    assert "0 broken" in told.stdout
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "0 broken" in ran.stdout
 
 
 def pure_modules() -> list[Path]:

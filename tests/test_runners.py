@@ -47,15 +47,15 @@ def test_surplus_vms_go_where_scale_in_is_active_and_stay_where_it_is_natural(ri
     }
     assert rig.uids().items() <= before.items()
     # What Runner Provisioner's users grep for, for the pool that took over from it alone.
-    told = [
+    logged = [
         (line["resource_class"], line["unclaimed_tasks"], line["running_tasks"], line["desired_vms"])
         for line in rig.lines("scaled")
         if line["loop_name"] == "scaler"
     ]
-    assert {(NIX, 2, 0, 2), (NIX, 0, 0, 0)} <= set(told)
-    assert told[0][3] == 2, "nothing is said before it is known how many are wanted"
-    assert {line[0] for line in told} == {NIX}
-    assert rig.circle.count(UNCLAIMED, NIX) >= len(told) - 2, "a line for each poll, not for each cycle"
+    assert {(NIX, 2, 0, 2), (NIX, 0, 0, 0)} <= set(logged)
+    assert logged[0][3] == 2, "nothing is said before it is known how many are wanted"
+    assert {line[0] for line in logged} == {NIX}
+    assert rig.circle.count(UNCLAIMED, NIX) >= len(logged) - 2, "a line for each poll, not for each cycle"
 
 
 def test_a_warm_pool_has_its_minimum_and_headroom_beyond_its_load(rig: Rig) -> None:
@@ -136,8 +136,8 @@ def test_a_changed_spec_and_a_changed_token_reach_new_vms_only(rig: Rig) -> None
     rig.wait_old(1)
     for vm in rig.vms():
         is_old = vm["metadata"]["name"] == busy
-        told = rig.user_data(vm)
-        assert (RUNNER_TOKEN in told, "another-token" in told) == (is_old, not is_old)
+        logged = rig.user_data(vm)
+        assert (RUNNER_TOKEN in logged, "another-token" in logged) == (is_old, not is_old)
     assert rig.uids()[busy] == before[busy]
     rig.agents.finish(busy)
     rig.wait_old(0)

@@ -23,8 +23,8 @@ def test_vms_that_never_register_are_replaced_ever_more_slowly_and_it_is_said_wh
     rig.pool(min=2, max=2, bootTimeout="3s")  # only now, since a busy host boots slowly
     rig.wait_gone(*before.values())
     rig.wait(lambda: rig.status()["ready"] == 0 and "fail" in rig.status()["why"], "the failures are told")
-    told = rig.cli("why", "machine", min(before), "--history")
-    assert "it is up, and its source has not told of it" in told
+    answer = rig.cli("why", "machine", min(before), "--history")
+    assert "it is up, and its source has not told of it" in answer
     rig.pool(min=2, max=2)
     rig.agents.is_mute = False
     rig.wait_ready(2)
@@ -43,10 +43,10 @@ def test_vms_that_do_not_come_up_are_replaced_with_kubevirts_reason(rig: Rig) ->
     rig.wait_reported("; trying again at", "mac")
     first = rig.uids()
     rig.wait_gone(first["ci-0"], first["nix-0"])
-    told = {name: rig.cli("why", "machine", f"{name}-0", "--history") for name in CLASSES}
-    assert "not ready after 4s: ErrImagePull: " in told["ci"]
-    assert "not ready after 4s: ErrorUnschedulable: 0/1 nodes are available" in told["nix"]
-    assert "could not start: Failed" in told["mac"]
+    answer = {name: rig.cli("why", "machine", f"{name}-0", "--history") for name in CLASSES}
+    assert "not ready after 4s: ErrImagePull: " in answer["ci"]
+    assert "not ready after 4s: ErrorUnschedulable: 0/1 nodes are available" in answer["nix"]
+    assert "could not start: Failed" in answer["mac"]
     rig.guests.script("*", Script())
     for name in CLASSES:
         rig.pool(name, min=1, max=1)
@@ -70,7 +70,7 @@ def test_a_circleci_that_errs_never_shrinks_a_pool(rig: Rig) -> None:
         rig.wait_asked(UNCLAIMED)
         ready = json.loads(one.page("ready"))
         assert ready["ok"]
-        assert any(CI in told for told in ready["details"]["trouble"])
+        assert any(CI in answer for answer in ready["details"]["trouble"])
     assert rig.uids() == before
     assert rig.condition("Stale")["status"] == "True"
     assert "no good answer since" in rig.condition("Stale")["message"]
@@ -120,8 +120,8 @@ def test_a_class_that_circleci_does_not_know_keeps_no_other_from_its_vms(rig: Ri
     rig.wait_condition("Stale", "True", "nix")
     assert "404" in rig.condition("Stale", "nix")["message"]
     trouble = json.loads(one.page("ready"))["details"]["trouble"]
-    assert any(NIX in told and "404" in told for told in trouble), trouble
-    assert not any(CI in told for told in trouble)
+    assert any(NIX in answer and "404" in answer for answer in trouble), trouble
+    assert not any(CI in answer for answer in trouble)
     rig.circle.tasks(NIX)
     rig.agents.submit(NIX)
     rig.wait_busy(1, "nix")
@@ -245,9 +245,9 @@ def test_a_cluster_without_kubevirt_is_reported_and_other_pools_run_on(
         until(
             lambda: conditions(server, "default", "shell").get("Ready", {}).get("status") == "True", "shell"
         )
-        told = until(lambda: conditions(server, "default", "ci").get("Ready"), "what is told of ci")
-        assert told["status"] == "False"
-        assert "KubeVirt is not installed in this cluster" in told["message"]
+        answer = until(lambda: conditions(server, "default", "ci").get("Ready"), "what is told of ci")
+        assert answer["status"] == "False"
+        assert "KubeVirt is not installed in this cluster" in answer["message"]
         assert "KubeVirt is not installed in this cluster" in one.page("ready")
         assert one.process.poll() is None
     finally:

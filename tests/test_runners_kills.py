@@ -136,9 +136,9 @@ def test_a_leader_that_was_frozen_past_its_lease_scales_nothing_when_it_thaws(ri
     check_whole(rig, 1)
     assert rig.agents.peak <= 3
     assert leader(rig.cluster, rig.namespace) == "second"
-    told = [json.loads(line) for line in first.log.read_bytes()[before:].splitlines()]
+    entries = [json.loads(line) for line in first.log.read_bytes()[before:].splitlines()]
     # The cycle it was in when it froze may still be told.
-    assert [line for line in told if line["msg"] == "cycle" and line["at"] >= thawed] == []
+    assert [line for line in entries if line["msg"] == "cycle" and line["at"] >= thawed] == []
 
 
 def test_a_restart_of_the_api_server_is_lived_through(

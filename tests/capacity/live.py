@@ -91,7 +91,7 @@ def installed(cluster: Cluster, rendered: Rendered) -> Iterator[None]:
 def is_noticed(answer: Answer) -> bool:
     """Whether the rules had something to say."""
     return "CapacityPolicy kvm" in answer.text or any(
-        "CapacityPolicy kvm" in told for told in answer.warnings
+        "CapacityPolicy kvm" in warning for warning in answer.warnings
     )
 
 

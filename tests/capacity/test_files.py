@@ -42,7 +42,7 @@ def read(folder: Path, *items: object) -> Snapshot:
     return found.snapshot
 
 
-def told(found: FilesRead) -> list[str]:
+def notes_of(found: FilesRead) -> list[str]:
     return [str(problem) for problem in found.problems]
 
 
@@ -297,7 +297,7 @@ EVERYTHING = [*SETS, written_node(), written_pod(requests=sized("1")), written_r
 
 def world_of(found: FilesRead) -> Snapshot:
     """What was read, wherever it stood."""
-    assert told(found) == []
+    assert notes_of(found) == []
     made = found.snapshot
     return msgspec.structs.replace(
         made,
@@ -362,7 +362,7 @@ def test_files_directories_and_standard_input_go_together(tmp_path: Path) -> Non
     (inside / "README.md").write_text("not this")
     path = write(tmp_path, *SETS)
     found = read_files([path, inside, "-", path], NOW, io.BytesIO(json.dumps(written_pod()).encode()))
-    assert (told(found), found.notes) == ([], ())
+    assert (notes_of(found), found.notes) == ([], ())
     assert [node.name for node in found.snapshot.nodes] == ["honey"]
     assert found.snapshot.usage["honey"].requested == {"pods": 1}
     assert found.snapshot.source == f"{path}, {inside}, -"
@@ -382,7 +382,7 @@ def test_a_pipe_is_read_to_its_end(tmp_path: Path) -> None:
     found = read_files([f"/dev/fd/{out}"], NOW)
     feeding.join()
     os.close(out)
-    assert (told(found), len(found.snapshot.scale_sets)) == ([], 2)
+    assert (notes_of(found), len(found.snapshot.scale_sets)) == ([], 2)
 
 
 def test_a_scale_set_knows_its_line(tmp_path: Path) -> None:
@@ -407,7 +407,7 @@ def test_kinds_that_are_not_read_are_counted_and_reported(tmp_path: Path) -> Non
         written_policy(),
     ]
     found = read_files([write(tmp_path, *foreign, written_node())], NOW)
-    assert (told(found), len(found.snapshot.nodes)) == ([], 1)
+    assert (notes_of(found), len(found.snapshot.nodes)) == ([], 1)
     (note,) = found.notes
     passed = "1 CapacityPolicy.remuda.dev, 2 ConfigMap, 1 Deployment.apps, 1 Node.longhorn.io"
     assert note == f"passed over, since an audit does not read them: {passed}"
@@ -451,7 +451,7 @@ def test_what_no_file_speaks_of_is_unknown(
 def problems(folder: Path, text: str | bytes) -> list[str]:
     path = folder / "f.json"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return [each.removeprefix(f"{folder}/") for each in told(read_files([path], NOW))]
+    return [each.removeprefix(f"{folder}/") for each in notes_of(read_files([path], NOW))]
 
 
 @pytest.mark.parametrize(
@@ -600,8 +600,8 @@ def test_large_yaml_is_refused_with_advice(tmp_path: Path) -> None:
     with path.open("wb") as file:
         file.write(b"a: b\n")
         file.truncate(64 * 1024 * 1024 + 1)
-    assert "is too large for YAML" in told(read_files([path], NOW))[0]
-    assert "-o json" in told(read_files([path], NOW))[0]
+    assert "is too large for YAML" in notes_of(read_files([path], NOW))[0]
+    assert "-o json" in notes_of(read_files([path], NOW))[0]
 
 
 def test_yaml_may_be_larger_than_our_own_objects(tmp_path: Path) -> None:
@@ -609,13 +609,13 @@ def test_yaml_may_be_larger_than_our_own_objects(tmp_path: Path) -> None:
     note = f"metadata:\n  annotations:\n    note: {'n' * 5_000_000}"
     path.write_text(yaml.safe_dump(written_set()).replace("metadata:", note, 1))
     found = read_files([path], NOW)
-    assert (told(found), len(found.snapshot.scale_sets)) == ([], 1)
+    assert (notes_of(found), len(found.snapshot.scale_sets)) == ([], 1)
 
 
 def test_what_is_no_file_is_reported(tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
-    found = told(read_files([tmp_path / "none.json", empty, "/dev/null", "a\0b"], NOW))
+    found = notes_of(read_files([tmp_path / "none.json", empty, "/dev/null", "a\0b"], NOW))
     assert sorted(each.rpartition(": ")[2] for each in found) == [
         "embedded null byte", "holds no file that ends in .json, .yaml, .yml", "is neither a file nor a pipe", "there is no such file"
     ]  # fmt: skip
@@ -654,6 +654,6 @@ def test_a_large_file_is_read_where_it_is_with_the_same_places(tmp_path: Path) -
         Place(str(tmp_path / "large.json"), 8),
     )
     (tmp_path / "cut.json").write_text("[" + "\n" * (17 * 1024 * 1024))
-    assert told(read_files([tmp_path / "cut.json"], NOW)) == [
+    assert notes_of(read_files([tmp_path / "cut.json"], NOW)) == [
         f"{tmp_path / 'cut.json'}:{17 * 1024 * 1024 + 1}:1: is cut off: the JSON ends before it is complete"
     ]

@@ -288,9 +288,9 @@ def test_a_quota_by_a_class_that_a_set_does_not_carry_is_found() -> None:
 )
 def test_a_finding_may_be_accepted_until_a_day(waiver: dict[str, str], severity: Severity) -> None:
     waivers = [decision(rule="node-name-set") | waiver]
-    (told,) = judged(herd(docs(node_name="honey")), rules(waivers=waivers)).findings
-    assert (told.rule, told.severity) == ("node-name-set", severity)
-    assert ("accepted by ada until" in describe(told).found) == (severity == "info")
+    (item_found,) = judged(herd(docs(node_name="honey")), rules(waivers=waivers)).findings
+    assert (item_found.rule, item_found.severity) == ("node-name-set", severity)
+    assert ("accepted by ada until" in describe(item_found).found) == (severity == "info")
 
 
 def test_a_set_that_is_being_deleted_is_named() -> None:
@@ -310,17 +310,23 @@ def test_nothing_keeps_two_runners_off_an_overflow_node() -> None:
 
 def test_a_set_that_fits_no_admitted_node_gets_the_reason() -> None:
     seen = judged(herd(docs(requests=measured("2", "300Gi"))), rules(sets=[{"name": "vm-test", "max": 1}]))
-    told = next(item for item in seen.findings if item.rule == "envelope-fits-nowhere")
-    assert told.subject == SET
-    assert "honey is too small: has 128Gi memory, and a runner asks for 300Gi memory" in describe(told).found
+    item_found = next(item for item in seen.findings if item.rule == "envelope-fits-nowhere")
+    assert item_found.subject == SET
+    assert (
+        "honey is too small: has 128Gi memory, and a runner asks for 300Gi memory"
+        in describe(item_found).found
+    )
 
 
 def test_a_set_that_only_others_leave_no_room_for_gets_that_reason() -> None:
     full = {"honey": Usage({"cpu": 31_000, "pods": 3}), "sting": Usage({"cpu": 31_000, "pods": 3})}
     seen = judged(herd(usage=full), rules())
-    told = [item for item in seen.findings if item.rule == "envelope-fits-nowhere"]
-    assert [item.subject for item in told] == [SET, VM]
-    assert "honey is too full: 1 CPU left of 32 CPU, and a runner asks for 2 CPU" in describe(told[0]).found
+    item_found = [item for item in seen.findings if item.rule == "envelope-fits-nowhere"]
+    assert [item.subject for item in item_found] == [SET, VM]
+    assert (
+        "honey is too full: 1 CPU left of 32 CPU, and a runner asks for 2 CPU"
+        in describe(item_found[0]).found
+    )
 
 
 def test_a_set_with_no_runners_need_not_fit() -> None:
@@ -332,9 +338,12 @@ def test_the_ceiling_of_sums_is_not_that_of_packing() -> None:
     nodes = [node(name, memory="40Gi") for name in ("one", "two")]
     three = scale_set("large", max=3, requests=measured("1", "26Gi"))
     seen = judged(snapshot(three, *nodes), None)
-    told = [item for item in seen.findings if item.rule == "aggregate-does-not-fit"]
-    assert len(told) == 1
-    assert "of 3 runners of arc/large at most 2 fit at a time: not enough memory" in describe(told[0]).found
+    item_found = [item for item in seen.findings if item.rule == "aggregate-does-not-fit"]
+    assert len(item_found) == 1
+    assert (
+        "of 3 runners of arc/large at most 2 fit at a time: not enough memory"
+        in describe(item_found[0]).found
+    )
     assert (
         judged(snapshot(scale_set("large", max=2, requests=measured("1", "26Gi")), *nodes), None).findings
         == ()
@@ -349,8 +358,10 @@ def test_overflow_takes_only_as_many_as_are_allowed() -> None:
         envelopes=[{"name": "small", **SMALL}, {"name": "large", "requests": sized("4", "8Gi", "8Gi"), "limits": sized("8", "8Gi", "8Gi")}],
         sets=[{"name": "docs", "max": 1}, {"name": "vm-test", "max": 40, "envelope": "large"}],
     )  # fmt: skip
-    told = next(item for item in judged(herd(small), spec).findings if item.rule == "aggregate-does-not-fit")
-    assert "of 40 runners of arc/vm-test at most 9 fit" in describe(told).found
+    item_found = next(
+        item for item in judged(herd(small), spec).findings if item.rule == "aggregate-does-not-fit"
+    )
+    assert "of 40 runners of arc/vm-test at most 9 fit" in describe(item_found).found
 
 
 @pytest.mark.parametrize(
@@ -464,8 +475,12 @@ def test_without_a_policy_what_cannot_be_counted_is_a_warning() -> None:
     [("nix-kv", "did you mean nix-kvm?"), ("NIX-KV", "did you mean nix-kvm?"), ("kvm", "did you mean nix-kvm?"), ("gpu", "there is: nix-kvm")],
 )  # fmt: skip
 def test_a_label_that_nobody_carries_is_reported_with_near_misses(asked: str, hint: str) -> None:
-    (told,) = judged(herd(), None, asked).findings
-    assert (told.rule, told.severity, describe(told).fix) == ("label-not-found", "error", hint)
+    (item_found,) = judged(herd(), None, asked).findings
+    assert (item_found.rule, item_found.severity, describe(item_found).fix) == (
+        "label-not-found",
+        "error",
+        hint,
+    )
 
 
 def test_a_label_is_one_however_its_letters_are_cased() -> None:
@@ -557,9 +572,9 @@ def test_what_is_neither_shown_nor_refuted_says_so() -> None:
         for size, number in ((35, 21), (32, 39))
     ]
     nodes = [Node(f"node-{at}", CAPABILITY, allocatable={"cpu": 100, "memory": 64 * GIB}) for at in range(20)]
-    (told,) = judged(snapshot(*scale_sets, *nodes), None).findings
-    assert (told.rule, told.severity) == ("aggregate-placement-not-found", "warning")
-    assert describe(told).found.startswith("no placement found for ")
+    (item_found,) = judged(snapshot(*scale_sets, *nodes), None).findings
+    assert (item_found.rule, item_found.severity) == ("aggregate-placement-not-found", "warning")
+    assert describe(item_found).found.startswith("no placement found for ")
 
 
 def test_every_rule_is_tested(request: pytest.FixtureRequest) -> None:

@@ -14,7 +14,7 @@ TAINT = Taint("overflow", "true", "NoSchedule")
 
 
 @pytest.mark.parametrize(
-    ("seen", "there", "told"),
+    ("seen", "there", "message"),
     [
         (scale_set(), node(), ()),
         (scale_set(), node(cordoned=True), ("is cordoned",)),
@@ -35,8 +35,8 @@ TAINT = Taint("overflow", "true", "NoSchedule")
          ("is cordoned", "has no label capability.example/kvm=true", "is too small: has 1 CPU, and a runner asks for 2 CPU")),
     ],
 )  # fmt: skip
-def test_every_obstacle_is_reported(seen: ScaleSet, there: Node, told: tuple[str, ...]) -> None:
-    assert obstacles(seen, there) == told
+def test_every_obstacle_is_reported(seen: ScaleSet, there: Node, message: tuple[str, ...]) -> None:
+    assert obstacles(seen, there) == message
 
 
 def test_a_full_node_is_distinguished_from_a_small_one() -> None:

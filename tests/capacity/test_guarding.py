@@ -62,13 +62,13 @@ def files(tmp_path: Path) -> Files:
         )  # fmt: skip
         room = {"availableBytes": 60 * GIB, "capacityBytes": 100 * GIB}
         at = {"time": "2026-11-16T11:00:00Z"}
-        told = written_summary("sting", fs=room | at, image_fs=room | at)
+        answer = written_summary("sting", fs=room | at, image_fs=room | at)
         pods = listed(kind="PodList")
         write(tmp_path, sting, written_node("honey"), runner, *others, name="cluster.json")
         write(tmp_path, pods, name="pods.json")
         parts = ["cluster.json", "pods.json"]
         if summary:
-            write(tmp_path, told, name="summary.json")
+            write(tmp_path, answer, name="summary.json")
             parts.append("summary.json")
         return (
             "--policy",
@@ -103,11 +103,11 @@ def test_a_gate_that_does_not_hold_exits_1_and_says_what_to_do(run: Run, files: 
 
 def test_json_holds_every_gate_with_its_age_and_expiry(run: Run, files: Files) -> None:
     ran = run("gate", "sting", "--envelope", "large", "-o", "json", *AT, *files())
-    told = json.loads(ran.out)
-    assert (told["node"], told["label"], told["policy"], told["envelope"], told["pass"]) == (
+    answer = json.loads(ran.out)
+    assert (answer["node"], answer["label"], answer["policy"], answer["envelope"], answer["pass"]) == (
         "sting", LABEL, "kvm", "large", True,
     )  # fmt: skip
-    by = {item["gate"]: item for item in told["gates"]}
+    by = {item["gate"]: item for item in answer["gates"]}
     assert by["root-filesystem"]["ageSeconds"] == 3_600
     assert by["prewarm"]["expires"] == "2026-12-02T00:00:00Z"
     assert by["toleration"]["lane"] == "arc/vm-test"
@@ -130,7 +130,7 @@ def test_an_envelope_that_no_set_carries_passes_no_gate_of_a_scale_set(run: Run,
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "answer"),
     [
         (("gate", "stink", "--envelope", "large"), "no policy knows stink as an overflow node; did you mean sting?"),
         (("gate", "honey", "--envelope", "large"), "no policy knows honey as an overflow node; they know: sting"),
@@ -142,9 +142,9 @@ def test_an_envelope_that_no_set_carries_passes_no_gate_of_a_scale_set(run: Run,
         (("rollback", "vm-test", "--apply"), "--apply changes a cluster, and --from reads files: leave one of them out"),
     ],
 )  # fmt: skip
-def test_what_is_not_there_is_named(run: Run, files: Files, words: tuple[str, ...], told: str) -> None:
+def test_what_is_not_there_is_named(run: Run, files: Files, words: tuple[str, ...], answer: str) -> None:
     ran = run(*words, *files())
-    assert (ran.code, ran.out, ran.err) == (2, "", f"remuda: {told}\n")
+    assert (ran.code, ran.out, ran.err) == (2, "", f"remuda: {answer}\n")
 
 
 @pytest.mark.parametrize(

@@ -90,8 +90,8 @@ def test_junk_in_the_midst_of_objects_is_read_alike_as_json_and_as_yaml(data: st
             at = at[key]
         at[way[-1]] = data.draw(SCALARS.filter(is_writable))
     quick, slow = read(json.dumps(listed(*items)).encode()), read(yaml.safe_dump(listed(*items)).encode())
-    told = [{(each.path, each.message) for each in found.problems} for found in (quick, slow)]
-    assert told[0] == told[1]
+    messages = [{(each.path, each.message) for each in found.problems} for found in (quick, slow)]
+    assert messages[0] == messages[1]
     assert quick.snapshot.usage == slow.snapshot.usage
     assert [scale_set.requests for scale_set in quick.snapshot.scale_sets] == [
         scale_set.requests for scale_set in slow.snapshot.scale_sets

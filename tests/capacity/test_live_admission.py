@@ -167,11 +167,11 @@ def test_what_fits_is_what_the_scheduler_places(scheduled: Cluster, case: str) -
 
     def judged() -> list[bool] | None:
         found = [scheduled.request("GET", f"{path}/r{at}").json() for at in range(3)]
-        told = [
+        messages = [
             [each for each in item["status"].get("conditions", []) if each["type"] == "PodScheduled"]
             for item in found
         ]
-        return [each[0]["status"] == "True" for each in told] if all(told) else None
+        return [each[0]["status"] == "True" for each in messages] if all(messages) else None
 
     placed = eventually(judged, "the scheduler")
     body = written_set("a", namespace=place, maxRunners=3, runnerScaleSetName=LABEL)

@@ -76,6 +76,6 @@ def test_the_server_finds_nothing_wrong_with_the_rules(guarded: Cluster, version
             status = guarded.request("GET", path).json().get("status", {})
             return status if "observedGeneration" in status else None
 
-        told = eventually(checked, "the type checking").get("typeChecking", {})
-        wrong = [item["warning"] for item in told.get("expressionWarnings", [])]
+        checked_types = eventually(checked, "the type checking").get("typeChecking", {})
+        wrong = [item["warning"] for item in checked_types.get("expressionWarnings", [])]
         assert [item for item in wrong if version in LABELLED or "runnerScaleSetLabels" not in item] == []

@@ -124,8 +124,8 @@ def test_three_runners_on_one_node(
 
 def test_what_is_unknown_is_named_and_a_pool_of_vms_shows_itself_what_it_takes() -> None:
     found = audited(runner(schedulerName="volcano"), host("one"))
-    (told,) = [item for item in found.findings if item.rule == "placement-uncertain"]
-    assert (told.severity, describe(told).found) == ("warning", "scheduler volcano places its runners")
+    (message,) = [item for item in found.findings if item.rule == "placement-uncertain"]
+    assert (message.severity, describe(message).found) == ("warning", "scheduler volcano places its runners")
 
 
 def test_a_node_under_disk_pressure_takes_nothing() -> None:

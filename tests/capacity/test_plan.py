@@ -232,8 +232,10 @@ def test_a_finding_that_was_there_is_not_taken_for_a_new_one_about_the_same_fiel
         HONEY,
     )
     found = planned(there, {"kvm": spec}, add=["name=a,like=vm,max=1"])
-    told = [describe(item).found for item in found.appeared if item.field.endswith(".rollbacks")]
-    assert told == ["gate rollback of sting does not hold: none is named that returns arc/a to primary nodes"]
+    sentences = [describe(item).found for item in found.appeared if item.field.endswith(".rollbacks")]
+    assert sentences == [
+        "gate rollback of sting does not hold: none is named that returns arc/a to primary nodes"
+    ]
     assert not any(each.after.field.endswith(".rollbacks") for each in found.altered)
 
 

@@ -67,19 +67,19 @@ def test_a_small_policy_means_what_is_usual() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "message"),
     [
         ({"ceiling": 4, "sets": [{"name": "a", "max": 50}]}, "sets[0].max: 50 is above the ceiling of 4"),
         ({"ceiling": 4, "newcomerMax": 5}, "newcomerMax: 5 is above the ceiling of 4"),
     ],
 )
-def test_nobody_alone_may_have_more_than_the_ceiling(spec: dict[str, Any], told: str) -> None:
+def test_nobody_alone_may_have_more_than_the_ceiling(spec: dict[str, Any], message: str) -> None:
     (problem,) = problems(**spec)
-    assert problem.startswith(told)
+    assert problem.startswith(message)
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "message"),
     [
         ({"envelopes": [{"name": "a", "requests": sized(memory="1m")}]}, "envelopes[0].requests.memory: 1 bytes is too little"),
         ({"envelopes": [{"name": "a", "requests": sized(cpu="1e9")}]}, "envelopes[0].requests.cpu: 1,000,000,000 CPU is more than"),
@@ -88,9 +88,9 @@ def test_nobody_alone_may_have_more_than_the_ceiling(spec: dict[str, Any], told:
         ({"waivers": [decision(rule="unbounded-set", until="2026-10-01")]}, "waivers[0].until: 2026-10-01 is before"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_meant_is_refused(spec: dict[str, Any], told: str) -> None:
+def test_what_cannot_be_meant_is_refused(spec: dict[str, Any], message: str) -> None:
     (problem,) = problems(**spec)
-    assert problem.startswith(told)
+    assert problem.startswith(message)
 
 
 def test_a_label_may_be_closed() -> None:

@@ -63,7 +63,7 @@ def test_safety_quotas_never_come_to_more_than_the_ceiling_or_what_sets_may_have
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "message"),
     [
         ({}, ["spec.sets: names no set"]),
         ({"sets": sets(a=1, arc__b=1, c=1)}, ["spec.sets[0].name: a names no namespace", "spec.sets[2].name: c"]),
@@ -74,10 +74,10 @@ def test_safety_quotas_never_come_to_more_than_the_ceiling_or_what_sets_may_have
         ({"sets": [{"name": "arc/", "max": 1}]}, ["spec.sets[0].name: arc/ names no set"]),
     ],
 )  # fmt: skip
-def test_what_is_in_no_namespace_is_reported_all_at_once(spec: dict[str, Any], told: list[str]) -> None:
+def test_what_is_in_no_namespace_is_reported_all_at_once(spec: dict[str, Any], message: list[str]) -> None:
     problems = list(quota_problems("kvm", policy(**spec), None))
-    assert len(problems) == len(told)
-    assert all(problem.startswith(begin) for problem, begin in zip(problems, told, strict=True))
+    assert len(problems) == len(message)
+    assert all(problem.startswith(begin) for problem, begin in zip(problems, message, strict=True))
 
 
 def test_a_quota_counts_pods_of_a_class_and_nothing_else() -> None:
@@ -104,9 +104,9 @@ def test_what_is_not_caught_stands_in_the_objects(action: Action) -> None:
         assert made.not_caught
         noted = [item["metadata"].get("annotations", {}).get(NOTES) for item in made.objects]
         assert "\n".join(made.not_caught) in noted
-    told = " ".join(quota("kvm", spec).not_caught)
-    assert "Pods without priorityClassName kvm" in told
-    assert "Owners who share a namespace" in told
+    message = " ".join(quota("kvm", spec).not_caught)
+    assert "Pods without priorityClassName kvm" in message
+    assert "Owners who share a namespace" in message
 
 
 def test_no_rule_is_about_pods() -> None:

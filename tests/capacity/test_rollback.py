@@ -115,7 +115,7 @@ def test_a_scale_set_may_return_from_several_nodes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("patch", "told"),
+    ("patch", "fields"),
     [
         ({}, ()),
         ({"spec": {"maxRunners": 1}}, ()),
@@ -127,11 +127,11 @@ def test_a_scale_set_may_return_from_several_nodes() -> None:
     ],
 )
 def test_a_patch_changes_what_a_scale_set_says_and_never_which_it_is(
-    patch: dict[str, Any], told: tuple[str, ...]
+    patch: dict[str, Any], fields: tuple[str, ...]
 ) -> None:
     problems = list(problems_of(patch))
-    assert len(problems) == len(told)
-    assert all(problem.startswith(field) for problem, field in zip(problems, told, strict=True))
+    assert len(problems) == len(fields)
+    assert all(problem.startswith(field) for problem, field in zip(problems, fields, strict=True))
 
 
 # The examples of RFC 7386, appendix A.

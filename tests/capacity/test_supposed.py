@@ -126,7 +126,7 @@ def test_a_drained_node_takes_nothing_and_reports_what_was_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "words", "told"),
+    ("option", "words", "message"),
     [
         ("--set", "vm-tset.max=1", "there is no set vm-tset; did you mean vm-test?"),
         (
@@ -153,15 +153,15 @@ def test_a_drained_node_takes_nothing_and_reports_what_was_there() -> None:
     ],
 )
 def test_what_cannot_be_changed_is_reported_with_the_nearest_right_name(
-    option: str, words: str, told: str
+    option: str, words: str, message: str
 ) -> None:
     (problem,) = after(option, words).problems
     assert problem.startswith(f'{option} "{words}": ')
-    assert told in problem
+    assert message in problem
 
 
 @pytest.mark.parametrize(
-    ("option", "words", "told"),
+    ("option", "words", "message"),
     [
         ("--ceiling", "4", "a ceiling is a policy's: give one with --policy"),
         ("--set", "vm-test.envelope=large", "envelopes are a policy's: give one with --policy"),
@@ -172,9 +172,9 @@ def test_what_cannot_be_changed_is_reported_with_the_nearest_right_name(
         ),
     ],
 )
-def test_what_needs_a_policy_says_so(option: str, words: str, told: str) -> None:
+def test_what_needs_a_policy_says_so(option: str, words: str, message: str) -> None:
     (problem,) = after(option, words, policies={}).problems
-    assert told in problem
+    assert message in problem
 
 
 def test_with_several_policies_a_change_says_which() -> None:

@@ -61,7 +61,7 @@ def test_words_become_a_change(option: str, words: str, change: Change) -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "words", "told"),
+    ("option", "words", "message"),
     [
         ("--set", "vm", "wants NAME.max=NUMBER"),
         ("--set", ".max=1", "wants NAME.max=NUMBER"),
@@ -94,10 +94,10 @@ def test_words_become_a_change(option: str, words: str, change: Change) -> None:
         ("--node-add", "name=a,like=b,taints=x:Never", '"x:Never" is no taint'),
     ],
 )
-def test_what_is_wrong_is_reported(option: str, words: str, told: str) -> None:
+def test_what_is_wrong_is_reported(option: str, words: str, message: str) -> None:
     changes, problems = read_changes({option: [words]})
     assert changes == ()
-    assert any(told in problem for problem in problems), problems
+    assert any(message in problem for problem in problems), problems
     assert all(problem.startswith(f'{option} "{words}": ') for problem in problems)
 
 

@@ -194,7 +194,7 @@ def test_the_probes_ask_where_remuda_answers(chart: Chart) -> None:
 
 
 @pytest.mark.parametrize(
-    ("image", "told"),
+    ("image", "message"),
     [
         pytest.param({}, f"localhost/remuda:{__version__}", id="by default the chart's own version"),
         pytest.param({"tag": "1"}, "localhost/remuda:1", id="a tag is used"),
@@ -205,8 +205,8 @@ def test_the_probes_ask_where_remuda_answers(chart: Chart) -> None:
         ),
     ],
 )
-def test_the_image(chart: Chart, image: Values, told: str) -> None:
-    assert container(chart.one("Deployment", {"image": image}))["image"] == told
+def test_the_image(chart: Chart, image: Values, message: str) -> None:
+    assert container(chart.one("Deployment", {"image": image}))["image"] == message
 
 
 def test_pods_start_anew_when_and_only_when_the_configuration_changes(chart: Chart) -> None:
@@ -265,7 +265,7 @@ def test_two_releases_do_not_meet(chart: Chart) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "message"),
     [
         pytest.param({"replcas": 2}, "additional properties 'replcas' not allowed", id="an unknown value"),
         pytest.param(
@@ -310,8 +310,8 @@ def test_two_releases_do_not_meet(chart: Chart) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_refused_with_what_and_where(chart: Chart, values: Values, told: str) -> None:
-    assert told in chart.refusal(values)
+def test_what_is_wrong_is_refused_with_what_and_where(chart: Chart, values: Values, message: str) -> None:
+    assert message in chart.refusal(values)
 
 
 def test_a_chart_of_charts_may_hold_this_one(chart: Chart) -> None:

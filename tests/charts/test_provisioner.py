@@ -149,7 +149,7 @@ def test_pools_are_named_after_classes(chart: Chart, job_class: str, name: str) 
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "message"),
     [
         pytest.param(
             provisioner(circletoken="t"),
@@ -263,9 +263,11 @@ def test_pools_are_named_after_classes(chart: Chart, job_class: str, name: str) 
         ),
     ],
 )
-def test_what_is_wrong_is_refused_with_what_and_where(chart: Chart, values: Values, told: list[str]) -> None:
+def test_what_is_wrong_is_refused_with_what_and_where(
+    chart: Chart, values: Values, message: list[str]
+) -> None:
     refusal = chart.refusal(values)
-    for words in told:
+    for words in message:
         assert words in refusal
 
 

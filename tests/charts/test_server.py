@@ -70,8 +70,8 @@ def test_the_server_takes_everything_and_admits_the_pods(
 ) -> None:
     objects = chart.objects(values, namespace=restricted)
     apply = ("apply", "--server-side", "--validate=strict", "-n", restricted, "-f", "-")
-    told = monitored.kubectl(*apply, "--dry-run=server", "-o", "name", stdin=yaml.safe_dump_all(objects))
-    assert len(told.splitlines()) == len(objects)
+    output = monitored.kubectl(*apply, "--dry-run=server", "-o", "name", stdin=yaml.safe_dump_all(objects))
+    assert len(output.splitlines()) == len(objects)
     monitored.kubectl(*apply, stdin=yaml.safe_dump_all(objects))
     template = next(item for item in objects if item["kind"] == "Deployment")["spec"]["template"]
     pod = {**template, "metadata": {**template["metadata"], "name": "remuda-0"}}
@@ -98,8 +98,8 @@ def test_the_notes_are_whole_lines(chart: Chart, monitored: Cluster, namespace: 
     assert len(notes) > 5
     assert [line for line in notes if line != line.rstrip()] == []
     pools = [item["metadata"]["name"] for item in chart.objects(values) if item["kind"] == "RunnerPool"]
-    told = f"   From the values of Runner Provisioner there are already: {', '.join(sorted(pools))}"
-    assert (told in notes) == bool(pools)
+    output = f"   From the values of Runner Provisioner there are already: {', '.join(sorted(pools))}"
+    assert (output in notes) == bool(pools)
 
 
 def test_that_namespace_does_refuse_pods(chart: Chart, monitored: Cluster, restricted: str) -> None:

@@ -223,7 +223,7 @@ def test_a_large_document_is_the_same_but_for_what_does_not_fit(
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["--from", "{cluster}", "--context", "x"], "leave one of them out"),
         (["--from", "{folder}/none.json"], "there is no such file"),
@@ -239,7 +239,9 @@ def test_a_large_document_is_the_same_but_for_what_does_not_fit(
         (["--from", "{folder}/broken.json"], "broken.json:1:"),
     ],
 )
-def test_bad_input_is_refused(run: Run, cluster: Path, tmp_path: Path, words: list[str], told: str) -> None:
+def test_bad_input_is_refused(
+    run: Run, cluster: Path, tmp_path: Path, words: list[str], message: str
+) -> None:
     write(tmp_path, written_policy(), name="policy.json")
     write(tmp_path, written_policy(), written_policy("again"), name="twice.json")
     ceiling = {"apiVersion": "remuda.dev/v1alpha1", "kind": "Ceiling", "metadata": {"name": "c"}, "spec": {"machines": 1}}  # fmt: skip
@@ -247,7 +249,7 @@ def test_bad_input_is_refused(run: Run, cluster: Path, tmp_path: Path, words: li
     (tmp_path / "broken.json").write_text("{")
     ran = run("capacity", "audit", *(word.format(cluster=cluster, folder=tmp_path) for word in words))
     assert ran.code == 2
-    assert told in ran.err
+    assert message in ran.err
     assert ran.out == ""
 
 

@@ -42,7 +42,7 @@ def test_every_bad_word_is_reported_at_once(run: Run) -> None:
         "--node-drain", "stng", "--node-add", "name=y,like=hony", "--set", "docs.envelope=smal",
     )  # fmt: skip
     assert (ran.code, ran.out) == (2, "")
-    for told in (
+    for message in (
         "did you mean vm-test?",
         '"-1" is no whole number',
         "envelope is required",
@@ -51,7 +51,7 @@ def test_every_bad_word_is_reported_at_once(run: Run) -> None:
         "did you mean small?",
         "remuda: 6 problems; nothing was started or changed",
     ):
-        assert told in ran.err
+        assert message in ran.err
 
 
 def test_a_program_gets_the_same_as_json_and_yaml(run: Run) -> None:

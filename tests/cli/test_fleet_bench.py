@@ -25,13 +25,13 @@ def test_a_program_gets_every_number(workload: str, more: set[str], run: Run) ->
         "fleet", "bench", "--workload", workload, "--machines", "500", "--engine", "numpy", "-o", "json"
     )
     assert (ran.code, ran.err) == (0, "")
-    told = json.loads(ran.out)
-    assert set(told) == KEYS | {"digest"} | more
-    assert (told["workload"], told["machines"], told["cycles"]) == (workload, 500, 10)
-    assert told["engine"] == "numpy"
+    answer = json.loads(ran.out)
+    assert set(answer) == KEYS | {"digest"} | more
+    assert (answer["workload"], answer["machines"], answer["cycles"]) == (workload, 500, 10)
+    assert answer["engine"] == "numpy"
     for key in ("wall_ms", "cpu_ms", "quiet_ms"):
-        assert set(told[key]) == {"min", "median", "p99"}
-        assert all(isinstance(ms, float) for ms in told[key].values())
+        assert set(answer[key]) == {"min", "median", "p99"}
+        assert all(isinstance(ms, float) for ms in answer[key].values())
 
 
 def test_a_person_gets_a_table(run: Run) -> None:
@@ -51,7 +51,7 @@ def test_a_person_gets_a_table(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "answer"),
     [
         pytest.param(["--workload", "warm"], "'warm' is not one of 'aggregate-warm'", id="a workload"),
         pytest.param([], "Missing option '--workload'", id="none at all"),
@@ -60,10 +60,10 @@ def test_a_person_gets_a_table(run: Run) -> None:
         pytest.param(["--workload", "churn", "--cycles", "4"], "4 is not in the range", id="too few cycles"),
     ],
 )  # fmt: skip
-def test_a_mistake_is_reported(words: list[str], told: str, run: Run) -> None:
+def test_a_mistake_is_reported(words: list[str], answer: str, run: Run) -> None:
     ran = run("fleet", "bench", *words)
     assert (ran.code, ran.out) == (2, "")
-    assert told in ran.err
+    assert answer in ran.err
 
 
 def test_without_numpy_it_says_what_to_install(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

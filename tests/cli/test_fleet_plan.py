@@ -140,7 +140,7 @@ def test_bad_input_is_reported_with_every_problem(small: Path, run: Run) -> None
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         pytest.param(["fleet", "plan", "--inventory", "x.yaml"], "Missing option '--demand'", id="no demand"),
         pytest.param(["fleet", "plan", "--inventory", "nope.yaml", "--demand", "nope.yaml"], "no such file", id="no file"),
@@ -155,10 +155,10 @@ def test_bad_input_is_reported_with_every_problem(small: Path, run: Run) -> None
         pytest.param(["why", "pool", "shell", *FILES], "No such option '--inventory'", id="files for a pool"),
     ],
 )  # fmt: skip
-def test_a_wrong_question_is_answered_with_a_right_one(words: list[str], told: str, run: Run) -> None:
+def test_a_wrong_question_is_answered_with_a_right_one(words: list[str], message: str, run: Run) -> None:
     ran = run(*words)
     assert ran.code == 2
-    assert told in ran.err
+    assert message in ran.err
 
 
 @pytest.mark.parametrize("form", ["table", "markdown", "yaml", "json"])

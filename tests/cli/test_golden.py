@@ -76,7 +76,7 @@ async def write_history(store: SqliteStore, file: Path) -> None:
 
 
 @pytest.fixture
-def told(tmp_path: Path) -> Iterator[Path]:
+def recorded(tmp_path: Path) -> Iterator[Path]:
     """A data directory with a fixed history. Times are told in UTC."""
     file = tmp_path / "pools.yaml"
     objects = (
@@ -111,13 +111,15 @@ def told(tmp_path: Path) -> Iterator[Path]:
         "replay --since 2020-01-31T13:00:00Z",
     ],
 )
-def test_an_answer_looks_as_it_did(words: str, told: Path, run: Run, request: pytest.FixtureRequest) -> None:
-    ran = run(*words.split(), "--data-dir", told)
+def test_an_answer_looks_as_it_did(
+    words: str, recorded: Path, run: Run, request: pytest.FixtureRequest
+) -> None:
+    ran = run(*words.split(), "--data-dir", recorded)
     assert ran.code == 0
     is_old = words.startswith(("pools", "why")) and "--at" not in words and "-o" not in words
-    assert ran.out.startswith(f"no remuda runs with {told}: start one") == is_old
+    assert ran.out.startswith(f"no remuda runs with {recorded}: start one") == is_old
     name = words.replace(" --at 2020-01-31T14:00:30Z", " then").partition(" --since")[0]
-    check_golden(name, ran.out.replace(str(told), "DIR"), request.config)
+    check_golden(name, ran.out.replace(str(recorded), "DIR"), request.config)
 
 
 def damage(home: Path, statement: str) -> None:
@@ -144,18 +146,18 @@ def damage(home: Path, statement: str) -> None:
     ],
 )
 def test_damage_in_what_was_asked_for_is_reported(
-    statement: str, words: str, what: str, told: Path, run: Run
+    statement: str, words: str, what: str, recorded: Path, run: Run
 ) -> None:
-    damage(told, statement)
-    ran = run(*words.split(), "--data-dir", told)
+    damage(recorded, statement)
+    ran = run(*words.split(), "--data-dir", recorded)
     assert ran.code == 2
-    assert f"remuda: {told / FILE} is damaged ({what}" in ran.err
+    assert f"remuda: {recorded / FILE} is damaged ({what}" in ran.err
     assert len(ran.err.splitlines()) == 1
 
 
-def test_replay_leaves_a_damaged_step_out_and_names_it(told: Path, run: Run) -> None:
-    damage(told, "UPDATE cycles SET snapshot = x'00' WHERE id = 2")
-    ran = run("replay", "--since", "2020-01-31T13:00:00Z", "--data-dir", told)
+def test_replay_leaves_a_damaged_step_out_and_names_it(recorded: Path, run: Run) -> None:
+    damage(recorded, "UPDATE cycles SET snapshot = x'00' WHERE id = 2")
+    ran = run("replay", "--since", "2020-01-31T13:00:00Z", "--data-dir", recorded)
     assert ran.code == 0
     assert ran.err.startswith("the snapshot of cycle 2 cannot be read: ")
     assert ran.err.endswith("; it is left out\n")
@@ -163,9 +165,17 @@ def test_replay_leaves_a_damaged_step_out_and_names_it(told: Path, run: Run) -> 
 
 
 @pytest.mark.slow
-def test_up_says_that_what_it_remembered_is_damaged(told: Path) -> None:
-    damage(told, "UPDATE memories SET data = x'00112233'")
-    command = [sys.executable, "-m", "remuda", "up", str(told / "pools.yaml"), "--data-dir", str(told)]
+def test_up_says_that_what_it_remembered_is_damaged(recorded: Path) -> None:
+    damage(recorded, "UPDATE memories SET data = x'00112233'")
+    command = [
+        sys.executable,
+        "-m",
+        "remuda",
+        "up",
+        str(recorded / "pools.yaml"),
+        "--data-dir",
+        str(recorded),
+    ]
     ran = subprocess.run(
         [*command, "--health-port", "0", "--live-port", "0"],
         capture_output=True,
@@ -188,11 +198,11 @@ def test_up_says_that_what_it_remembered_is_damaged(told: Path) -> None:
     ],
 )
 def test_a_time_is_read_as_it_is_shown(
-    at: str, shown_since: str, told: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+    at: str, shown_since: str, recorded: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TZ", "EST5")
     time.tzset()
-    ran = run("why", "pool", "shell", "--at", at, "--data-dir", told)
+    ran = run("why", "pool", "shell", "--at", at, "--data-dir", recorded)
     assert ran.code == 0
     local = shown_since.replace("14:", "09:")
     assert f"since 2020-01-31 {local}" in ran.out
@@ -220,18 +230,18 @@ def test_a_time_is_read_as_it_is_shown(
     ],
 )
 def test_changed_objects_that_change_nothing_recorded_are_named(
-    objects: list[dict[str, object]], code: int, err: str, told: Path, run: Run
+    objects: list[dict[str, object]], code: int, err: str, recorded: Path, run: Run
 ) -> None:
-    file = told / "changed.yaml"
+    file = recorded / "changed.yaml"
     file.write_text("\n---\n".join(map(json.dumps, objects)))
-    ran = run("replay", "--since", "2020-01-31T13:00:00Z", "-f", file, "--data-dir", told)
+    ran = run("replay", "--since", "2020-01-31T13:00:00Z", "-f", file, "--data-dir", recorded)
     assert (ran.code, ran.err) == (code, err)
 
 
 @pytest.fixture
-def with_job(told: Path) -> Path:
+def with_job(recorded: Path) -> Path:
     """Job 1 is handed in at 14:00:00, fails on shell-3 from 14:00:10 to 14:00:20, and succeeds on shell-4."""
-    store = SqliteStore(told / FILE, tables=(TABLES,))
+    store = SqliteStore(recorded / FILE, tables=(TABLES,))
 
     def write(db: sqlite3.Connection) -> None:
         rows.submit(db, rows.Submission("test/shell", JobSpec(("true",)), retries=1), NOON)
@@ -242,7 +252,7 @@ def with_job(told: Path) -> Path:
 
     asyncio.run(store.write(write))
     store.close()
-    return told
+    return recorded
 
 
 @pytest.mark.parametrize(

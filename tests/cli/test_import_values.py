@@ -57,7 +57,7 @@ def test_every_problem_is_reported_and_nothing_else(run: Run, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         pytest.param(
             ["provisioner-values", "nowhere.yaml"], "nowhere.yaml: there is no such file", id="a file"
@@ -66,7 +66,7 @@ def test_every_problem_is_reported_and_nothing_else(run: Run, tmp_path: Path) ->
         pytest.param(["provisioner-values"], "Missing argument 'FILE'", id="no file"),
     ],
 )
-def test_what_is_not_there_is_reported(words: list[str], told: str, run: Run) -> None:
+def test_what_is_not_there_is_reported(words: list[str], message: str, run: Run) -> None:
     ran = run("import", *words)
     assert (ran.code, ran.out) == (2, "")
-    assert told in ran.err
+    assert message in ran.err

@@ -179,7 +179,7 @@ def test_an_unknown_key_is_met_with_the_nearest_right_one(
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "message"),
     [
         pytest.param({"min": 5, "max": 3}, "spec.min: min 5 is more than max 3", id="min above max"),
         pytest.param({"scaleDownDelay": "10 minutes"}, "'10 minutes' is not a duration: write", id="words"),
@@ -215,10 +215,12 @@ def test_an_unknown_key_is_met_with_the_nearest_right_one(
         ),
     ],
 )
-def test_garbage_is_one_clear_problem(spec: dict[str, object], told: str, tmp_path: Path, run: Run) -> None:
+def test_garbage_is_one_clear_problem(
+    spec: dict[str, object], message: str, tmp_path: Path, run: Run
+) -> None:
     ran = run("validate", save(tmp_path, pool(**spec)))
     assert ran.code == 2
-    assert told in ran.err
+    assert message in ran.err
     assert len(ran.err.splitlines()) == 1
 
 
@@ -245,13 +247,13 @@ BETWEEN = [
 ]
 
 
-@pytest.mark.parametrize(("objects", "told"), BETWEEN)
+@pytest.mark.parametrize(("objects", "message"), BETWEEN)
 def test_what_is_wrong_between_objects_is_found(
-    objects: list[dict[str, Any]], told: str, tmp_path: Path, run: Run
+    objects: list[dict[str, Any]], message: str, tmp_path: Path, run: Run
 ) -> None:
     ran = run("validate", save(tmp_path, *objects))
     assert ran.code == 2
-    assert told in ran.err
+    assert message in ran.err
 
 
 BOMB = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 40))
@@ -272,13 +274,13 @@ TEXTS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "told"), TEXTS)
-def test_files_that_are_no_objects_are_refused(text: str, told: str, tmp_path: Path, run: Run) -> None:
+@pytest.mark.parametrize(("text", "message"), TEXTS)
+def test_files_that_are_no_objects_are_refused(text: str, message: str, tmp_path: Path, run: Run) -> None:
     file = tmp_path / "objects.yaml"
     file.write_text(text)
     ran = run("validate", file)
     assert ran.code == 2
-    assert told in ran.err
+    assert message in ran.err
     assert str(file) in ran.err
 
 
@@ -292,9 +294,9 @@ def test_all_problems_are_reported_at_once_with_their_places(tmp_path: Path, run
     assert lines[-1] == "remuda: 6 problems; nothing was started or changed"
     for words in ("did you mean min?", "'soon'", '"many"', '"Bad"', "found -1", "there is no such file"):
         assert sum(words in line for line in lines) == 1
-    told = json.loads(run("validate", tmp_path, tmp_path / "nope.yaml", "-o", "json").out)
-    assert len(told["problems"]) == 6
-    assert {problem["path"] for problem in told["problems"]} >= {
+    message = json.loads(run("validate", tmp_path, tmp_path / "nope.yaml", "-o", "json").out)
+    assert len(message["problems"]) == 6
+    assert {problem["path"] for problem in message["problems"]} >= {
         "spec.mni",
         "spec.scaleDownDelay",
         "spec.machines",
@@ -391,15 +393,15 @@ ALL_AT_ONCE = [
 ]
 
 
-@pytest.mark.parametrize(("spec", "told"), ALL_AT_ONCE)
+@pytest.mark.parametrize(("spec", "message"), ALL_AT_ONCE)
 def test_a_broken_field_hides_no_other_problem_and_makes_none_up(
-    spec: dict[str, object], told: list[str], tmp_path: Path, run: Run
+    spec: dict[str, object], message: list[str], tmp_path: Path, run: Run
 ) -> None:
     ran = run("validate", save(tmp_path, pool(**spec)))
     assert ran.code == 2
     lines = [line for line in ran.err.splitlines() if "nothing was started or changed" not in line]
-    assert len(lines) == len(told), ran.err
-    for words in told:
+    assert len(lines) == len(message), ran.err
+    for words in message:
         assert sum(words in line for line in lines) == 1
 
 
@@ -442,12 +444,12 @@ ALL_BETWEEN = [
 ]
 
 
-@pytest.mark.parametrize(("objects", "told"), ALL_BETWEEN)
+@pytest.mark.parametrize(("objects", "message"), ALL_BETWEEN)
 def test_what_is_wrong_between_objects_is_found_beside_broken_fields(
-    objects: list[dict[str, Any]], told: list[str], tmp_path: Path, run: Run
+    objects: list[dict[str, Any]], message: list[str], tmp_path: Path, run: Run
 ) -> None:
     said = run("validate", save(tmp_path, *objects)).err.splitlines()
     lines = [line for line in said if "nothing was started or changed" not in line]
-    assert len(lines) == len(told), lines
-    for words in told:
+    assert len(lines) == len(message), lines
+    for words in message:
         assert sum(words in line for line in lines) == 1

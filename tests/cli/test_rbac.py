@@ -60,7 +60,7 @@ def _items(printed: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         pytest.param(
             ["validate"],
@@ -74,6 +74,6 @@ def _items(printed: dict[str, Any]) -> list[dict[str, Any]]:
         ),
     ],
 )
-def test_what_cannot_be_printed_is_reported(words: list[str], told: str, run: Run) -> None:
+def test_what_cannot_be_printed_is_reported(words: list[str], message: str, run: Run) -> None:
     ran = run("rbac", *words)
-    assert (ran.code, ran.out, ran.err) == (2, "", f"remuda: {told}\n")
+    assert (ran.code, ran.out, ran.err) == (2, "", f"remuda: {message}\n")

@@ -271,9 +271,9 @@ def test_a_name_of_two_lines_is_one_problem(words: tuple[str, ...], lively: Plac
 @pytest.mark.slow
 @pytest.mark.parametrize("words", ["why pool shell", "why machine MACHINE", "jobs show 1", "why job 1"])
 def test_an_answer_in_markdown_is_markdown(words: str, lively: Place, run: Run) -> None:
-    told = run(*filled(words, lively), "--data-dir", lively.data, "-o", "markdown").out
-    assert "| --- | --- |" in told or "\n- attempt 1 on " in told
-    assert not any(line.startswith("  ") for line in told.splitlines())
+    output = run(*filled(words, lively), "--data-dir", lively.data, "-o", "markdown").out
+    assert "| --- | --- |" in output or "\n- attempt 1 on " in output
+    assert not any(line.startswith("  ") for line in output.splitlines())
 
 
 @pytest.mark.parametrize("words", ["pools list", "jobs list", "why pool shell", "replay"])
@@ -342,11 +342,11 @@ def test_every_reading_command_prints_in_every_form(words: str, lively: Place, r
     assert plain.out.strip()
     as_json = run(*asked, "-o", "json")
     assert as_json.code == 0
-    told = json.loads(as_json.out)
+    output = json.loads(as_json.out)
     as_yaml = yaml.safe_load(run(*asked, "-o", "yaml").out)
-    assert type(as_yaml) is type(told)
-    if isinstance(told, dict):
-        assert as_yaml.keys() == told.keys()
+    assert type(as_yaml) is type(output)
+    if isinstance(output, dict):
+        assert as_yaml.keys() == output.keys()
     for form in ("markdown", "csv"):
         answer = run(*asked, "-o", form)
         assert answer.code == 0
@@ -364,20 +364,20 @@ def test_the_form_may_be_said_before_or_after_the_command(lively: Place, run: Ru
 
 @pytest.mark.slow
 def test_quiet_leaves_only_numbers_and_names(lively: Place, run: Run) -> None:
-    told = run("jobs", "list", "--data-dir", lively.data, "--quiet").out
-    assert told == "2\n1\n"
+    output = run("jobs", "list", "--data-dir", lively.data, "--quiet").out
+    assert output == "2\n1\n"
     assert run("pools", "list", "-q", "--data-dir", lively.data).out == "shell\n"
 
 
 @pytest.mark.slow
 def test_commands_are_distinguished_as_a_shell_would(lively: Place, run: Run) -> None:
-    told = run("jobs", "show", "1", "--data-dir", lively.data).out
-    assert """command    sh -c 'echo '"'"'it [/works]'"'"' | cat'""" in told
+    output = run("jobs", "show", "1", "--data-dir", lively.data).out
+    assert """command    sh -c 'echo '"'"'it [/works]'"'"' | cat'""" in output
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "output"),
     [
         pytest.param("pools status nope", "there is no pool nope; there is: shell", id="a pool"),
         pytest.param("pools scale nope 1", "there is no pool nope; there is: shell", id="a pool to steer"),
@@ -405,14 +405,14 @@ def test_commands_are_distinguished_as_a_shell_would(lively: Place, run: Run) ->
         pytest.param("jobs list --server ftp://x", "is no address: write unix:PATH", id="an address"),
     ],
 )
-def test_what_is_not_there_is_reported_with_what_is(words: str, told: str, lively: Place, run: Run) -> None:
+def test_what_is_not_there_is_reported_with_what_is(words: str, output: str, lively: Place, run: Run) -> None:
     ran = (
         run(*words.split(" "), "--data-dir", lively.data)
         if " -- " not in words
         else run("pools", "--data-dir", lively.data, *words.split(" ")[1:])
     )
     assert ran.code == 2
-    assert told in ran.err
+    assert output in ran.err
     assert ran.out == ""
     assert len(ran.err.splitlines()) == 1 or ran.err.startswith("Usage")
 

@@ -123,16 +123,16 @@ BAD: list[Any] = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("spoil", "told"), BAD)
+@pytest.mark.parametrize(("spoil", "message"), BAD)
 def test_a_kubeconfig_that_does_not_work_is_one_sentence(
-    spoil: Change, told: str, config: dict[str, Any], up: Callable[..., Any]
+    spoil: Change, message: str, config: dict[str, Any], up: Callable[..., Any]
 ) -> None:
     spoil(config)
     ran = up(config)
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith("remuda: ")
     assert ran.err.count("\n") == 1
-    assert told in ran.err
+    assert message in ran.err
 
 
 def test_a_kubeconfig_that_is_none_is_one_sentence(up: Callable[..., Any], tmp_path: Path) -> None:
@@ -186,19 +186,19 @@ def test_a_cluster_that_is_too_old_is_refused_by_name(up: Callable[..., Any]) ->
             "current-context": "old",
         }
         ran = up(config)
-    told = "the cluster is Kubernetes v1.28.15, which is too old: upgrade it to 1.29 or newer"
-    assert (ran.code, ran.err) == (2, f"remuda: {told}\n")
+    message = "the cluster is Kubernetes v1.28.15, which is too old: upgrade it to 1.29 or newer"
+    assert (ran.code, ran.err) == (2, f"remuda: {message}\n")
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         pytest.param(["--namespace", "a/b"], "'a/b' cannot be the name of a namespace", id="a path"),
         pytest.param(["--namespace", "Prod"], "'Prod' cannot be the name of a namespace", id="capitals"),
         pytest.param(["x.yaml"], "say either FILE…, or --cluster", id="files too"),
     ],
 )
-def test_words_that_cannot_be_are_refused(words: list[str], told: str, up: Callable[..., Any]) -> None:
+def test_words_that_cannot_be_are_refused(words: list[str], message: str, up: Callable[..., Any]) -> None:
     config = {
         "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}],
         "contexts": [{"name": "c", "context": {"cluster": "c"}}],
@@ -206,7 +206,7 @@ def test_words_that_cannot_be_are_refused(words: list[str], told: str, up: Calla
     }
     ran = up(config, *words)
     assert ran.code == 2
-    assert told in ran.err
+    assert message in ran.err
 
 
 def test_a_namespace_without_a_cluster_is_refused(run: Run) -> None:
@@ -242,13 +242,13 @@ def test_what_the_cluster_lacks_is_reported_all_at_once(
     del schema["properties"]["ceiling"]
     schema.pop("x-kubernetes-validations", None)
     define(server, crds)
-    told = (
+    message = (
         "remuda: runnerpools.remuda.dev in the cluster is older than this remuda and would drop spec.ceiling: "
         f"update it with {install}\n"
     )
     # Only a dry run ends by itself while the server has not published the definition yet.
-    eventually(lambda: up(admin, "--dry-run").err == told, "the older definition is told")
-    assert up(admin).err == told
+    eventually(lambda: up(admin, "--dry-run").err == message, "the older definition is told")
+    assert up(admin).err == message
 
     # And then it is made right: the dry run shows what would be done, and touches nothing.
     define(server, [crd_of(kind) for kind in KINDS])

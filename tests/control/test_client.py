@@ -92,7 +92,7 @@ async def test_names_arrive_whatever_they_hold(running: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ask", "kind", "told"),
+    ("ask", "kind", "message"),
     [
         pytest.param(lambda r: r.get("/v1/names/missing", Named), NotFound, "no missing", id="404"),
         pytest.param(lambda r: r.get("/v1/nothing", Named), NotFound, "there is no GET", id="no route"),
@@ -109,9 +109,9 @@ async def test_names_arrive_whatever_they_hold(running: Path) -> None:
     ],
 )
 async def test_refusals_become_errors_with_the_servers_words(
-    running: Path, ask: Callable[[Remuda], object], kind: type[Exception], told: str
+    running: Path, ask: Callable[[Remuda], object], kind: type[Exception], message: str
 ) -> None:
-    with pytest.raises(kind, match=told):
+    with pytest.raises(kind, match=message):
         await asyncio.to_thread(ask, remuda(running))
 
 

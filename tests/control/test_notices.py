@@ -66,9 +66,9 @@ def said(remuda: Remuda, seen_at: int = NOW - SECOND, loop: str = "pools") -> tu
     ],
 )
 def test_an_answer_says_first_why_it_may_not_be_so_any_more(remuda: Remuda, line: str) -> None:
-    (told,) = said(remuda)
+    (message,) = said(remuda)
     for part in line.split("…"):
-        assert part.strip() in told
+        assert part.strip() in message
 
 
 def test_nothing_is_said_while_all_is_well() -> None:

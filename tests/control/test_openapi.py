@@ -41,9 +41,9 @@ async def test_the_document_of_all_routes_is_valid() -> None:
     from openapi_spec_validator import OpenAPIV31SpecValidator
 
     routes = all_routes(Rig())
-    told = as_served(routes)
-    OpenAPIV31SpecValidator(told).validate()
-    operations = [operation for path in told["paths"].values() for operation in path.values()]
+    openapi = as_served(routes)
+    OpenAPIV31SpecValidator(openapi).validate()
+    operations = [operation for path in openapi["paths"].values() for operation in path.values()]
     assert len(operations) == len(routes)
     assert len({operation["operationId"] for operation in operations}) == len(routes)
     assert all(operation["summary"] for operation in operations)
@@ -51,11 +51,11 @@ async def test_the_document_of_all_routes_is_valid() -> None:
 
 @virtually
 async def test_paths_queries_bodies_and_answers_are_described() -> None:
-    told = as_served(all_routes(Rig()))
-    submit = told["paths"]["/v1/jobs"]["post"]
+    openapi = as_served(all_routes(Rig()))
+    submit = openapi["paths"]["/v1/jobs"]["post"]
     body = submit["requestBody"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
-    assert told["components"]["schemas"][body]["properties"]["retries"]["maximum"] == 100
-    logs = told["paths"]["/v1/jobs/{job}/logs"]["get"]
+    assert openapi["components"]["schemas"][body]["properties"]["retries"]["maximum"] == 100
+    logs = openapi["paths"]["/v1/jobs/{job}/logs"]["get"]
     assert {(item["name"], item["in"]) for item in logs["parameters"]} == {
         ("job", "path"),
         ("follow", "query"),

@@ -183,8 +183,8 @@ async def test_views_are_answered_from_the_store(api: Api) -> None:
 
 
 async def test_a_body_is_read_as_the_routes_type(api: Api) -> None:
-    status, told = await api.ask("POST", "/v1/orders", b'{"name": "x", "count": 3}')
-    assert (status, told) == (200, {"text": " Order(name='x', count=3)"})
+    status, shown = await api.ask("POST", "/v1/orders", b'{"name": "x", "count": 3}')
+    assert (status, shown) == (200, {"text": " Order(name='x', count=3)"})
 
 
 async def test_no_body_is_an_empty_one(api: Api) -> None:
@@ -192,7 +192,7 @@ async def test_no_body_is_an_empty_one(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "shown"),
     [
         pytest.param(b"{", "the body is not JSON: ", id="cut short"),
         pytest.param(b"garbage", "the body is not JSON: ", id="no JSON"),
@@ -204,10 +204,10 @@ async def test_no_body_is_an_empty_one(api: Api) -> None:
         pytest.param(b'{"name": "x", "cuont": 1}', "unknown field `cuont`", id="unknown key"),
     ],
 )
-async def test_a_bad_body_is_refused_with_what_is_wrong_and_where(api: Api, body: bytes, told: str) -> None:
+async def test_a_bad_body_is_refused_with_what_is_wrong_and_where(api: Api, body: bytes, shown: str) -> None:
     status, answer = await api.ask("POST", "/v1/orders", body)
     assert status == 400
-    assert told in answer["error"]
+    assert shown in answer["error"]
     assert api.lines == []
 
 
@@ -224,7 +224,7 @@ async def test_a_body_that_is_too_large_is_refused(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "status", "told"),
+    ("path", "status", "shown"),
     [
         pytest.param("/v1/fail/bad", 400, "that is wrong", id="bad input"),
         pytest.param("/v1/fail/missing", 404, "that is not here", id="not found"),
@@ -236,14 +236,14 @@ async def test_a_body_that_is_too_large_is_refused(api: Api) -> None:
     ],
 )
 async def test_errors_of_a_handler_have_their_status_and_their_words(
-    api: Api, path: str, status: int, told: str
+    api: Api, path: str, status: int, shown: str
 ) -> None:
-    assert await api.ask("GET", path) == (status, {"error": told})
+    assert await api.ask("GET", path) == (status, {"error": shown})
     assert bool(api.lines) is (status == 500)
 
 
 @pytest.mark.parametrize(
-    ("path", "told"),
+    ("path", "shown"),
     [
         pytest.param(
             "/v1/settings?limit=abc",
@@ -257,9 +257,9 @@ async def test_errors_of_a_handler_have_their_status_and_their_words(
         ),
     ],
 )
-async def test_an_unknown_query_parameter_is_refused(api: Api, path: str, told: str) -> None:
+async def test_an_unknown_query_parameter_is_refused(api: Api, path: str, shown: str) -> None:
     status, answer = await api.ask("GET", path)
-    assert (status, answer["error"]) == (400, told)
+    assert (status, answer["error"]) == (400, shown)
 
 
 async def test_a_bad_query_is_refused(api: Api) -> None:
@@ -286,10 +286,10 @@ async def test_what_does_not_exist_is_reported_with_where_to_look(api: Api, meth
 
 
 async def test_the_document_is_served(api: Api) -> None:
-    status, told = await api.ask("GET", "/openapi.json")
+    status, shown = await api.ask("GET", "/openapi.json")
     assert status == 200
-    assert told["openapi"].startswith("3.1")
-    assert "/v1/orders" in told["paths"]
+    assert shown["openapi"].startswith("3.1")
+    assert "/v1/orders" in shown["paths"]
 
 
 # Streams.

@@ -152,8 +152,8 @@ def test_the_laptop_example_runs_in_it_and_answers_for_its_health(
         eventually(is_ready, "its health")
         ask = ["remuda", "submit", "local/shell", "--wait", "--", "id", "-u"]
         inside = ["nsenter", "--target", _child(process.pid), "--mount", "--pid", "--root", "--wd"]
-        told = do(*inside, "chroot", f"--userspec={image.user}", "/", *ask, env=image.environ)
-        assert told.split() == [str(USER)]
+        output = do(*inside, "chroot", f"--userspec={image.user}", "/", *ask, env=image.environ)
+        assert output.split() == [str(USER)]
         assert all(path.stat().st_uid == USER for path in volume.rglob("*") if path.name != "laptop.yaml")
     finally:
         # what unshare started is the first process of its namespace: with it all others there end

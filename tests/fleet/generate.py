@@ -161,10 +161,10 @@ def draw_free_machines(rng: Random, most: int, most_shapes: int = 6) -> list[Fle
 
 def by_cluster(needs: Sequence[FleetNeed]) -> dict[str, list[FleetNeed]]:
     """What each cluster tells."""
-    told: dict[str, list[FleetNeed]] = {}
+    reported: dict[str, list[FleetNeed]] = {}
     for need in needs:
-        told.setdefault(need.cluster, []).append(need)
-    return told
+        reported.setdefault(need.cluster, []).append(need)
+    return reported
 
 
 def draw_machines(

@@ -54,14 +54,14 @@ def test_safety_columns_and_counts_agree_with_what_was_reported(
     fleet = made()
     known: Known = {}
     for step in steps:
-        gone = [told for told in step if isinstance(told, str)]
-        told = [one for one in step if not isinstance(one, str)]
+        gone = [reported for reported in step if isinstance(reported, str)]
+        reported = [one for one in step if not isinstance(one, str)]
         assert fleet.remove(gone) == len(set(gone) & set(known))
         for machine in gone:
             known.pop(machine, None)
-        rows = load(fleet, [machine for machine, _ in told], [facts for _, facts in told])
-        known.update(told)
-        assert [fleet.ids[row] for row in rows.tolist()] == [machine for machine, _ in told]
+        rows = load(fleet, [machine for machine, _ in reported], [facts for _, facts in reported])
+        known.update(reported)
+        assert [fleet.ids[row] for row in rows.tolist()] == [machine for machine, _ in reported]
         assert_holds(fleet, known)
 
 

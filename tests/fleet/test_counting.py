@@ -63,11 +63,11 @@ def random_life(seed: int, steps: int) -> None:
             case 0 | 1:
                 if rng.random() < 0.4:
                     shapes[rng.randrange(3)] = draw_shape(rng)
-                told = [
+                reported = [
                     drawn(rng, f"m{rng.randrange(30)}", rng.choice(shapes)) for _ in range(rng.randint(0, 8))
                 ]
-                fleet.upsert(told)
-                known |= {machine.id: machine for machine in told}
+                fleet.upsert(reported)
+                known |= {machine.id: machine for machine in reported}
             case 2:
                 gone = [f"m{rng.randrange(30)}" for _ in range(rng.randint(0, 12))]
                 assert fleet.remove(gone) == len({machine for machine in gone if machine in known})

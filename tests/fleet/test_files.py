@@ -119,7 +119,7 @@ def test_what_is_strange_is_distinguished() -> None:
 
 
 @pytest.mark.parametrize(
-    ("objects", "told"),
+    ("objects", "messages"),
     [
         pytest.param(
             [thing("Inventory", machines=[machine(pricePerHuor=1)]), thing("Demand", needs=[{"nam": "web"}])],
@@ -163,10 +163,12 @@ def test_what_is_strange_is_distinguished() -> None:
         pytest.param([thing("Demand", needs=[])], ["the files hold no Inventory"], id="no inventory"),
     ],
 )  # fmt: skip
-def test_a_file_that_is_wrong_is_bad_input_with_every_problem(objects: list[object], told: list[str]) -> None:
+def test_a_file_that_is_wrong_is_bad_input_with_every_problem(
+    objects: list[object], messages: list[str]
+) -> None:
     found = problems(*objects)
-    assert len(found) == len(told)
-    for line, words in zip(found, told, strict=True):
+    assert len(found) == len(messages)
+    for line, words in zip(found, messages, strict=True):
         assert words in line
 
 
@@ -236,13 +238,13 @@ def test_no_junk_in_a_file_does_more_than_be_refused(machines: list[Any], needs:
         json.dumps(each, default=repr, skipkeys=True)
         for each in (thing("Inventory", machines=machines), thing("Demand", needs=needs))
     )
-    told = ""
+    messages = ""
     try:
         found = read_files(["-"], NOW, io.BytesIO(text.encode()))
     except BadInput as error:
-        told = str(error)
-    if told:
-        assert all(line.startswith("stdin:") for line in told.splitlines())
+        messages = str(error)
+    if messages:
+        assert all(line.startswith("stdin:") for line in messages.splitlines())
     else:
         assert len(found.needs["x"]) <= len(needs)
         assert found.refused or len({each.id for each in found.machines}) >= len(machines)

@@ -405,11 +405,11 @@ def test_a_refused_machine_is_not_taken_for_one_that_vanished() -> None:
 def test_the_last_good_row_of_a_refused_machine_stays() -> None:
     fleet = Fleet(Names())
     fleet.upsert(read_machines([FULL_MACHINE, {**FULL_MACHINE, "id": "other"}], NOW).accepted)
-    told = read_machines(
+    read = read_machines(
         [{**FULL_MACHINE, "pricePerHour": -1}, {**FULL_MACHINE, "id": "other", "state": "draining"}], NOW
     )
-    fleet.upsert(told.accepted)
-    assert told.refused == {"m"}
+    fleet.upsert(read.accepted)
+    assert read.refused == {"m"}
     assert [fleet.state[fleet.row(name)] for name in ("m", "other")] == [states.CONFIGURED, states.DRAINING]
     assert len(fleet) == 2
 
@@ -478,8 +478,8 @@ def test_no_junk_is_taken_for_a_machine_and_none_is_dropped_silently(records: li
     found = read_machines([*records, {**FULL_MACHINE, "id": "sane"}], NOW, most=100)
     refused = {flaw.index for flaw in found.flaws if flaw.refused}
     assert found.accepted[-1].id == "sane"
-    told = len(refused) + len({machine.id for machine in found.accepted})
-    assert told >= len(records) + 1
+    read = len(refused) + len({machine.id for machine in found.accepted})
+    assert read >= len(records) + 1
     for machine in found.accepted:
         assert machine.id
         assert machine.shape.price >= 0

@@ -58,7 +58,7 @@ def test_an_engine_that_is_none_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("expected", "machines", "told"),
+    ("expected", "machines", "summary"),
     [
         pytest.param(Expected(1_000, 0), 999, "holds 1000 machines and counts 1000, and should hold 999", id="machines"),
         pytest.param(Expected(999, 0), 1_000, "has 1000 actions, and should have 999", id="actions"),
@@ -66,12 +66,12 @@ def test_an_engine_that_is_none_is_refused() -> None:
     ],
 )  # fmt: skip
 def test_a_wrong_number_is_reported_beside_the_right_one(
-    expected: Expected, machines: int, told: str
+    expected: Expected, machines: int, summary: str
 ) -> None:
     workload = build("aggregate-cold", 1_000)
     plan = planned(workload)
     check(workload, plan, Expected(1_000, 0), 1_000)
-    with pytest.raises(InvariantError, match=f"aggregate-cold: .*{told}"):
+    with pytest.raises(InvariantError, match=f"aggregate-cold: .*{summary}"):
         check(workload, plan, expected, machines)
 
 
@@ -100,17 +100,17 @@ def test_a_machine_that_does_not_fit_is_found() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "told"),
+    ("rows", "summary"),
     [
         pytest.param([0, 1, 2], "1 gangs are incomplete and 0 in more than one rack", id="incomplete"),
         pytest.param([0, 1, 2, 80], "0 gangs are incomplete and 1 in more than one rack", id="torn apart"),
     ],
 )
-def test_a_gang_that_is_not_whole_is_found(rows: list[int], told: str) -> None:
+def test_a_gang_that_is_not_whole_is_found(rows: list[int], summary: str) -> None:
     workload = build("gangs", 240)
     assert gangs_placed(workload, Plan()) == 0
     assert gangs_placed(workload, assigned([0, 1, 2, 3], [0] * 4)) == 1
-    with pytest.raises(InvariantError, match=told):
+    with pytest.raises(InvariantError, match=summary):
         gangs_placed(workload, assigned(rows, [0] * len(rows)))
 
 
@@ -135,10 +135,10 @@ def test_a_plan_of_another_size_ends_the_measuring() -> None:
 
 
 def test_times_are_reported_as_least_median_and_nearly_worst() -> None:
-    told = spent([float(number) for number in range(200, 0, -1)])
-    assert (told.min, told.median, told.p99) == (1.0, 100.5, 198.0)
-    told = spent([3.0, 1.0, 2.0, 9.0, 5.0])
-    assert (told.min, told.median, told.p99) == (1.0, 3.0, 9.0)
+    summary = spent([float(number) for number in range(200, 0, -1)])
+    assert (summary.min, summary.median, summary.p99) == (1.0, 100.5, 198.0)
+    summary = spent([3.0, 1.0, 2.0, 9.0, 5.0])
+    assert (summary.min, summary.median, summary.p99) == (1.0, 3.0, 9.0)
 
 
 def test_memory_is_reported_in_megabytes() -> None:

@@ -38,8 +38,8 @@ def trial(
     now: int = NOW,
     heard: bool = True,
 ) -> Trial:
-    told = {cluster: tuple(each) for cluster, each in by_cluster(needs).items()} if heard else {}
-    return try_out(Inputs(tuple(supply), told, policy or Policy(), (), ()), now)
+    reports = {cluster: tuple(each) for cluster, each in by_cluster(needs).items()} if heard else {}
+    return try_out(Inputs(tuple(supply), reports, policy or Policy(), (), ()), now)
 
 
 def drawn(seed: int) -> Trial:
@@ -49,7 +49,7 @@ def drawn(seed: int) -> Trial:
 
 
 @cache
-def told() -> tuple[tuple[Trial, PlanReport], ...]:
+def reports() -> tuple[tuple[Trial, PlanReport], ...]:
     return tuple((each, describe(each)) for each in map(drawn, range(60)))
 
 
@@ -66,7 +66,7 @@ def test_every_code_written_in_the_source_is_in_the_list_and_every_one_of_the_li
 @pytest.mark.slow
 def test_every_reason_is_reported_with_its_numbers() -> None:
     seen: Counter[str] = Counter()
-    for _, each in told():
+    for _, each in reports():
         reasons: list[tuple[Reason | DescribedReason, str]] = [
             (action.reason, action.told) for action in each.actions
         ]
@@ -85,7 +85,7 @@ def test_every_reason_is_reported_with_its_numbers() -> None:
 
 @pytest.mark.slow
 def test_what_a_program_gets_is_the_whole_plan() -> None:
-    for each, said in told():
+    for each, said in reports():
         assert len(said.actions) == len(each.plan)
         assert [(action.id, action.op, action.expects, action.grace) for action in said.actions] == [
             (action.target, action.op, action.expects, action.grace)
@@ -100,7 +100,7 @@ def test_what_a_program_gets_is_the_whole_plan() -> None:
 
 @pytest.mark.slow
 def test_the_groups_of_a_table_are_all_the_actions() -> None:
-    for each, said in told():
+    for each, said in reports():
         tables = {table.title: table for table in report(each, "table").tables}
         rows = tables["actions"].rows if "actions" in tables else ()
         assert sum(int(row[2].replace(",", "")) for row in rows) == len(said.actions)
@@ -110,7 +110,7 @@ def test_the_groups_of_a_table_are_all_the_actions() -> None:
 
 @pytest.mark.slow
 def test_what_a_need_holds_and_is_given_is_what_it_asks_for_or_misses() -> None:
-    for each, said in told():
+    for each, said in reports():
         for code, answer in zip(each.needs, said.needs, strict=True):
             asked = each.needs[code]
             labels = Counter(step.label for step in answer.steps)

@@ -79,8 +79,8 @@ def test_one_that_is_as_large_as_before_begins_the_count_anew() -> None:
     fleet = running()
     demand = demand_of(fleet)
     demand.put("c", many(1, 200))
-    told = [offer(demand, fleet, "c", many(1, units), POLICY) for units in (1, 1, 180, 1, 1)]
-    assert told == [False, False, True, False, False]
+    answers = [offer(demand, fleet, "c", many(1, units), POLICY) for units in (1, 1, 180, 1, 1)]
+    assert answers == [False, False, True, False, False]
     assert asked(demand) == 180
 
 

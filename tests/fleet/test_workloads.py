@@ -306,14 +306,14 @@ def test_renewed_machines_were_never_heard_of() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "machines", "told"),
+    ("name", "machines", "message"),
     [
         pytest.param("warm", 10, "there is no workload 'warm': choose one of aggregate-warm", id="a name"),
         pytest.param("gangs", 0, "a workload of 0 machines", id="no machines"),
     ],
 )
-def test_what_is_no_workload_is_refused(name: str, machines: int, told: str) -> None:
-    with pytest.raises(BadInput, match=told):
+def test_what_is_no_workload_is_refused(name: str, machines: int, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
         build(name, machines)
 
 

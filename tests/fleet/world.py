@@ -118,11 +118,11 @@ def world_of(
     fleet = Fleet(Names())
     fleet.upsert(machines)
     demand = Demand(fleet)
-    told = by_cluster(needs)
+    reported = by_cluster(needs)
     for machine in machines:
         if machine.cluster:
-            told.setdefault(machine.cluster, [])
-    demand.put_all({cluster: asked for cluster, asked in told.items() if cluster not in unheard})
+            reported.setdefault(machine.cluster, [])
+    demand.put_all({cluster: asked for cluster, asked in reported.items() if cluster not in unheard})
     names = fleet.names
     for name, (cluster, need) in (claims or {}).items():
         fleet.claim[fleet.row(name)] = names.need(names.cluster(cluster), need)

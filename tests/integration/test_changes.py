@@ -34,11 +34,11 @@ def test_a_bad_file_is_refused_and_the_old_one_stays(running: Place) -> None:
     running.wait_idle(2)
     before = running.shims()
     running.write(pool(min=5, max=3, scaleDownDelay="10 minutes"))
-    told = eventually(
+    answer = eventually(
         lambda: running.health("ready")[1].details.get("refused_reload"),
         "the refusal in the details of /ready",
     )
-    assert "min 5 is more than max 3" in told or "10 minutes" in told
+    assert "min 5 is more than max 3" in answer or "10 minutes" in answer
     assert running.health("ready")[0] == 200
     for words in (("pools", "list"), ("loops", "list"), ("top", "--once"), ("why", "pool", "shell")):
         assert "the last reload was refused" in running.cli(*words).out
@@ -153,10 +153,10 @@ def test_bounds_set_by_hand_outlive_a_restart_and_are_named(running: Place) -> N
     running.kill()
     running.start()
     running.wait_idle(1)
-    told = running.cli("why", "pool", "shell").out
-    assert "set by hand" in told
-    assert "override" in told
-    assert "min 1, max 1" in told
+    answer = running.cli("why", "pool", "shell").out
+    assert "set by hand" in answer
+    assert "override" in answer
+    assert "min 1, max 1" in answer
     assert "min 1, max 1" in running.cli("pools", "status").out
     assert running.cli("pools", "scale", "shell", "--clear").out == "pool shell: nothing is set by hand\n"
     running.wait_idle(2)
@@ -244,8 +244,8 @@ def test_why_says_what_would_change_a_pool_held_by_its_ceiling(here: Place) -> N
 
     found = eventually(look, "a pool held by its ceiling")
     assert found.headline.endswith("held by ceiling laptop")
-    told = here.cli("why", "pool", "shell").out
-    assert "ceiling laptop ≥ 7 gives 6" in told
+    answer = here.cli("why", "pool", "shell").out
+    assert "ceiling laptop ≥ 7 gives 6" in answer
     past = here.cli("why", "pool", "shell", "--at", "1h")
     assert past.code == 2
     assert "nothing was recorded by then" in past.err
@@ -262,5 +262,5 @@ def test_replay_finds_nothing_for_the_same_rules_and_shows_what_a_changed_object
     assert differs.code == 1
     assert "pool shell" in differs.out
     assert "not carried on" in differs.out
-    told = json.loads(running.cli("replay", "--since", "1h", "-f", str(changed), "-o", "json").out)
-    assert {item["target_now"] for item in told["differences"]} == {1}
+    answer = json.loads(running.cli("replay", "--since", "1h", "-f", str(changed), "-o", "json").out)
+    assert {item["target_now"] for item in answer["differences"]} == {1}

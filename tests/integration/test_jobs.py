@@ -115,8 +115,8 @@ def test_higher_priority_runs_first_and_equals_in_their_order(shared: Place) -> 
         shared.submit("sh", "-c", f"echo {name} >> {ran}", job_class="test/one", priority=priority)
         for name, priority in (("low", -1), ("a", 0), ("b", 0), ("high", 7))
     ]
-    told = shared.cli("why", "job", str(numbers[0])).out
-    assert "ahead of it: 3" in told
+    answer = shared.cli("why", "job", str(numbers[0])).out
+    assert "ahead of it: 3" in answer
     flag.touch()
     for number in numbers:
         shared.wait_end(number)
@@ -174,7 +174,7 @@ def test_a_secret_reaches_the_job_and_nothing_else(running: Place) -> None:
     assert secret not in ran.out + ran.err
 
     number = max(running.jobs())
-    told = [
+    answer = [
         running.cli("jobs", "show", str(number), "-o", "json").out,
         running.cli("jobs", "logs", str(number)).out,
         running.cli("jobs", "list").out,
@@ -182,8 +182,8 @@ def test_a_secret_reaches_the_job_and_nothing_else(running: Place) -> None:
         running.cli("top").out,
         running.log,
     ]
-    assert str(file) in told[0]
-    assert not any(secret in text for text in told)
+    assert str(file) in answer[0]
+    assert not any(secret in text for text in answer)
     assert holders(running.data, secret.encode()) == []
 
 
@@ -225,7 +225,7 @@ def test_a_secret_file_that_went_away_is_a_failed_job_with_its_reason(shared: Pl
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "answer"),
     [
         pytest.param(["test/shell"], "say CLASS and the command, as in: remuda submit", id="no command"),
         pytest.param(["test/shell", "--", ""], "the command is empty", id="an empty command"),
@@ -256,16 +256,16 @@ def test_a_secret_file_that_went_away_is_a_failed_job_with_its_reason(shared: Pl
         ),
     ],
 )
-def test_a_job_that_cannot_be_is_refused(shared: Place, words: list[str], told: str) -> None:
+def test_a_job_that_cannot_be_is_refused(shared: Place, words: list[str], answer: str) -> None:
     before = len(shared.jobs())
     ran = shared.cli("submit", *words)
     assert ran.code == 2
-    assert told in ran.err
+    assert answer in ran.err
     assert len(shared.jobs()) == before
 
 
 @pytest.mark.parametrize(
-    ("command", "code", "told"),
+    ("command", "code", "answer"),
     [
         pytest.param(["no-such-command"], 127, "'no-such-command' was not found", id="not there"),
         pytest.param(["/etc/passwd"], 126, "not executable", id="not executable"),
@@ -273,11 +273,11 @@ def test_a_job_that_cannot_be_is_refused(shared: Place, words: list[str], told: 
     ],
 )
 def test_a_command_that_cannot_run_is_a_failed_job_with_its_reason(
-    shared: Place, command: list[str], code: int, told: str
+    shared: Place, command: list[str], code: int, answer: str
 ) -> None:
     ran = shared.cli("submit", "test/shell", "--wait", "--", *command)
     assert ran.code == code
-    assert told in ran.err
+    assert answer in ran.err
 
 
 def test_a_long_command_line_runs(shared: Place) -> None:

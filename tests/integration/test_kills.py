@@ -86,8 +86,8 @@ class Load:
             found = [(attempt.status, attempt.exit_code) for attempt in jobs[number].attempts]
             assert found == [("exited", code) for code in codes]
             assert jobs[number].state == ("succeeded" if codes[-1] == 0 else "failed")
-            told = "".join(f"out-{index}-{attempt}\n" for attempt in range(1, tries + 1))
-            assert self._here.output(number) == told.encode()
+            printed = "".join(f"out-{index}-{attempt}\n" for attempt in range(1, tries + 1))
+            assert self._here.output(number) == printed.encode()
         assert sorted(self._ran.read_text().splitlines()) == sorted(expected)
 
 
@@ -224,9 +224,9 @@ def test_a_stranger_with_a_recycled_pid_is_never_touched(running: Place) -> None
     stranger = subprocess.Popen(["sleep", "600"])
     running.processes.insert(0, stranger)
     record = running.data / "machines" / name / "shim.json"
-    told = json.loads(record.read_bytes())
+    printed = json.loads(record.read_bytes())
     eventually(lambda: name not in running.shims(), "the end of the shim")
-    record.write_text(json.dumps({**told, "pid": stranger.pid}))
+    record.write_text(json.dumps({**printed, "pid": stranger.pid}))
 
     running.start()
     view = running.wait_idle(2)

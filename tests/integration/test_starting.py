@@ -48,17 +48,17 @@ def test_a_health_port_in_use_keeps_remuda_from_starting(here: Place, option: st
 
 
 @pytest.mark.parametrize(
-    ("where", "told"),
+    ("where", "message"),
     [
         pytest.param("file/d", "Not a directory", id="below a file"),
         pytest.param("x" * 120, "too long for a Unix socket", id="too long a path for a socket"),
     ],
 )
-def test_a_data_directory_that_cannot_be_used_is_reported(here: Place, where: str, told: str) -> None:
+def test_a_data_directory_that_cannot_be_used_is_reported(here: Place, where: str, message: str) -> None:
     (here.home / "file").touch()
     ran = here.cli("up", str(here.file), *PORTS, "--data-dir", str(here.home / where))
     assert ran.code == 2
-    assert told in ran.err
+    assert message in ran.err
     assert "--data-dir" in ran.err
     assert "Traceback" not in ran.err
 

@@ -17,7 +17,7 @@ from remuda.ledger.store import FILE, SqliteStore, writing
 KIND = "toys/here"
 
 
-def told(home: Path, family: str = "toys", until: int | None = None) -> list[tuple[int, object]]:
+def listed(home: Path, family: str = "toys", until: int | None = None) -> list[tuple[int, object]]:
     with documents(home) as db:
         return [(item.at, read(db, item, object)) for item in kept_of_family(db, family, until)]
 
@@ -25,29 +25,29 @@ def told(home: Path, family: str = "toys", until: int | None = None) -> list[tup
 def test_the_first_document_makes_the_store_and_its_directory(tmp_path: Path) -> None:
     home = tmp_path / "a" / "b"
     keep(home, KIND, 5, {"what": "ä"})
-    assert told(home) == [(5, {"what": "ä"})]
+    assert listed(home) == [(5, {"what": "ä"})]
 
 
 def test_the_newest_comes_first_and_one_can_be_read_as_of_a_time(tmp_path: Path) -> None:
     for at in (20, 10, 30):
         keep(tmp_path, KIND, at, at)
-    assert told(tmp_path) == [(30, 30), (20, 20), (10, 10)]
-    assert told(tmp_path, until=29) == [(20, 20), (10, 10)]
-    assert told(tmp_path, until=9) == []
+    assert listed(tmp_path) == [(30, 30), (20, 20), (10, 10)]
+    assert listed(tmp_path, until=29) == [(20, 20), (10, 10)]
+    assert listed(tmp_path, until=9) == []
 
 
 def test_of_two_at_one_time_the_later_kept_is_the_newer(tmp_path: Path) -> None:
     keep(tmp_path, KIND, 10, "first")
     keep(tmp_path, KIND, 10, "second")
-    assert [value for _, value in told(tmp_path)] == ["second", "first"]
+    assert [value for _, value in listed(tmp_path)] == ["second", "first"]
 
 
 def test_kinds_do_not_mix_and_a_family_is_all_of_them(tmp_path: Path) -> None:
     for at, kind in enumerate(("toys/a", "toys/b", "toy", "toysx/c", "toys/a/d")):
         keep(tmp_path, kind, at, kind)
-    assert [value for _, value in told(tmp_path, "toys")] == ["toys/a/d", "toys/b", "toys/a"]
-    assert [value for _, value in told(tmp_path, "toys/a")] == ["toys/a/d"]
-    assert told(tmp_path, "%") == []
+    assert [value for _, value in listed(tmp_path, "toys")] == ["toys/a/d", "toys/b", "toys/a"]
+    assert [value for _, value in listed(tmp_path, "toys/a")] == ["toys/a/d"]
+    assert listed(tmp_path, "%") == []
     with documents(tmp_path) as db:
         assert [item.at for item in kept(db, "toys/a")] == [0]
         assert kept(db, "toys") == []
@@ -60,7 +60,7 @@ def test_the_last_forty_of_each_kind_are_kept(tmp_path: Path) -> None:
             put(db, "toys/there", at, pack(at))
     with documents(tmp_path) as db:
         assert [item.at for item in kept(db, KIND)] == [*range(44, 4, -1)]
-    assert len(told(tmp_path, "toys")) == 80
+    assert len(listed(tmp_path, "toys")) == 80
 
 
 def test_of_all_kinds_together_64_mebibytes_are_kept() -> None:
@@ -119,7 +119,7 @@ def test_many_processes_that_come_at_once_all_keep_theirs(tmp_path: Path, before
         process.stdin.flush()
     errors = [process.communicate(timeout=120)[1] for process in processes]
     assert errors == [""] * 6
-    assert len(told(tmp_path)) == 30
+    assert len(listed(tmp_path)) == 30
 
 
 def test_what_fails_on_the_way_leaves_nothing(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_what_fails_on_the_way_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), writing(tmp_path / FILE) as db:
         put(db, KIND, 2, b"")
         raise ZeroDivisionError
-    assert told(tmp_path) == [(1, 1)]
+    assert listed(tmp_path) == [(1, 1)]
 
 
 def test_a_damaged_document_is_named_and_the_others_are_read(tmp_path: Path) -> None:
@@ -152,9 +152,9 @@ def test_an_older_store_has_no_documents_and_gets_them_with_the_first(tmp_path: 
     older = sqlite3.connect(tmp_path / FILE)
     older.executescript((Path(__file__).parents[1] / "data" / "store-v1.sql").read_text(encoding="utf-8"))
     older.close()
-    assert told(tmp_path) == []
+    assert listed(tmp_path) == []
     keep(tmp_path, KIND, 1, 1)
-    assert told(tmp_path) == [(1, 1)]
+    assert listed(tmp_path) == [(1, 1)]
 
 
 def test_a_newer_store_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
@@ -166,13 +166,13 @@ def test_a_newer_store_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="install the newer remuda"):
         keep(tmp_path, KIND, 2, 2)
     with pytest.raises(BadInput, match="install the newer remuda"):
-        told(tmp_path)
+        listed(tmp_path)
     assert (tmp_path / FILE).read_bytes() == before
 
 
 def test_without_a_store_there_is_nothing_to_read(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="there is no store at"):
-        told(tmp_path)
+        listed(tmp_path)
 
 
 @pytest.mark.parametrize("where", ["file", "file/below", "store"])

@@ -73,14 +73,14 @@ def test_history_begins_where_the_first_cycle_began(store: InlineStore) -> None:
 
 
 def test_a_story_is_listed_oldest_first_and_ends_at_the_instant(store: InlineStore) -> None:
-    def told(until: int, most: int = 20) -> list[tuple[int, str]]:
+    def listed(until: int, most: int = 20) -> list[tuple[int, str]]:
         lines = store.read(lambda db: story(db, "toy", "toy/a", until, most))
         return [(line.at, line.reason.code) for line in lines]
 
-    assert told(FOREVER) == [(10, "c1"), (20, "c2"), (30, "c3")]
-    assert told(29) == [(10, "c1"), (20, "c2")]
-    assert told(FOREVER, 2) == [(20, "c2"), (30, "c3")]
-    assert told(9) == []
+    assert listed(FOREVER) == [(10, "c1"), (20, "c2"), (30, "c3")]
+    assert listed(29) == [(10, "c1"), (20, "c2")]
+    assert listed(FOREVER, 2) == [(20, "c2"), (30, "c3")]
+    assert listed(9) == []
 
 
 async def test_unless_asked_for_more_the_last_twenty_are_listed() -> None:
@@ -140,11 +140,11 @@ async def damage(store: InlineStore, statement: str) -> None:
 )
 async def test_a_damaged_cycle_is_named_and_left_out(store: InlineStore, statement: str) -> None:
     await damage(store, statement)
-    told: list[str] = []
-    found = store.read(lambda db: list(cycles_between(db, "toy", 0, FOREVER, TOY_KINDS, told.append)))
+    listed: list[str] = []
+    found = store.read(lambda db: list(cycles_between(db, "toy", 0, FOREVER, TOY_KINDS, listed.append)))
     assert [cycle.snapshot.value for cycle in found] == [1, 3]
-    assert len(told) == 1
-    assert "of cycle 2" in told[0]
+    assert len(listed) == 1
+    assert "of cycle 2" in listed[0]
     with pytest.raises(DamagedRow, match="of cycle 2"):
         value_at(store, 20)
 

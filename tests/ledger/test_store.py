@@ -314,7 +314,7 @@ async def test_when_no_history_is_left_the_disk_is_full(path: Path) -> None:
 @pytest.mark.slow
 def test_kill_9_at_any_moment_loses_nothing_that_was_acknowledged_and_tears_nothing(path: Path) -> None:
     dice = random.Random(5)
-    told: set[str] = set()
+    confirmed: set[str] = set()
     for life in range(6):
         process = subprocess.Popen(
             [sys.executable, str(Path(__file__).with_name("writer.py")), str(path), str(life)],
@@ -322,26 +322,26 @@ def test_kill_9_at_any_moment_loses_nothing_that_was_acknowledged_and_tears_noth
             text=True,
         )
         assert process.stdout is not None
-        told.add(process.stdout.readline().strip())
+        confirmed.add(process.stdout.readline().strip())
         time.sleep(dice.uniform(0, 0.15))
         process.kill()
-        told |= {
+        confirmed |= {
             line.strip() for line in process.stdout.read().splitlines(keepends=True) if line.endswith("\n")
         }
         process.wait()
         process.stdout.close()
         with reading(path) as db:
-            check_whole(db, told)
+            check_whole(db, confirmed)
         SqliteStore(path).close()
         with reading(path) as db:
-            check_whole(db, told)
-    assert len(told) > 50
+            check_whole(db, confirmed)
+    assert len(confirmed) > 50
 
 
-def check_whole(db: sqlite3.Connection, told: set[str]) -> None:
+def check_whole(db: sqlite3.Connection, confirmed: set[str]) -> None:
     found = names(db)
     halves = {name[:-2] for name in found}
-    assert told <= halves
+    assert confirmed <= halves
     assert found == {f"{name}/{half}" for name in halves for half in "ab"}
     assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     assert db.execute("SELECT count(*) FROM settings WHERE length(data) < 50").fetchone() == (0,)
@@ -380,7 +380,7 @@ def make_torn(path: Path) -> None:
 
 @pytest.mark.parametrize("opened", OPEN)
 @pytest.mark.parametrize(
-    ("make", "told"),
+    ("make", "confirmed"),
     [
         pytest.param(lambda path: path.write_bytes(b"garbage " * 999), "is damaged", id="garbage"),
         pytest.param(make_foreign, "is a database of another program; choose another", id="foreign"),
@@ -392,12 +392,12 @@ def make_torn(path: Path) -> None:
     ],
 )
 def test_a_file_that_is_no_store_is_refused_and_not_changed(
-    path: Path, make: Callable[[Path], object], told: str, opened: str
+    path: Path, make: Callable[[Path], object], confirmed: str, opened: str
 ) -> None:
     make(path)
     path.chmod(0o644)
     before = path.read_bytes()
-    with pytest.raises(BadInput, match=told):
+    with pytest.raises(BadInput, match=confirmed):
         OPEN[opened](path)
     assert path.read_bytes() == before
     assert stat.S_IMODE(path.stat().st_mode) == 0o644

@@ -91,9 +91,9 @@ def test_what_libraries_log_comes_out_in_the_same_form(
         int("broken")
     except ValueError:
         logging.getLogger("lib").exception("failed")
-    told = [json.loads(line) for line in lines]
-    assert [(line["level"], line["msg"], line["logger"]) for line in told] == [
+    entries = [json.loads(line) for line in lines]
+    assert [(line["level"], line["msg"], line["logger"]) for line in entries] == [
         ("warning", "careful with that", "lib"),
         ("error", "failed", "lib"),
     ]
-    assert told[1]["error"] == "ValueError: invalid literal for int() with base 10: 'broken'"
+    assert entries[1]["error"] == "ValueError: invalid literal for int() with base 10: 'broken'"

@@ -124,9 +124,9 @@ async def test_errors_are_waited_out_longer_each_time_up_to_a_limit() -> None:
     assert rig.toy.began == [0, 1, 3, 7, 15, 25, 35, 45]
     assert rig.loop.standing.errors_in_a_row == 8
     assert rig.metric("remuda_loop_errors_total") == 8
-    told = rig.messages("cycle failed")
-    assert [line["next_try_s"] for line in told] == [1, 2, 4, 8, 10, 10, 10, 10]
-    assert told[0]["error"] == "Unavailable: the world is away"
+    logged = rig.messages("cycle failed")
+    assert [line["next_try_s"] for line in logged] == [1, 2, 4, 8, 10, 10, 10, 10]
+    assert logged[0]["error"] == "Unavailable: the world is away"
 
 
 @virtually
@@ -517,8 +517,8 @@ async def test_there_is_a_line_for_each_changed_cycle_and_else_one_a_minute() ->
     later(100.5, setattr, rig.toy, "value", 1)
     later(110.5, rig.toy.plans.append, Plan((turn("a"),)))
     await rig.run_for(180)
-    told = [(line["time"][14:19], line["value"], line["actions"]) for line in rig.messages("cycle")]
-    assert told == [
+    logged = [(line["time"][14:19], line["value"], line["actions"]) for line in rig.messages("cycle")]
+    assert logged == [
         ("00:00", 0, 0),
         ("01:00", 0, 0),
         ("01:41", 1, 0),

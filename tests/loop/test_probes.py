@@ -59,9 +59,9 @@ def server() -> Iterator[HealthServer]:
 def test_ready_answers_200_with_details_and_503_with_problems(server: HealthServer) -> None:
     status, kind, body = get(server.port, "/ready?verbose=1")
     assert (status, kind) == (200, "application/json")
-    told = json.loads(body)
-    assert told["ok"] is True
-    assert told["loops"][0]["cycles"] == 7
+    report = json.loads(body)
+    assert report["ok"] is True
+    assert report["loops"][0]["cycles"] == 7
     status, _, body = get(server.port, "/unready")
     assert status == 503
     assert json.loads(body)["problems"] == ["not yet"]

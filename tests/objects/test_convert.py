@@ -233,21 +233,21 @@ def test_a_missing_key_is_blamed_on_the_key_above_it() -> None:
 
 @pytest.mark.parametrize("kind", [*KINDS, *EVERY_KIND], ids=lambda kind: kind.name)
 def test_of_an_object_without_anything_something_of_the_right_types_is_left(kind: Kind[Any]) -> None:
-    told: list[Problem] = []
-    made, broken = convert_partly(MapNode(1, 1, {}), kind.whole, "f.yaml", told.append)
-    assert broken == {"apiVersion", "kind", "metadata", "spec"} == {problem.path for problem in told}
+    reported: list[Problem] = []
+    made, broken = convert_partly(MapNode(1, 1, {}), kind.whole, "f.yaml", reported.append)
+    assert broken == {"apiVersion", "kind", "metadata", "spec"} == {problem.path for problem in reported}
     assert isinstance(made.spec, kind.spec)
     assert list(kind.check(Object(kind.name, "x", made.spec)) if kind.check else ()) is not None
 
 
 def test_what_can_be_read_beside_broken_fields_is_read() -> None:
-    told: list[Problem] = []
+    reported: list[Problem] = []
     (root,) = parse(
         sample("{class: 5, max: x, delay: 1m, parts: [{startAt: x}, {zone: UTC}], env: {a: 1, b: c}}"),
         "f",
-        told.append,
+        reported.append,
     )
-    made, broken = convert_partly(root, KINDS[0].whole, "f", told.append)
+    made, broken = convert_partly(root, KINDS[0].whole, "f", reported.append)
     spec = made.spec
     assert broken == {
         "spec.class",

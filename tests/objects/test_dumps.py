@@ -74,21 +74,21 @@ def read(folder: Path, *items: Any) -> tuple[Dumps[Taken], Taken]:
     return dumps, taken
 
 
-def told(dumps: Dumps[Taken]) -> list[str]:
+def notes_of(dumps: Dumps[Taken]) -> list[str]:
     return [f"{each.line}: {each.path}: {each.message}" for each in sorted(dumps.problems)]
 
 
 def test_each_kind_is_read_in_each_of_its_versions(tmp_path: Path) -> None:
     items = thing("a"), thing("b", version="v2"), thing("c", "Plate")
     dumps, taken = read(tmp_path, *items)
-    assert told(dumps) == []
+    assert notes_of(dumps) == []
     assert dumps.met == {"Cup", "Plate"}
     assert taken.keys() == {"a", "b", "c"}
 
 
 def test_a_version_that_is_not_read_is_reported_with_those_that_are(tmp_path: Path) -> None:
     dumps, taken = read(tmp_path, thing("a", version="v3"))
-    [line] = told(dumps)
+    [line] = notes_of(dumps)
     assert line.startswith(
         '1: Cup home/a: apiVersion: wants example.org/v2 or example.org/v1, found "example.org/v3"'
     )
@@ -105,7 +105,7 @@ def test_types_amounts_and_what_the_reader_knows_are_reported_together(tmp_path:
     bad = thing("a", color="clear", size="huge", limits={"cpu": "-1"})
     bad["metadata"]["labels"] = 3  # nobody reads it
     dumps, taken = read(tmp_path, thing("b", "Plate"), bad)
-    assert told(dumps) == [
+    assert notes_of(dumps) == [
         "2: Cup home/a: spec.color: is no color",
         "2: Cup home/a: spec.limits.cpu: '-1' is not a quantity: it cannot be below zero",
         "2: Cup home/a: spec.size: 'huge' is not a quantity: write a number with or without a suffix, like 512Mi, 2 or 500m",
@@ -115,12 +115,12 @@ def test_types_amounts_and_what_the_reader_knows_are_reported_together(tmp_path:
 
 def test_what_the_reader_knows_is_not_reported_about_what_could_not_be_read(tmp_path: Path) -> None:
     dumps, _ = read(tmp_path, thing("a", color=3))
-    assert told(dumps) == ["1: Cup home/a: spec.color: wants text, found the number 3: put it in quotes"]
+    assert notes_of(dumps) == ["1: Cup home/a: spec.color: wants text, found the number 3: put it in quotes"]
 
 
 def test_without_a_reader_of_answers_one_is_an_object_without_a_kind(tmp_path: Path) -> None:
     dumps, _ = read(tmp_path, {"node": {"nodeName": "n"}})
-    assert told(dumps) == ["1: kind: is required: a cook reads Cup, Plate"]
+    assert notes_of(dumps) == ["1: kind: is required: a cook reads Cup, Plate"]
 
 
 def test_notes_name_the_reader(tmp_path: Path) -> None:
@@ -134,4 +134,4 @@ def test_notes_name_the_reader(tmp_path: Path) -> None:
 @pytest.mark.parametrize("items", [[], None])
 def test_an_empty_list_of_a_kind_means_that_there_are_none(tmp_path: Path, items: object) -> None:
     dumps, _ = read(tmp_path, {"apiVersion": "example.org/v1", "kind": "CupList", "items": items})
-    assert (told(dumps), dumps.met) == ([], {"Cup"})
+    assert (notes_of(dumps), dumps.met) == ([], {"Cup"})

@@ -153,8 +153,8 @@ def test_a_cell_of_csv_is_shown_and_never_computed(cell: str, written: str) -> N
 
 
 def test_a_table_that_is_wider_than_the_terminal_stays_readable() -> None:
-    told = "is too small: has 4Gi memory, and a runner asks for 8Gi memory"
-    few = Table(("RULE", "WHERE"), (("fits-nowhere", told),))
+    message = "is too small: has 4Gi memory, and a runner asks for 8Gi memory"
+    few = Table(("RULE", "WHERE"), (("fits-nowhere", message),))
     out = io.StringIO()
     show(Report(None, (few,)), "table", out=out, columns=60)
     assert out.getvalue().splitlines() == [
@@ -163,7 +163,7 @@ def test_a_table_that_is_wider_than_the_terminal_stays_readable() -> None:
         "               asks for 8Gi memory",
     ]
     out = io.StringIO()
-    many = Table(("NODE", "ROLE", "WHY"), (("a" * 30, "overflow", told), ("b", "primary", "")))
+    many = Table(("NODE", "ROLE", "WHY"), (("a" * 30, "overflow", message), ("b", "primary", "")))
     show(Report(None, (many,)), "table", out=out, columns=60)
     assert out.getvalue().splitlines() == [
         f"NODE   {'a' * 30}",

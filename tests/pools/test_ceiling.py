@@ -2,7 +2,18 @@
 
 import pytest
 from msgspec.structs import replace
-from tests.builders import NOW, closing, machine, machines, policy, pool, reason_of, settings, snapshot, told
+from tests.builders import (
+    NOW,
+    actions_of,
+    closing,
+    machine,
+    machines,
+    policy,
+    pool,
+    reason_of,
+    settings,
+    snapshot,
+)
 
 from remuda.model.machines import Machine, State
 from remuda.output.words import sentence
@@ -125,7 +136,7 @@ def test_idle_machines_of_lower_priority_give_way() -> None:
     rules = policy(settings("a", ceiling="roof"), settings("b", ceiling="roof", priority=1), roof=6)
     idle_and_waiting = pool("a", *machines("a", idle=6), waiting=6)
     plan, _ = decide(snapshot(idle_and_waiting, pool("b", waiting=2)), Memory(), rules, NOW)
-    assert told(plan) == ["close a-1 machine.gives-way", "close a-2 machine.gives-way"]
+    assert actions_of(plan) == ["close a-1 machine.gives-way", "close a-2 machine.gives-way"]
     assert reason_of(plan, "b").code == "pool.waiting-for-room"
 
 
@@ -255,14 +266,14 @@ def test_a_reused_machine_above_its_pools_share_takes_no_further_job(
     seen: tuple[PoolSeen, ...], rules: tuple[PoolPolicy, ...], actions: list[str]
 ) -> None:
     plan, _ = decide(snapshot(*seen), Memory(), policy(*rules, roof=4), NOW)
-    assert told(plan) == actions
+    assert actions_of(plan) == actions
 
 
 def test_a_machine_that_is_just_being_told_counts_as_told() -> None:
     seen = (pool("a", *machines("a", busy=4), running=4, waiting=99), pool("b", waiting=2))
     rules = policy(REUSED, FIRST, roof=4)
     plan, _ = decide(snapshot(*seen, operations=(closing(9, "a-3"),)), Memory(), rules, NOW)
-    assert told(plan) == ["close a-1 machine.retires"]
+    assert actions_of(plan) == ["close a-1 machine.retires"]
     assert reason_of(plan).terms["retiring"] == 2
     assert sentence(reason_of(plan)).endswith("held by ceiling roof; 2 end after their jobs")
 
@@ -283,13 +294,13 @@ def test_what_only_a_delay_keeps_gives_way_to_a_pool_that_wants() -> None:
     idle = pool("a", *machines("a", idle=5), waiting=1)
     plan, after = decide(snapshot(idle, pool("b", waiting=4)), memory, rules, NOW)
     gone = [f"close a-{number} machine.gives-way" for number in (1, 2, 3)]
-    assert told(plan) == [*gone, "create b/new-1"]
+    assert actions_of(plan) == [*gone, "create b/new-1"]
     assert reason_of(plan).terms["kept"] == 4
     # What gave way is not wanted back, and what is left is still held.
     assert after.pools["a"].wanted == ((NOW - 30_000, 2), (NOW - 10_000, 1))
     calm = snapshot(pool("a", *machines("a", idle=2), waiting=1), pool("b"))
     later, _ = decide(calm, after, rules, NOW + 1)
-    assert told(later) == []
+    assert actions_of(later) == []
     assert reason_of(later).code == "pool.held-by-delay"
 
 
@@ -323,7 +334,7 @@ def test_what_only_a_delay_keeps_stays_while_there_is_room() -> None:
     rules = policy(DELAYED, settings("b", ceiling="roof"), roof=6)
     idle = pool("a", *machines("a", idle=5), waiting=1)
     plan, after = decide(snapshot(idle, pool("b", waiting=1)), memory, rules, NOW)
-    assert told(plan) == ["create b/new-1"]
+    assert actions_of(plan) == ["create b/new-1"]
     assert after == memory
 
 
@@ -332,4 +343,4 @@ def test_delays_under_one_ceiling_give_way_by_priority_too() -> None:
     rules = policy(DELAYED, replace(DELAYED, name="b", priority=1), roof=6)
     seen = snapshot(pool("a", *machines("a", idle=4)), pool("b", *machines("b", idle=4)))
     plan, _ = decide(seen, Memory({"a": wanted, "b": wanted}), rules, NOW)
-    assert told(plan) == ["close a-1 machine.gives-way", "close a-2 machine.gives-way"]
+    assert actions_of(plan) == ["close a-1 machine.gives-way", "close a-2 machine.gives-way"]

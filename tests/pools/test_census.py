@@ -106,13 +106,13 @@ def test_a_busy_machine_stays_busy_whatever_is_under_way() -> None:
 
 
 def test_of_busy_machines_those_retire_that_were_told_to_or_are_just_being_told() -> None:
-    told, telling, other = (
+    actions_of, telling, other = (
         machine("a-1", State.DRAINING, job="1"),
         machine("a-2", job="2"),
         machine("a-3", job="3"),
     )
-    assert census(told, telling, other).retiring == 1
-    assert census(told, telling, other, operations=(closing(9, "a-2"),)).retiring == 2
+    assert census(actions_of, telling, other).retiring == 1
+    assert census(actions_of, telling, other, operations=(closing(9, "a-2"),)).retiring == 2
 
 
 @pytest.mark.parametrize(("length", "kept"), [(300, 300), (301, 300)])

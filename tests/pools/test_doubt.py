@@ -1,7 +1,7 @@
 """Machines that must go while nobody says whether they work are powered off gently, and no others are."""
 
 import pytest
-from tests.builders import NOW, machine, policy, pool, reason_of, settings, snapshot, told
+from tests.builders import NOW, actions_of, machine, policy, pool, reason_of, settings, snapshot
 
 from remuda.model.machines import Machine, State
 from remuda.model.times import MINUTE
@@ -25,7 +25,7 @@ def planned(
 ) -> tuple[list[str], PoolMemory]:
     before = Memory({"a": PoolMemory(unsure_since=since)})
     plan, after = decide(snapshot(seen), before, policy(rules) if rules else policy(), NOW)
-    return told(plan), after.pools.get("a", PoolMemory())
+    return actions_of(plan), after.pools.get("a", PoolMemory())
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_only_who_is_both_in_doubt_and_of_another_class_is_powered_off() -> None
 def test_a_broken_pool_keeps_machines_in_doubt() -> None:
     before = Memory({"a": PoolMemory(unsure_since=LONG)})
     plan, _ = decide(snapshot(pool("a", vm(unsure=True))), before, Policy(broken=("a",)), NOW)
-    assert told(plan) == []
+    assert actions_of(plan) == []
 
 
 def test_an_answer_ends_the_doubt_and_lets_idle_machines_go_the_usual_way() -> None:

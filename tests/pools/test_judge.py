@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from tests.builders import NOW, machine, policy, pool, reason_of, settings, snapshot, told
+from tests.builders import NOW, actions_of, machine, policy, pool, reason_of, settings, snapshot
 from tests.pools.worlds import instants, memories, policies, snapshots
 
 from remuda.model.machines import Machine, State
@@ -372,7 +372,7 @@ def test_liveness_a_lost_memory_waits_the_whole_delay_and_then_goes_on() -> None
     rules = policy(settings(scale_down_delay=10 * MINUTE))
     world, memory = snapshot(pool("a", machine("a-1"))), Memory()
     minutes = 0
-    while not told(decide(world, memory, rules, NOW + minutes * MINUTE)[0]):
+    while not actions_of(decide(world, memory, rules, NOW + minutes * MINUTE)[0]):
         _, memory = decide(world, memory, rules, NOW + minutes * MINUTE)
         minutes += 1
     assert minutes == 10

@@ -4,6 +4,7 @@ import pytest
 from msgspec import structs
 from tests.builders import (
     NOW,
+    actions_of,
     closing,
     creation,
     deletion,
@@ -14,7 +15,6 @@ from tests.builders import (
     reason_of,
     settings,
     snapshot,
-    told,
 )
 
 from remuda.model.machines import Machine, State
@@ -82,7 +82,7 @@ def old(name: str, state: State = State.IDLE, job: str | None = None) -> Machine
     ],
 )
 def test_what_is_over_is_removed(member: Machine, code: str) -> None:
-    assert told(planned(pool("a", member))) == [f"delete a-1 {code}"]
+    assert actions_of(planned(pool("a", member))) == [f"delete a-1 {code}"]
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_what_is_over_is_removed(member: Machine, code: str) -> None:
     ],
 )
 def test_a_machine_with_an_operation_is_left_alone(member: Machine, operation: Operation[PoolAction]) -> None:
-    assert told(planned(pool("a", member, override=ROLLOUT), None, operation)) == []
+    assert actions_of(planned(pool("a", member, override=ROLLOUT), None, operation)) == []
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_a_machine_with_an_operation_is_left_alone(member: Machine, operation: O
 def test_surplus_machines_are_told_to_take_no_more_work(
     seen: PoolSeen, rules: PoolPolicy, actions: list[str]
 ) -> None:
-    assert told(planned(seen, rules)) == actions
+    assert actions_of(planned(seen, rules)) == actions
 
 
 @pytest.mark.parametrize(
@@ -187,26 +187,26 @@ def test_a_machine_goes_only_when_two_readings_a_window_apart_found_it_idle(
 ) -> None:
     rules, memory = settings(idle_window=60_000), PoolMemory(idle_since=idle_since)
     plan = planned(pool("a", machine("a-1")), rules, memory=memory)
-    assert told(plan) == actions
+    assert actions_of(plan) == actions
     assert reason_of(plan).code == ("pool.shrinking" if actions else "pool.surplus-unconfirmed")
 
 
 def test_a_reading_of_an_earlier_machine_of_that_name_does_not_count() -> None:
     rules, memory = settings(idle_window=60_000), PoolMemory(idle_since={"a-1": NOW - 60_000})
     anew = machine("a-1", created_at=NOW - 59_999)
-    assert told(planned(pool("a", anew), rules, memory=memory)) == []
+    assert actions_of(planned(pool("a", anew), rules, memory=memory)) == []
 
 
 def test_nobody_is_taken_for_idle_while_the_source_cannot_say_who_is() -> None:
-    assert told(planned(pool("a", machine("a-1"), unsure_since=NOW - 1), settings())) == []
-    assert told(planned(pool("a", machine("a-1")), settings())) == ["close a-1 machine.surplus"]
+    assert actions_of(planned(pool("a", machine("a-1"), unsure_since=NOW - 1), settings())) == []
+    assert actions_of(planned(pool("a", machine("a-1")), settings())) == ["close a-1 machine.surplus"]
 
 
 def test_a_machine_that_was_busy_in_between_is_read_anew() -> None:
     rules = policy(settings(idle_window=60_000))
     memory = Memory({"a": PoolMemory(idle_since={"a-1": NOW - 60_000})})
     _, memory = decide(snapshot(pool("a", machine("a-1", job="7"), running=1)), memory, rules, NOW)
-    assert told(decide(snapshot(pool("a", machine("a-1"))), memory, rules, NOW + 1)[0]) == []
+    assert actions_of(decide(snapshot(pool("a", machine("a-1"))), memory, rules, NOW + 1)[0]) == []
 
 
 @pytest.mark.parametrize(
@@ -249,12 +249,12 @@ def test_a_machine_that_was_busy_in_between_is_read_anew() -> None:
 def test_a_rollout_replaces_idle_machines_in_small_batches(
     members: tuple[Machine, ...], rules: PoolPolicy, actions: list[str]
 ) -> None:
-    assert told(planned(pool("a", *members), rules)) == actions
+    assert actions_of(planned(pool("a", *members), rules)) == actions
 
 
 def test_a_template_that_cannot_boot_costs_one_batch_and_not_the_pool() -> None:
     failing = PoolMemory(failures=3, failed_at=NOW, retry_at=NOW + 9_000)
-    assert told(planned(pool("a", old("a-1"), old("a-2")), settings(min=3), memory=failing)) == []
+    assert actions_of(planned(pool("a", old("a-1"), old("a-2")), settings(min=3), memory=failing)) == []
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def test_a_template_that_cannot_boot_costs_one_batch_and_not_the_pool() -> None:
 )
 def test_a_rollout_ordered_at_once_ends_every_old_machine_once(member: Machine, actions: list[str]) -> None:
     plan = planned(pool("a", member, running=int(member.is_busy), override=ROLLOUT), settings(min=1, max=1))
-    assert told(plan) == actions
+    assert actions_of(plan) == actions
     assert [action.even_busy for action in plan.actions if isinstance(action, Delete)] == [
         action.reason.code == "machine.rollout-now" for action in plan.actions
     ]
@@ -279,13 +279,13 @@ def test_a_rollout_ordered_for_another_template_is_over() -> None:
     seen = pool(
         "a", old("a-1", job="7"), running=1, override=Override(finish_rollout="before", finish_rollout_at=NOW)
     )
-    assert told(planned(seen)) == []
+    assert actions_of(planned(seen)) == []
 
 
 def test_a_rollout_ordered_at_once_never_touches_a_machine_made_later() -> None:
     later = machine("a-1", template="before", job="7", created_at=NOW - 99_999)
     seen = pool("a", later, old("a-2", job="8"), running=2, override=ROLLOUT)
-    assert told(planned(seen)) == ["delete a-2 machine.rollout-now"]
+    assert actions_of(planned(seen)) == ["delete a-2 machine.rollout-now"]
 
 
 @pytest.mark.parametrize(
@@ -388,32 +388,32 @@ def test_busy_machines_that_are_reused_end_after_their_job(
     seen: PoolSeen, rules: PoolPolicy, actions: list[str]
 ) -> None:
     plan = planned(seen, rules)
-    assert told(plan) == actions
+    assert actions_of(plan) == actions
     assert {action.expects for action in plan.actions if "retires" in action.reason.code} <= {"configured"}
 
 
 def test_a_rollout_counts_machines_that_are_on_the_move_as_part_of_its_batch() -> None:
     members = (old("a-1"), old("a-2"), old("a-3"))
     seen = pool("a", *members, waiting=2)
-    assert told(planned(seen, None, closing(9, "a-1"))) == []
+    assert actions_of(planned(seen, None, closing(9, "a-1"))) == []
     leaving = pool("a", *members[1:], machine("a-1", State.DELETING), waiting=2)
-    assert told(planned(leaving)) == []
-    assert told(planned(pool("a", *members[1:], waiting=2))) == ["close a-2 machine.old-template"]
+    assert actions_of(planned(leaving)) == []
+    assert actions_of(planned(pool("a", *members[1:], waiting=2))) == ["close a-2 machine.old-template"]
 
 
 def test_a_rollout_of_busy_machines_waits_for_one_that_is_on_the_move() -> None:
     seen = pool("a", machine("a-1"), old("a-2", job="2"), running=1)
-    assert told(planned(seen, settings(reused=True), closing(9, "a-1"))) == []
+    assert actions_of(planned(seen, settings(reused=True), closing(9, "a-1"))) == []
 
 
 def test_surplus_goes_on_when_the_last_old_machine_is_on_its_way() -> None:
     seen = pool("a", old("a-1"), machine("a-2"), override=ROLLOUT)
-    assert told(planned(seen, None, deletion(9, "a-1"))) == ["close a-2 machine.surplus"]
+    assert actions_of(planned(seen, None, deletion(9, "a-1"))) == ["close a-2 machine.surplus"]
 
 
 def test_machines_that_are_lacking_are_made_in_free_slots() -> None:
     plan = planned(pool("a", waiting=3), None, creation(9, slot=2))
-    assert told(plan) == ["create a/new-1", "create a/new-3"]
+    assert actions_of(plan) == ["create a/new-1", "create a/new-3"]
     assert plan.actions[0] == Create(target="a/new-1", expects="t", reason=plan.actions[0].reason, pool="a")
 
 
@@ -433,7 +433,7 @@ def test_the_maximum_counts_every_machine_that_still_exists(members: tuple[Machi
 
 def test_a_finished_machine_is_replaced_at_once() -> None:
     plan = planned(pool("a", machine("a-1", State.DRAINING, ended="finished"), waiting=1), settings(max=1))
-    assert told(plan) == ["delete a-1 machine.finished", "create a/new-1"]
+    assert actions_of(plan) == ["delete a-1 machine.finished", "create a/new-1"]
 
 
 def test_a_paused_pool_does_nothing_at_all() -> None:
@@ -443,27 +443,27 @@ def test_a_paused_pool_does_nothing_at_all() -> None:
         *machines(idle=1),
     )
     plan = planned(pool("a", *members, waiting=9, override=Override(paused=True)))
-    assert (told(plan), reason_of(plan).code) == ([], "pool.paused")
+    assert (actions_of(plan), reason_of(plan).code) == ([], "pool.paused")
 
 
 def test_what_was_deleted_by_hand_goes_from_a_paused_and_from_a_broken_pool_and_is_not_replaced() -> None:
     members = (machine("a-1", State.DRAINING, ended="closed"), machine("a-2", State.FAILED, ended="crashed"))
     plan = planned(pool("a", *members, waiting=9, override=Override(paused=True)))
-    assert (told(plan), reason_of(plan).code) == (["delete a-1 machine.closed"], "pool.paused")
+    assert (actions_of(plan), reason_of(plan).code) == (["delete a-1 machine.closed"], "pool.paused")
     plan, _ = decide(snapshot(pool("a", *members)), Memory(), Policy(broken=("a",)), NOW)
-    assert (told(plan), reason_of(plan, "a").code) == (["delete a-1 machine.closed"], "pool.broken")
+    assert (actions_of(plan), reason_of(plan, "a").code) == (["delete a-1 machine.closed"], "pool.broken")
 
 
 def test_nothing_goes_while_its_provider_says_nothing() -> None:
     gone = machine("a-1", State.DRAINING, ended="closed")
-    assert told(planned(structs.replace(pool("a", gone), blind="no answer"))) == []
+    assert actions_of(planned(structs.replace(pool("a", gone), blind="no answer"))) == []
 
 
 def test_a_pool_nobody_configures_any_more_drains_away() -> None:
     members = machines("gone", idle=1, busy=1)
     seen = snapshot(pool("gone", *members, running=1, override=Override(min=5, paused=True)))
     plan, _ = decide(seen, Memory(), policy(), NOW)
-    assert told(plan) == ["close gone-1 machine.surplus"]
+    assert actions_of(plan) == ["close gone-1 machine.surplus"]
     assert reason_of(plan, "gone").code == "pool.removed"
 
 
@@ -486,7 +486,7 @@ def test_actions_say_what_they_expect_to_find() -> None:
 
 def test_closed_machines_do_not_count_as_surplus_again() -> None:
     seen = pool("a", *machines(idle=3))
-    assert told(planned(seen, settings(min=2), closing(9, "a-1"))) == []
+    assert actions_of(planned(seen, settings(min=2), closing(9, "a-1"))) == []
 
 
 def test_nothing_is_made_under_a_ceiling_while_some_of_its_machines_were_never_seen() -> None:
@@ -499,7 +499,7 @@ def test_nothing_is_made_under_a_ceiling_while_some_of_its_machines_were_never_s
 
 def test_a_reused_machine_that_was_told_to_end_drains_whatever_it_did_before() -> None:
     seen = pool("a", machine("a-1", State.DRAINING, uses=3))
-    assert told(planned(seen, settings(reused=True))) == ["delete a-1 machine.drained"]
+    assert actions_of(planned(seen, settings(reused=True))) == ["delete a-1 machine.drained"]
 
 
 def unheard(name: str, *, drains: bool = True) -> Machine:
@@ -547,7 +547,7 @@ def test_of_machines_that_no_source_told_of_one_at_a_time_is_powered_off(
     members: tuple[Machine, ...], operations: tuple[Operation[PoolAction], ...], actions: list[str]
 ) -> None:
     plan = planned(pool("a", *members), settings(max=3), *operations, memory=never_told("a-1", "a-2"))
-    assert [line for line in told(plan) if "unheard" in line] == actions
+    assert [line for line in actions_of(plan) if "unheard" in line] == actions
     assert all(action.gently for action in plan.actions if isinstance(action, Delete))
 
 
@@ -558,6 +558,6 @@ def test_who_is_up_for_long_and_may_have_a_job_nobody_knows_of_keeps_no_other_fr
     """One task runs, on no machine that is known to have it: `a-1` stays, and is not the one that may boot."""
     memory = structs.replace(never_told("a-1"), failures=failures)
     seen, rules = pool("a", unheard("a-1"), waiting=4, running=1), settings(max=4, max_surge=1)
-    assert told(planned(seen, rules, memory=memory)) == ["create a/new-1"]
-    assert not told(planned(seen, rules, memory=PoolMemory(failures=failures))), "it may still boot"
-    assert not told(planned(seen, settings(max=1, max_surge=1), memory=memory)), "it takes room"
+    assert actions_of(planned(seen, rules, memory=memory)) == ["create a/new-1"]
+    assert not actions_of(planned(seen, rules, memory=PoolMemory(failures=failures))), "it may still boot"
+    assert not actions_of(planned(seen, settings(max=1, max_surge=1), memory=memory)), "it takes room"

@@ -340,8 +340,8 @@ RARE = {
 def test_what_happens_changes_neither_which_terms_are_told_nor_their_order(seen: PoolSeen) -> None:
     rules = policy(settings(max_surge=2, ceiling="roof"), roof=5)
     quiet, _ = decide(snapshot(pool()), Memory(), policy(settings()), NOW)
-    told, _ = decide(snapshot(seen), Memory(pools={"a": MANY}), rules, NOW)
-    assert [name for name in reason_of(told).terms if name not in RARE] == list(reason_of(quiet).terms)
+    actions_of, _ = decide(snapshot(seen), Memory(pools={"a": MANY}), rules, NOW)
+    assert [name for name in reason_of(actions_of).terms if name not in RARE] == list(reason_of(quiet).terms)
     again, _ = decide(snapshot(pool()), Memory(), policy(settings()), NOW)
     assert again == quiet
 

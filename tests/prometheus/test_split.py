@@ -152,7 +152,7 @@ def test_safety_whatever_comes_back_is_read_or_refused_in_words(
             read_series(piece, 100)
         read_envelope(around, "asking", "matrix")
     except (ValueError, RecursionError, PrometheusError) as error:
-        told = str(error)
+        message = str(error)
     else:
-        told = "read"
-    assert told
+        message = "read"
+    assert message

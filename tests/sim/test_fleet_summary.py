@@ -229,9 +229,9 @@ def test_the_page_draws_four_charts_and_loads_nothing() -> None:
 @pytest.mark.slow
 def test_a_history_is_shown_as_one_object_and_several_as_a_list(run: Run, tmp_path: Path) -> None:
     words = ("simulate", "fleet", "--hours", "0.1", "--machines", "60", "--clusters", "2", "--faults", "some")
-    told = run(*words, "--seed", "4", "--html", tmp_path / "page.html", "-o", "json")
-    assert (told.code, told.err) == (0, "")
-    summary = json.loads(told.out)
+    answer = run(*words, "--seed", "4", "--html", tmp_path / "page.html", "-o", "json")
+    assert (answer.code, answer.err) == (0, "")
+    summary = json.loads(answer.out)
     assert len(summary["digest"]) == 64
     assert {"bind_p50_s", "bind_p99_s", "cost_per_hour", "churn", "shortfall_minutes", "faults"} <= set(
         summary
@@ -261,11 +261,11 @@ def test_a_broken_rule_ends_with_one_and_the_command_that_shows_it_again(
     with pytest.raises(click.exceptions.Exit) as ended:
         live_through_fleets(session, [request], None, gives_everything_back)
     assert ended.value.exit_code == 1
-    told = capsys.readouterr().err
-    assert "seed 5, step " in told
+    answer = capsys.readouterr().err
+    assert "seed 5, step " in answer
     assert (
         "to see it again: remuda simulate fleet --seed 5 --machines 60 --clusters 2 --hours 0.1 --faults none"
-        in told
+        in answer
     )
 
 

@@ -54,7 +54,7 @@ def test_other_seeds_give_other_histories() -> None:
 
 @pytest.mark.slow
 def test_another_process_with_another_hash_seed_has_the_same_history() -> None:
-    told = subprocess.run(
+    message = subprocess.run(
         [
             sys.executable,
             "-c",
@@ -66,7 +66,7 @@ def test_another_process_with_another_hash_seed_has_the_same_history() -> None:
         capture_output=True,
         text=True,
     )
-    assert told.stdout.strip() == run(busy_world(), seed=7)
+    assert message.stdout.strip() == run(busy_world(), seed=7)
 
 
 def test_a_year_passes_at_once() -> None:
@@ -269,11 +269,11 @@ def test_a_deadlock_names_the_tasks_that_wait_and_where() -> None:
 
     with pytest.raises(DeadlockError) as stuck:
         run(main())
-    told = str(stuck.value)
-    assert told.startswith("simulation stuck at 3 s: nothing is scheduled, and these wait for ever:\n")
-    assert "\n  vladimir at test_loop.py:" in told
-    assert "wait_for_godot → locks.py:" in told
-    assert "\n  task-1 at test_loop.py:" in told
+    message = str(stuck.value)
+    assert message.startswith("simulation stuck at 3 s: nothing is scheduled, and these wait for ever:\n")
+    assert "\n  vladimir at test_loop.py:" in message
+    assert "wait_for_godot → locks.py:" in message
+    assert "\n  task-1 at test_loop.py:" in message
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def test_hostile_histories_break_no_rule(first: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [pytest.param(seed, id=told) for seed, told in REGRESSIONS.items()])
+@pytest.mark.parametrize("seed", [pytest.param(seed, id=message) for seed, message in REGRESSIONS.items()])
 def test_what_went_wrong_once_does_not_again(seed: int) -> None:
     story(hostile(seed), seed)
 

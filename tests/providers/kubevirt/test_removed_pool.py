@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from prometheus_client import CollectorRegistry
-from tests.builders import policy, told
+from tests.builders import actions_of, policy
 from tests.kubevirt.guests import Boot, Guests, Script
 from tests.providers.kubevirt.rig import Rig
 
@@ -55,7 +55,7 @@ class Pools:
         plan, self._memory = self._job.decide(seen, self._memory, policy(), self._clock.now() + self._later)
         for number, action in enumerate(plan.actions):
             assert (await self._job.act(Operation(number, action))).status == "done"
-        return told(plan)
+        return actions_of(plan)
 
 
 async def test_they_are_powered_off_end_their_tasks_and_are_deleted_when_they_are_down(
