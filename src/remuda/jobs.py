@@ -16,7 +16,10 @@ from remuda.sources.queue.job import JOB as QUEUE
 JOBS = Jobs(
     jobs=(QUEUE, POOLS, DIAGNOSE, FLEET, CAPACITY, RIGHTSIZE),
     backends={
-        DIAGNOSE.name: (BackendReference("remuda.backends.circleci_questions:ask_circleci"),),
+        DIAGNOSE.name: (
+            BackendReference("remuda.backends.circleci_questions:ask_circleci"),
+            BackendReference("remuda.backends.process_questions:look_at_host"),
+        ),
         POOLS.name: (
             BackendReference(
                 "remuda.backends.queue_processes:QueueOnProcesses",

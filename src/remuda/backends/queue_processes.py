@@ -7,7 +7,7 @@ from msgspec import UnsetType
 
 from remuda.backends.foreign import Foreign
 from remuda.control.routes import Call, Route
-from remuda.errors import NotFound
+from remuda.errors import NotFound, Unavailable
 from remuda.ledger.identity import lineage, new_identity, renew
 from remuda.ledger.record import number_from
 from remuda.ledger.retention import Retention
@@ -37,8 +37,14 @@ def remarks(objects: Objects) -> Iterator[str]:
         for item in objects
         if item.kind == "RunnerPool" and not isinstance(item.spec.provider.process, UnsetType)
     ]
-    if pools:
-        means, controllers = find_means(), find_cgroups().controllers
+    if not pools:
+        return
+    try:
+        means = find_means()
+    except Unavailable as problem:
+        yield f"on this host, separation of jobs is not known: {problem}"
+        return
+    controllers = find_cgroups().controllers
     found: dict[tuple[str, str], list[str]] = {}
     for name, process in pools:
         limits, policy = read_settings(msgspec.to_builtins(process, enc_hook=str))

@@ -84,6 +84,29 @@ def kubevirt(session: Session, /, **options: Any) -> None:
 
 
 @click.command(cls=Command)
+@click.argument("files", nargs=-1, metavar="[FILE…]")
+@pass_session
+def host(session: Session, /, files: tuple[str, ...]) -> None:
+    """
+    Check how jobs that run as processes are separated and limited here.
+
+    FILES are the objects that remuda up gets, or will get: their pools are judged by what this host allows to the user
+    that you are. Without any, only the host is. What works is tried, and nothing is left behind.
+    """
+    from remuda.diagnose.decide.host import judge_host
+    from remuda.objects.load import Objects
+
+    loaded = session.jobs.load(files) if files else None
+    if loaded is not None and loaded.problems:
+        raise BadInput("\n".join(str(problem) for problem in loaded.problems))
+    _, look_at_host = _backends(session)
+    with session.progress() as progress:
+        progress("what this host allows")
+        found = look_at_host(Objects() if loaded is None else loaded.objects, session.data_dir)
+    _show(session, judge_host(found))
+
+
+@click.command(cls=Command)
 @click.option(
     "--prometheus",
     envvar="PROMETHEUS_URL",
@@ -131,6 +154,12 @@ async def _measure(
     return replace(snapshot, prometheus=asked)
 
 
+def _backends(session: Session) -> tuple[Any, Any]:
+    """What asks CircleCI, and what looks at this host."""
+    ask_circleci, look_at_host = session.jobs.backends[JOB.name]
+    return load(ask_circleci.make), load(look_at_host.make)
+
+
 def _show(session: Session, findings: Iterable[CheckResult]) -> None:
     found = tuple(findings)
     session.show(report_of(found))
@@ -168,6 +197,5 @@ async def _collect(
     chosen = choose_namespace(os.environ, access, namespace)
     async with Client(access, clock, random.Random(), timeout=_TIMEOUT_S) as client:
         needs = session.jobs.permissions()["up"]
-        sources = [load(backend.make) for backend in session.jobs.backends.get(JOB.name, ())]
-        circleci = sources[0] if sources else None
-        return await Collector(client, chosen, circleci, progress, needs).collect(session.now())
+        ask_circleci, _ = _backends(session)
+        return await Collector(client, chosen, ask_circleci, progress, needs).collect(session.now())

@@ -11,6 +11,10 @@ JOB = Job(
         "diagnose kubevirt": Command(
             "remuda.diagnose.commands:kubevirt", "Check KubeVirt: whether it is whole, and nodes can run VMs."
         ),
+        "diagnose host": Command(
+            "remuda.diagnose.commands:host",
+            "Check how jobs that run as processes are separated and limited here.",
+        ),
         "diagnose metrics": Command(
             "remuda.diagnose.commands:metrics",
             "Check whether workloads are measured well enough to size them.",

@@ -67,7 +67,7 @@ async def attack(data: Path, means: Means, script: str = SCRIPT, limits: Limits 
         lambda: None,
         private=data,
         cgroups=Cgroups(),
-        means=means,
+        find_means=lambda: means,
         grace_s=20,
     )
     await machines.adopt()

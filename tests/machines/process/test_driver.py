@@ -93,10 +93,17 @@ async def drive(tmp_path: Path, remuda: Remuda) -> AsyncIterator[Drive]:
         grace_s: float = 10.0,
         cgroups: Cgroups | None = Cgroups(),  # noqa: B008
         watch: Callable[[int], int | None] = open_pidfd,
-        means: Means | None = Means.NONE,
+        find_means: Callable[[], Means] = lambda: Means.NONE,
     ) -> ProcessMachines:
         driver = ProcessMachines(
-            root, remuda.path, clock, lambda: None, cgroups=cgroups, means=means, grace_s=grace_s, watch=watch
+            root,
+            remuda.path,
+            clock,
+            lambda: None,
+            cgroups=cgroups,
+            find_means=find_means,
+            grace_s=grace_s,
+            watch=watch,
         )
         made.append(driver)
         await driver.adopt()
@@ -485,7 +492,7 @@ async def test_fifty_machines_start_together_and_leave_nothing(drive: Drive, tmp
 async def test_a_job_that_only_landlock_separates_is_known_by_its_shim(
     drive: Drive, tmp_path: Path, remuda: Remuda
 ) -> None:
-    machines = await drive(means=Means.LANDLOCK)
+    machines = await drive(find_means=lambda: Means.LANDLOCK)
     await machines.create(spec())
     shim = (await ready(machines)).pid or 0
     order = sh(tmp_path, "j", "sh -c 'setsid sleep 600 & echo $!'; exec sleep 601")
@@ -496,5 +503,28 @@ async def test_a_job_that_only_landlock_separates_is_known_by_its_shim(
     assert not machines.is_separated_job(shim)
     assert not machines.is_separated_job(os.getpid())
     assert machines.is_separated_job(2**22 - 1), "what is gone may have been one"
-    free = await drive(means=Means.NONE)
+    free = await drive()
     assert free.is_separated_job(daemon), "what an earlier run made is known, too"
+
+
+async def test_a_host_too_busy_to_try_what_separates_jobs_gets_no_weaker_machine_and_is_asked_again(
+    drive: Drive, tmp_path: Path
+) -> None:
+    asked = 0
+
+    def find() -> Means:
+        nonlocal asked
+        asked += 1
+        if asked == 1:
+            raise Unavailable("trying what separates jobs here took longer than 20 s")
+        return Means.NONE
+
+    machines = await drive(find_means=find)
+    with pytest.raises(Unavailable, match="took longer than 20 s"):
+        await machines.create(spec())
+    assert await machines.list() == ()
+    await machines.create(spec())
+    await ready(machines)
+    await machines.create(spec("n"))
+    await ready(machines, "n")
+    assert asked == 2

@@ -99,6 +99,13 @@ def test_the_best_separation_that_works_is_found_by_trying() -> None:
     assert find_means() is Means.USER
 
 
+def test_a_trial_that_does_not_end_says_nothing_of_the_host(tmp_path: Path) -> None:
+    endless = tmp_path / "probe.py"
+    endless.write_text("import signal; signal.pause()")
+    with pytest.raises(Unavailable, match=r"took longer than 0\.2 s: the host is too busy"):
+        find_means(str(endless), 0.2)
+
+
 def test_a_user_of_its_own_is_never_one_of_an_account_or_of_another_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

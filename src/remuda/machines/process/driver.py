@@ -69,7 +69,7 @@ class ProcessMachines:
     time may use a directory; machines live on when it is closed or killed. `grace_s` is how long a shim gets to end
     its job and itself. `store` is the identity that new machines carry, `owns` knows those that are ours; the others
     are foreign: they are kept, and removed only by `remove_foreign`. `private` is the directory that jobs must not see,
-    without it the machines' own; `means` separates jobs, and is found by trying when it is not given. `watch` gives a
+    without it the machines' own; `find_means` says what separates jobs, and is asked until it can. `watch` gives a
     descriptor that becomes readable when a process ends, or None: then machines are looked at twice a second.
     """
 
@@ -84,7 +84,7 @@ class ProcessMachines:
         owns: Callable[[MachineFile], bool] = lambda _: True,
         private: Path | None = None,
         cgroups: Cgroups | None = None,
-        means: Means | None = None,
+        find_means: Callable[[], Means] = find_means,
         grace_s: float = 10.0,
         watch: Callable[[int], int | None] = open_pidfd,
     ) -> None:
@@ -92,7 +92,8 @@ class ProcessMachines:
         self._grace_s, self._watch = grace_s, watch
         self._store, self._owns = store, owns
         self._private = self._root if private is None else private.absolute()
-        self._means = means
+        self._find_means = find_means
+        self._means: Means | None = None
         self._choosing = threading.Lock()
         #: by machines that are being made, or were
         self._users: dict[str, int] = {}
@@ -318,7 +319,7 @@ class ProcessMachines:
             return Separation()
         with self._choosing:
             if self._means is None:
-                self._means = find_means()
+                self._means = self._find_means()
             held = (*self._machines.values(), *self._foreign.values())
             taken = {each.file.separation.uid for each in held} | set(self._users.values())
             found = separate(self._means, spec.separation_policy, self._private, number_of(spec.name), taken)

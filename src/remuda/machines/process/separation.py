@@ -26,25 +26,30 @@ FIRST_UID = 2_000_200_192
 #: each data directory takes users of a block of its own
 BLOCK, BLOCKS = 4096, 35_000
 TRY_S = 20.0
+KILLED_S = 1.0
 
 
-def find_means() -> Means:
-    """The best that works here."""
+def find_means(probe: str = sandbox.__file__, within_s: float = TRY_S) -> Means:
+    """
+    The best that works here.
+
+    Raises `Unavailable` when that cannot be said: a host too busy to try it must not make jobs less separated.
+    """
     if sys.platform != "linux":
         return Means.NONE
     # Root keeps its power over mounts in a namespace of its own, so that it needs another user.
-    if _works(FIRST_UID - 1 if os.geteuid() == 0 else None):
+    if _works(FIRST_UID - 1 if os.geteuid() == 0 else None, probe, within_s):
         return Means.USER if os.geteuid() == 0 else Means.NAMESPACES
     return Means.LANDLOCK if landlock.version() else Means.NONE
 
 
-def _works(uid: int | None) -> bool:
-    """True when a process could separate itself in time; one that cannot be ended is not waited for."""
+def _works(uid: int | None, probe: str, within_s: float) -> bool:
+    """True when a process can separate itself; `Unavailable` when it did not come to an end, which is not waited for."""
     with tempfile.TemporaryDirectory(prefix="remuda-probe-", ignore_cleanup_errors=True) as place:
         Path(place).chmod(0o755)
         try:
             process = subprocess.Popen(
-                [sys.executable, "-I", "-S", sandbox.__file__, place, "" if uid is None else str(uid)],
+                [sys.executable, "-I", "-S", probe, place, "" if uid is None else str(uid)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -52,10 +57,15 @@ def _works(uid: int | None) -> bool:
         except OSError:
             return False
         try:
-            return process.wait(TRY_S) == 0
+            return process.wait(within_s) == 0
         except subprocess.TimeoutExpired:
             process.kill()
-            return False
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(KILLED_S)
+            raise Unavailable(
+                f"trying what separates jobs here took longer than {within_s:g} s: the host is too busy, or its kernel"
+                " does not answer; it is tried again, unless the pool says separation: none"
+            ) from None
 
 
 def separate(
@@ -129,11 +139,18 @@ def describe_landlock(version: int, can_cover: bool) -> str:  # noqa: FBT001 - t
     does = ["read or trace other processes"]
     does += ["signal them"] if version >= landlock.SIGNALS_SINCE else []
     does += ["open Remuda's files"] if can_cover else []
-    lacks = [] if version >= landlock.SIGNALS_SINCE else ["signal other processes of its user"]
-    lacks += (
-        []
-        if can_cover
-        else ["open Remuda's files, because the data directory is below one that all may write to"]
-    )
-    rest = f"; it can {' and '.join(lacks)}" if lacks else ""
+    gaps = landlock_gaps(version, can_cover)
+    rest = f"; it can {' and '.join(gaps)}" if gaps else ""
     return f"Landlock: a job cannot {' or '.join(does)}, and the control API refuses it{rest}"
+
+
+def landlock_gaps(version: int, can_cover: bool) -> tuple[str, ...]:  # noqa: FBT001 - two facts of a host
+    """What a job can still do under Landlock."""
+    return (
+        *(() if version >= landlock.SIGNALS_SINCE else ("signal other processes of its user",)),
+        *(
+            ()
+            if can_cover
+            else ("open Remuda's files, because the data directory is below one that all may write to",)
+        ),
+    )
