@@ -46,7 +46,7 @@ test: $(READY) lint types  ## everything CI runs
 	JOBS=$(CORES) $(BIN)/python -m tests.coverage
 
 quick: $(READY)  ## unit tests and properties with few examples, under 25 s
-	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n $(CORES) $(SPREAD) -m "not slow" -x
+	JOBS=$(CORES) $(BIN)/python -m tests.quick
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -1,6 +1,7 @@
 """The rules of the house that can be read off the source: who imports whom, and that judgement is pure."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -166,8 +167,8 @@ def test_judgement_is_not_empty() -> None:
 
 def test_relative_imports_are_nowhere() -> None:
     for path in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            assert not (isinstance(node, ast.ImportFrom) and node.level), f"{path}:{node.lineno}"
+        found = re.search(r"^[ \t]*from[ \t]*\..*", path.read_text(encoding="utf-8"), re.MULTILINE)
+        assert found is None, f"{path}: {found[0]}"
 
 
 def test_a_module_reads_in_one_sitting() -> None:

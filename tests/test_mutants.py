@@ -47,6 +47,7 @@ def test_a_line_whose_change_nobody_could_notice_is_left_alone_and_says_why() ->
         list(mutants_of("a.py", "a = 1\nb = 2  # pragma: no mutate\n"))
 
 
+@pytest.mark.slow
 def test_the_mutants_of_a_seed_are_python_differ_from_the_source_and_stay_the_same() -> None:
     chosen = sample(120, 7)
     assert chosen == sample(120, 7)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.capacity.builders import (
     NOW,
@@ -20,6 +20,7 @@ from tests.capacity.builders import (
     written_set,
     written_summary,
 )
+from tests.examples import examples
 
 from remuda.capacity.observe.files import FilesRead, read_files
 
@@ -53,7 +54,7 @@ def places(value: Any, way: tuple[str | int, ...] = ()) -> list[tuple[str | int,
     return [way, *(place for key in keys for place in places(value[key], (*way, key)))]  # fmt: skip
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.binary(max_size=200))
 @example(b"\xff\xfe")
 @example(b"{}")
@@ -64,7 +65,7 @@ def test_any_bytes_are_reported(data: bytes) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@examples(300)
 @given(st.lists(JUNK, max_size=3), st.booleans(), st.booleans())
 def test_any_values_are_reported(values: list[object], is_list: bool, is_yaml: bool) -> None:
     whole: object = listed(*values) if is_list else values
@@ -79,7 +80,7 @@ def is_writable(value: object) -> bool:
 
 
 @pytest.mark.slow
-@settings(max_examples=200)
+@examples(200)
 @given(st.data())
 def test_junk_in_the_midst_of_objects_is_read_alike_as_json_and_as_yaml(data: st.DataObject) -> None:
     items: Any = copy.deepcopy(GOOD)

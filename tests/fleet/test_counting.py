@@ -5,8 +5,9 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.fleet.generate import PLAIN, draw_needs, draw_shape
 from tests.fleet.oracle import units_on
 
@@ -90,21 +91,21 @@ def drawn(rng: Random, name: str, shape: Shape) -> FleetMachine:
 
 
 @given(SEEDS)
-@settings(max_examples=20)
+@examples(20)
 def test_counts_are_those_of_a_recount_after_any_changes(seed: int) -> None:
     random_life(seed, 12)
 
 
 @pytest.mark.slow
 @given(SEEDS)
-@settings(max_examples=150)
+@examples(150)
 def test_counts_are_right_over_a_long_life(seed: int) -> None:
     random_life(seed, 60)
 
 
 @pytest.mark.slow
 @given(SEEDS)
-@settings(max_examples=60)
+@examples(60)
 def test_counts_that_are_too_many_for_a_table_are_right_too(seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(census, "_DENSE", 64)
@@ -113,7 +114,7 @@ def test_counts_that_are_too_many_for_a_table_are_right_too(seed: int) -> None:
 
 @pytest.mark.slow
 @given(SEEDS)
-@settings(max_examples=100)
+@examples(100)
 def test_fits_are_right_after_the_number_of_a_kind_was_used_again(seed: int) -> None:
     rng = Random(seed)
     fleet = Fleet(Names())

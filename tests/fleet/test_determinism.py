@@ -7,8 +7,9 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.fleet.generate import PLAIN, draw_free_machines, draw_needs
 from tests.fleet.world import STEP, LivingFleet, draw_world, world_of
 
@@ -42,14 +43,14 @@ def digests(world: LivingFleet, engine: str, cycles: int = 8) -> list[str]:
 
 
 @pytest.mark.slow
-@settings(max_examples=100)
+@examples(100)
 @given(SEEDS)
 def test_the_same_fleet_and_demand_give_the_same_plans(seed: int) -> None:
     assert digests(draw_world(seed), "numpy") == digests(draw_world(seed), "numpy")
 
 
 @pytest.mark.slow
-@settings(max_examples=150)
+@examples(150)
 @given(SEEDS)
 def test_the_compiled_engine_gives_the_plans_of_the_reference(seed: int) -> None:
     machines, needs = (60, 20) if seed % 4 == 0 else (12, 6)
@@ -77,7 +78,7 @@ def test_neither_hash_seed_nor_threads_nor_engine_change_a_plan() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@examples(60)
 @given(SEEDS)
 def test_the_order_in_which_machines_became_known_does_not_change_how_much_is_served(seed: int) -> None:
     """Rows settle ties, so the machines may be others."""

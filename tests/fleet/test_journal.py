@@ -5,8 +5,9 @@ from random import Random
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.fleet.generate import ALL, by_cluster, draw_machines, draw_needs
 from tests.fleet.world import STEP, LivingFleet, draw_world
 
@@ -58,7 +59,7 @@ def disturb(world: LivingFleet, rng: Random) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=100)
+@examples(100)
 @given(st.integers(0, 2**32 - 1))
 def test_a_checkpoint_and_the_changes_after_it_restore_what_was_decided_on(seed: int) -> None:
     rng = Random(seed)
@@ -97,7 +98,7 @@ def test_nothing_is_recorded_while_nothing_changes() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=50)
+@examples(50)
 @given(st.integers(0, 2**32 - 1))
 def test_plans_and_memories_are_read_as_they_were_written(seed: int) -> None:
     world = draw_world(seed)

@@ -5,8 +5,9 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.fleet.generate import ALL, draw_machines, draw_need, draw_needs, draw_policy
 from tests.fleet.invariants import check_limits, check_machines, check_plan
 from tests.fleet.test_properties import come_to_rest
@@ -137,28 +138,28 @@ def run(seed: int, cycles: int, *, set_back: float, forgets: float, drains: int)
 
 
 @pytest.mark.slow
-@settings(max_examples=8)
+@examples(8)
 @given(SEEDS)
 def test_rails_quotas_and_caps_hold_over_long_runs(seed: int) -> None:
     run(seed, 150, set_back=0, forgets=0, drains=0)
 
 
 @pytest.mark.slow
-@settings(max_examples=8)
+@examples(8)
 @given(SEEDS)
 def test_rails_hold_when_the_clock_is_set_back(seed: int) -> None:
     run(seed, 150, set_back=0.1, forgets=0, drains=0)
 
 
 @pytest.mark.slow
-@settings(max_examples=8)
+@examples(8)
 @given(SEEDS)
 def test_rails_hold_when_memory_is_lost_while_machines_still_drain(seed: int) -> None:
     run(seed, 150, set_back=0, forgets=0.3, drains=MINUTE)
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@examples(60)
 @given(SEEDS)
 def test_a_world_that_loses_its_memory_at_any_cycle_comes_to_rest_with_as_much_served(seed: int) -> None:
     faithful, forgetful, rng = draw_world(seed), draw_world(seed), Random(seed)

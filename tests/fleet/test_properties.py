@@ -5,8 +5,9 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.fleet.generate import ALL, PLAIN, Traits
 from tests.fleet.invariants import check_plan, check_rest
 from tests.fleet.world import STEP, LivingFleet, draw_world
@@ -59,21 +60,21 @@ def test_a_small_fleet_comes_to_rest(seed: int, traits: Traits) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=150)
+@examples(150)
 @given(SEEDS)
 def test_at_constant_demand_and_supply_the_engine_comes_to_rest_and_stays_there(seed: int) -> None:
     come_to_rest(draw_world(seed))
 
 
 @pytest.mark.slow
-@settings(max_examples=30)
+@examples(30)
 @given(SEEDS)
 def test_a_larger_fleet_comes_to_rest_too(seed: int) -> None:
     come_to_rest(draw_world(seed, machines=40, needs=14))
 
 
 @pytest.mark.slow
-@settings(max_examples=150)
+@examples(150)
 @given(SEEDS)
 def test_a_need_is_given_nothing_more_while_what_it_was_given_is_on_its_way(seed: int) -> None:
     world = draw_world(seed)
@@ -93,7 +94,7 @@ def test_a_need_is_given_nothing_more_while_what_it_was_given_is_on_its_way(seed
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@examples(40)
 @given(SEEDS)
 def test_every_plan_is_right_however_late_and_in_whatever_order_operations_end(seed: int) -> None:
     world, rng = draw_world(seed), Random(seed)
@@ -110,7 +111,7 @@ def test_every_plan_is_right_however_late_and_in_whatever_order_operations_end(s
 
 
 @pytest.mark.slow
-@settings(max_examples=100)
+@examples(100)
 @given(SEEDS)
 def test_a_need_that_is_given_machines_keeps_them_until_they_serve(seed: int) -> None:
     world = draw_world(seed)

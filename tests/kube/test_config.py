@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.kube.conftest import SetClock
 from tests.servers.authority import Authority
 
@@ -351,7 +352,7 @@ anything = st.recursive(
 
 
 @pytest.mark.slow
-@settings(max_examples=50)
+@examples(50)
 @given(clusters=anything, users=anything, contexts=anything, current=anything)
 def test_safety_whatever_a_kubeconfig_holds_nothing_but_bad_input_comes_of_it(
     tmp_path_factory: pytest.TempPathFactory,
@@ -368,7 +369,7 @@ def test_safety_whatever_a_kubeconfig_holds_nothing_but_bad_input_comes_of_it(
 
 
 @pytest.mark.slow
-@settings(max_examples=50)
+@examples(50)
 @given(cluster=anything, user=anything, server=st.text(max_size=30))
 def test_safety_whatever_a_cluster_or_user_holds_nothing_but_bad_input_comes_of_it(
     tmp_path_factory: pytest.TempPathFactory, cluster: object, user: object, server: str

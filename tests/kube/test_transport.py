@@ -10,8 +10,9 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.kube.conftest import PLAIN, NewClient, eventually, server_context
 from tests.kube.loopback import CLOSE, RESET, SILENT, Asked, Loopback, Reply, Wire, failure, reply
 from tests.servers.authority import Authority
@@ -579,7 +580,7 @@ async def test_the_fence_is_asked_after_the_connection_stands(
 
 
 @given(raw=st.binary(max_size=200), then=st.sampled_from([CLOSE, RESET]), whole=st.booleans())
-@settings(max_examples=50)
+@examples(50)
 def test_safety_whatever_a_server_sends_nothing_but_a_kube_error_comes_of_it(
     raw: bytes, then: str, whole: bool
 ) -> None:

@@ -27,6 +27,8 @@ from remuda.rightsize.objects import RightsizePolicySpec
 from remuda.rightsize.review import ContainerReview
 from remuda.rightsize.snapshot import Ask, Container, Size, Snapshot, Workload, WorkloadId
 
+pytestmark = pytest.mark.slow
+
 SEEDS = 25
 
 

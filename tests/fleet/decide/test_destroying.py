@@ -4,8 +4,9 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.fleet.builders import NOW
 from tests.fleet.generate import ALL, draw_needs, draw_shapes
 
@@ -205,7 +206,7 @@ class History:
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@examples(40)
 @given(st.integers(0, 10**9))
 def test_no_history_takes_more_than_the_rails_or_from_whom_it_may_not(seed: int) -> None:
     history = History(seed)

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.fleet import builders
 from tests.fleet.builders import (
     RACK,
@@ -257,7 +258,7 @@ def _every_choice(work: Work) -> list[np.ndarray]:
 
 @pytest.mark.slow
 @given(groups=_groups(most_fit=3), asked=_needs())
-@settings(max_examples=150)
+@examples(150)
 def test_as_many_units_count_as_any_choice_of_machines_allows(
     groups: list[list[FleetMachine]], asked: FleetNeed
 ) -> None:
@@ -284,7 +285,7 @@ def test_as_many_units_count_as_any_choice_of_machines_allows(
 
 @pytest.mark.slow
 @given(groups=_groups(most_fit=1), asked=_needs())
-@settings(max_examples=150)
+@examples(150)
 def test_machines_of_one_unit_are_chosen_at_the_least_cost(
     groups: list[list[FleetMachine]], asked: FleetNeed
 ) -> None:
@@ -321,7 +322,7 @@ def _idle(machine: FleetMachine) -> FleetMachine:
     quotas=[("p", 0)],
     cap=None,
 )
-@settings(max_examples=150)
+@examples(150)
 def test_limits_are_never_passed(
     groups: list[list[FleetMachine]], asked: FleetNeed, quotas: list[tuple[str, int]], cap: int | None
 ) -> None:
@@ -347,7 +348,7 @@ def test_limits_are_never_passed(
 
 @pytest.mark.slow
 @given(groups=_groups(most_fit=1), asked=_needs(), left=st.integers(0, 4))
-@settings(max_examples=150)
+@examples(150)
 def test_as_many_machines_of_one_unit_count_as_a_quota_allows(
     groups: list[list[FleetMachine]], asked: FleetNeed, left: int
 ) -> None:

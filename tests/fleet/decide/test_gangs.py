@@ -4,8 +4,9 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.fleet import builders
 from tests.fleet.builders import (
     NOW,
@@ -284,7 +285,7 @@ def _fleets(draw: st.DrawFn) -> list[list[FleetMachine]]:
 
 @pytest.mark.slow
 @given(groups=_fleets(), counts=st.lists(st.integers(1, 8), min_size=1, max_size=4))
-@settings(max_examples=200)
+@examples(200)
 def test_a_gang_is_placed_if_and_only_if_some_domain_can_complete_it(
     groups: list[list[FleetMachine]], counts: list[int]
 ) -> None:
@@ -323,7 +324,7 @@ def test_a_gang_is_placed_if_and_only_if_some_domain_can_complete_it(
 
 @pytest.mark.slow
 @given(groups=_fleets(), counts=st.lists(st.integers(1, 8), min_size=1, max_size=3), left=st.integers(0, 6))
-@settings(max_examples=100)
+@examples(100)
 def test_quotas_are_never_passed(groups: list[list[FleetMachine]], counts: list[int], left: int) -> None:
     work = work_of(
         fleet_of(*groups),

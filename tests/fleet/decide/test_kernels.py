@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.fleet.builders import machines, need
 from tests.fleet.world import STEP, LivingFleet, draw_world, world_of
 
@@ -124,7 +125,7 @@ def test_a_need_may_take_machines_of_every_size(
 
 
 @pytest.mark.slow
-@settings(max_examples=200)
+@examples(200)
 @given(SEEDS)
 def test_safety_compiled_kernels_give_the_reference_plans_of_fleets_that_stress_their_tables(
     seed: int,
@@ -133,7 +134,7 @@ def test_safety_compiled_kernels_give_the_reference_plans_of_fleets_that_stress_
 
 
 @pytest.mark.slow
-@settings(max_examples=100)
+@examples(100)
 @given(SEEDS, st.sampled_from([draw_stress, draw_world]), st.sampled_from(["numpy", "numba"]))
 def test_safety_a_full_table_of_picks_changes_no_plan(
     seed: int, draw: Callable[[int], LivingFleet], name: str

@@ -4,8 +4,9 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.fleet import builders
 from tests.fleet.builders import RACK, by_domain, fleet_of, machines, place, surplus, unmet, work_of
 
@@ -224,7 +225,7 @@ _ASKED = st.builds(
 
 @pytest.mark.slow
 @given(groups=_fleets(), asked=_ASKED, quota=st.none() | st.integers(0, 3))
-@settings(max_examples=250)
+@examples(250)
 def test_a_sum_has_as_much_as_can_be_had_and_no_machine_too_many(
     groups: list[list[FleetMachine]], asked: FleetNeed, quota: int | None
 ) -> None:

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.rightsize.estimate.builders import BEGIN, DAY, memory, replicas
 
 from remuda.rightsize.estimate import arrays, kernels
@@ -41,7 +42,7 @@ def test_loops_say_what_the_reference_says(pods: list[Pod]) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=200)
+@examples(200)
 @given(PODS)
 def test_compiled_loops_say_what_the_reference_says(pods: list[Pod]) -> None:
     assert compiled() is not None

@@ -5,8 +5,9 @@ from random import Random
 from typing import Any, TypeAlias
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.rightsize.estimate.builders import BEGIN, DAY, replicas
 
 from remuda.rightsize.estimate.columns import columns_of
@@ -74,7 +75,7 @@ def moved(samples: Sequence[Sample], seconds: int) -> list[Sample]:
 
 
 @EVERY_WAY
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 10**11)), min_size=1, max_size=20), RANDOMS)
 def test_memory_of_equal_time_may_come_in_any_order(
     say: Say, samples: list[tuple[int, int]], random: Random
@@ -89,7 +90,7 @@ def test_memory_of_equal_time_may_come_in_any_order(
 
 
 @EVERY_WAY
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(st.tuples(st.integers(0, 8), st.floats(0, 40)), min_size=1, max_size=12), RANDOMS)
 def test_cpu_of_equal_time_may_come_from_replicas_in_any_order(
     say: Say, samples: list[tuple[int, float]], random: Random
@@ -103,7 +104,7 @@ def test_cpu_of_equal_time_may_come_from_replicas_in_any_order(
 
 
 @EVERY_WAY
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(ANY, max_size=4), RANDOMS)
 def test_replicas_may_come_in_any_order(say: Say, some: list[Replica], random: Random) -> None:
     assume(is_settled(some))
@@ -114,7 +115,7 @@ def test_replicas_may_come_in_any_order(say: Say, some: list[Replica], random: R
 
 
 @EVERY_WAY
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(PLAIN, max_size=2), st.integers(0, 9))
 def test_a_replica_says_the_same_in_two_parts(say: Say, some: list[Replica], days: int) -> None:
     """Its CPU may be cut anywhere, its memory where a day of its own begins: there a window ends in any case."""
@@ -140,7 +141,7 @@ def test_a_replica_says_the_same_in_two_parts(say: Say, some: list[Replica], day
 
 
 @EVERY_WAY
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(ANY, min_size=1, max_size=3), st.integers(-300, 300))
 def test_only_the_age_of_samples_counts(say: Say, some: list[Replica], days: int) -> None:
     later = [Replica(*(moved(each, days * DAY) for each in (r.cpu, r.memory, r.oom))) for r in some]
@@ -153,7 +154,7 @@ SAMPLES: Any = st.lists(st.builds(Sample, EIGHTHS, st.floats(1.0, 1e9)), min_siz
 
 
 @EVERY_WAY
-@settings(max_examples=60)
+@examples(60)
 @given(SAMPLES, st.builds(Sample, EIGHTHS, st.floats(1.0, 1e9)))
 def test_a_sample_counts_as_two_that_are_a_day_older(say: Say, others: list[Sample], sample: Sample) -> None:
     newer = Sample(sample.at + DAY, sample.value)
@@ -168,7 +169,7 @@ def test_a_sample_counts_as_two_that_are_a_day_older(say: Say, others: list[Samp
 
 
 @EVERY_WAY
-@settings(max_examples=60)
+@examples(60)
 @given(SAMPLES, st.lists(EIGHTHS, min_size=2, max_size=2).map(sorted))
 def test_a_peak_says_less_the_older_it_is(say: Say, others: list[Sample], times: list[int]) -> None:
     def with_peak(at: int) -> list[Replica]:
@@ -180,7 +181,7 @@ def test_a_peak_says_less_the_older_it_is(say: Say, others: list[Sample], times:
 
 
 @EVERY_WAY
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(POSITIVE, min_size=1, max_size=3), st.floats(1.0, 50.0))
 def test_who_uses_more_always_gets_no_less(say: Say, some: list[Replica], factor: float) -> None:
     def more(samples: Sequence[Sample]) -> list[Sample]:
@@ -192,7 +193,7 @@ def test_who_uses_more_always_gets_no_less(say: Say, some: list[Replica], factor
 
 
 @EVERY_WAY
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(POSITIVE, min_size=1, max_size=3), RANDOMS, st.floats(1.0, 50.0))
 def test_who_uses_more_now_and_then_gets_no_less(
     say: Say, some: list[Replica], random: Random, factor: float

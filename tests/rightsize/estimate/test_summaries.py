@@ -6,8 +6,9 @@ from random import Random
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.rightsize.estimate.builders import BEGIN, DAY, HOUR, memory, replicas, steady
 from tests.rightsize.estimate.test_engine import PODS
 
@@ -57,7 +58,7 @@ def walked(samples: Sequence[Sample], step: int) -> Floor | None:
 
 
 @pytest.mark.slow
-@settings(max_examples=80)
+@examples(80)
 @given(PODS)
 def test_evidence_says_what_a_walk_through_the_samples_says(pods: list[Pod]) -> None:
     found = summarize(columns_of(pods), "samples here", since=BEGIN, now=NOW)

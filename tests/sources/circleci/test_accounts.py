@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -67,7 +68,7 @@ class Rig:
 
     def busiest_second(self, *accounts: Account) -> int:
         times = sorted(at for account in accounts for at, _, _ in self.apis[account].asked)
-        return max(sum(at <= other < at + 1 for other in times) for at in times)
+        return max(bisect_left(times, at + 1) - first for first, at in enumerate(times))
 
 
 def pools_of(account: Account, count: int) -> Pools:

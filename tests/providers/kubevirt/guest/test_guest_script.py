@@ -10,8 +10,9 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.providers.kubevirt.guest.sandbox import OS_RELEASE, Machine, missing, read
 
 from remuda.model.times import HOUR, Duration
@@ -601,7 +602,7 @@ hostile = st.one_of(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_sandboxes")
-@settings(max_examples=15)
+@examples(15)
 @given(token=hostile, address=hostile)
 def test_hostile_values_reach_the_runner_exactly_and_nothing_else(
     tmp_path_factory: pytest.TempPathFactory, token: str, address: str

@@ -6,8 +6,9 @@ import json
 
 import pytest
 import yaml
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.providers.kubevirt.guest.sandbox import read
 
 from remuda.model.times import HOUR, Duration
@@ -63,7 +64,7 @@ def test_masked_user_data_is_still_user_data_and_differs_in_the_token_only() -> 
 
 
 @pytest.mark.slow
-@settings(max_examples=50)
+@examples(50)
 @given(secrets)
 def test_no_secret_is_left_in_user_data(token: str) -> None:
     guest = dataclasses.replace(GUEST, token=token)

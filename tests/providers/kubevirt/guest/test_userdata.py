@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.providers.kubevirt.guest.sandbox import read
 
 from remuda.errors import BadInput
@@ -75,7 +76,7 @@ def test_it_is_small_enough_for_a_secret_many_times_over() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=50)
+@examples(50)
 @given(anything, anything)
 def test_every_text_arrives_exactly_and_changes_nothing_else(token: str, address: str) -> None:
     written = files(user_data(dataclasses.replace(GUEST, token=token, api_url=address)))
