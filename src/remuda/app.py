@@ -62,7 +62,7 @@ _FIRST_MOMENT = 1_767_225_600_000
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What `remuda up` is told beside its files."""
+    """The options of `remuda up` beside its files."""
 
     files: tuple[str, ...]
     data_dir: Path

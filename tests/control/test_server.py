@@ -281,7 +281,7 @@ async def test_a_bad_query_is_refused(api: Api) -> None:
 async def test_what_does_not_exist_is_reported_with_where_to_look(api: Api, method: str, path: str) -> None:
     assert await api.ask(method, path) == (
         404,
-        {"error": f"there is no {method} {path}; /openapi.json tells what there is"},
+        {"error": f"there is no {method} {path}; /openapi.json lists what there is"},
     )
 
 

@@ -54,7 +54,7 @@ def check_rest(world: LivingFleet, plan: Plan) -> None:
 
 
 def worth(world: LivingFleet, need: FleetNeed, rows: list[int]) -> int:
-    """Units that machines give a need; for one told as a sum, parts per million of its scarcest resource."""
+    """Units that machines give a need; for one expressed as a sum, parts per million of its scarcest resource."""
     shapes = [world.shape(row) for row in rows]
     if need.count is None and need.same:
         return _worth_in_one(world, need, rows)
@@ -69,7 +69,7 @@ def worth(world: LivingFleet, need: FleetNeed, rows: list[int]) -> int:
 
 
 def _share(need: FleetNeed, shapes: list[Shape]) -> int:
-    """Parts per million of its scarcest resource that machines give a need told as a sum."""
+    """Parts per million of its scarcest resource that machines give a need expressed as a sum."""
     fitting = [shape for shape in shapes if units_on(need, shape)]
     return min(
         min(1_000_000, sum(shape.allocatable.get(name, 0) for shape in fitting) * 1_000_000 // total)

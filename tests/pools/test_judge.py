@@ -326,7 +326,7 @@ def test_liveness_carrying_plans_out_leads_to_an_empty_plan(world: Snapshot, rul
         terms = reason_of(plan, seen.name).terms
         others, live, target = (number(terms[name]) for name in ("others", "live", "target"))
         is_full = terms["limit"] is not None and others + live >= number(terms["limit"])
-        # What may not be told to go keeps its room.
+        # What may not be asked to go keeps its room.
         has_abrupt = any(one.abrupt for one in seen.machines)
         assert live >= target or is_full or has_abrupt or seen.override.paused
 

@@ -66,8 +66,8 @@ def test_hostile_histories_are_hostile() -> None:
     happened = {fault for fault, count in faults.items() if count}
     assert happened >= {
         *(f"api {kind}" for kind in ("error", "limited", "nonsense", "jump", "outage", "race", "slow")),
-        "agent claims as it is told to go",
-        "told to go with a task nobody knew of",
+        "agent claims as it is asked to go",
+        "asked to go with a task nobody knew of",
         "ledger lost",
         "provider.lowered crash",
     }
@@ -127,7 +127,7 @@ def test_an_agent_that_claims_as_it_is_asked_to_go_ends_its_task_first() -> None
         rules=policy(settings("a", max=4, headroom=2, idle_window=20 * SECOND)),
     )
     summary = story(replace(world, events=tuple(tasks(2))), 1)
-    assert summary.faults["told to go with a task nobody knew of"] > 0
+    assert summary.faults["asked to go with a task nobody knew of"] > 0
     assert summary.jobs_failed == 0
 
 
@@ -228,8 +228,8 @@ def test_vms_of_a_removed_pool_nobody_reports_are_powered_off_and_end_their_task
 
     summary, dismissals = run(history())
     assert (summary.jobs_done, summary.jobs_failed, summary.machines_created) == (1, 0, 2)
-    assert summary.faults["powered off in doubt"] == 2
-    assert summary.faults["powered off in doubt with a task"] == 1
+    assert summary.faults["powered off unconfirmed"] == 2
+    assert summary.faults["powered off unconfirmed with a task"] == 1
     assert min(dismissals) >= 660
     assert max(dismissals) < 720
 
@@ -238,7 +238,7 @@ def test_idle_vms_of_a_removed_pool_that_can_be_asked_about_go_at_once() -> None
     rules = policy(settings("a", min=2, max=2, idle_window=20 * SECOND), settings("b"))
     scenario = small(rules=rules, seconds=120)
     summary = story(replace(scenario, events=(Reload(61.0, without(scenario.setup, "a")),)), 1)
-    assert summary.faults["powered off in doubt"] == 0
+    assert summary.faults["powered off unconfirmed"] == 0
     assert summary.seconds < 300
 
 

@@ -114,10 +114,10 @@ CODES: dict[str, tuple[str, str, str, str]] = {
         "select nodes by labels: without the scheduler, the kubelet rejects what is too much, and the runner is lost",
     ),
     "capacity.placement-uncertain": (
-        "Runners may not fit where their resources do: something else decides it that cannot be told.",
+        "Runners may not fit where their resources do: something that is not known decides it.",
         "{unsure}",
         "placed by what an audit can count",
-        "try it: only the cluster can tell; resources alone are counted here",
+        "try it: only the cluster knows; resources alone are counted here",
     ),
     "capacity.quota-counts-nothing": (
         "A quota counts runners by a PriorityClass that the set's runners do not carry.",

@@ -65,7 +65,7 @@ class Container(Struct, frozen=True, gc=False, rename="camel"):
 
 
 class RunnerContainer(Container, frozen=True, gc=False, rename="camel"):
-    """A container of a runner, of which more is told than what it takes."""
+    """A container of a runner, of which more is known than what it takes."""
 
     name: str = ""
     env: tuple[EnvVar, ...] = ()
@@ -442,7 +442,7 @@ class Quota(ClusterObject, frozen=True, kw_only=True):
 
 
 class Filesystem(Struct, frozen=True, rename="camel"):
-    """A filesystem, as a kubelet tells it."""
+    """A filesystem, as a kubelet reports it."""
 
     time: str = ""
     capacity_bytes: NonNegative = 0

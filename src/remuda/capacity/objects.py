@@ -115,7 +115,7 @@ class Prewarm(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     ] = UNSET
     record: Annotated[
         Decision | UnsetType,
-        Meta(description="Who put it there, why and when, where no image tells; its until is its expiry."),
+        Meta(description="Who put it there, why and when, where no image says so; its until is its expiry."),
     ] = UNSET
 
 

@@ -17,7 +17,7 @@ def check_policy(policy: Object[CapacityPolicySpec]) -> Iterator[Complaint]:
     """
     Everything in a policy that contradicts itself.
 
-    That shares come to more than the ceiling together is an audit's to tell; one that is above it alone is never meant.
+    That shares come to more than the ceiling together is for an audit to report; one that is above it alone is always a mistake.
     """
     spec = policy.spec
     if not spec.nodes.primary:

@@ -32,7 +32,7 @@ def summary_of(node: str) -> str:
     return f"summary of {node}"
 
 
-#: why it cannot be told whether runners fit whose jobs run beside them, unless a policy says how large these are
+#: why it is unknown whether runners fit whose jobs run beside them, unless a policy says how large these are
 JOB_PODS = "its jobs run in pods of their own (container hooks): give their size in the policy, sets[].jobPod"
 
 
@@ -73,7 +73,7 @@ class ScaleSet(Struct, frozen=True):
     node_name: str = ""
     #: why the API server would refuse its runners
     refused: tuple[str, ...] = ()
-    #: why it cannot be told whether its runners fit where their resources do
+    #: why it is unknown whether its runners fit where their resources do
     unsure: tuple[str, ...] = ()
     #: requests and limits as they are written, where each is written once
     written: tuple[Mapping[str, object], Mapping[str, object]] = ({}, {})
@@ -136,7 +136,7 @@ class Node(Struct, frozen=True):
     written: Mapping[str, object] = {}
     cordoned: bool = False
     ready: bool = True
-    #: names of images it has, where the node tells
+    #: names of images it has, where the node lists them
     images: tuple[str, ...] = ()
     place: Place = Place()
 
@@ -186,7 +186,7 @@ class Unknown(Struct, frozen=True):
     """
     A part that could not be read: what, and why. It is absent where the cluster has no such kind at all.
 
-    Where it may well be that there is nothing to read it is told only with what depends on it.
+    Where it may well be that there is nothing to read it is reported only with what depends on it.
     """
 
     part: str

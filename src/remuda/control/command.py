@@ -164,7 +164,7 @@ class Group(click.Group):
         return super().resolve_command(ctx, args)
 
     def hint(self, ctx: click.Context, args: list[str]) -> str:
-        """What may have been meant by words that begin with no command of this group; nothing when nobody can tell."""
+        """The command that words which begin no command of this group may stand for; nothing when there is no good guess."""
         import difflib  # noqa: PLC0415 - only for a mistake
 
         near = difflib.get_close_matches(args[0], self.list_commands(ctx), 1)

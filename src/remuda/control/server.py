@@ -155,7 +155,7 @@ def _pid_of(request: web.Request) -> int | None:
 
 
 async def _nothing_here(request: web.Request) -> web.Response:
-    return _problem(404, f"there is no {request.method} {request.path}; /openapi.json tells what there is")
+    return _problem(404, f"there is no {request.method} {request.path}; /openapi.json lists what there is")
 
 
 def _problem(status: int, text: str) -> web.Response:

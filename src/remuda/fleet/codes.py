@@ -84,7 +84,7 @@ CODES: Mapping[str, tuple[str, str]] = {
         "asks for {rows:need} after {accepted}: not believed until {needed} in a row agree, and {agreeing} did",
     ),
     "rail.unheard": (
-        "A cluster has not told its demand since the start, so nothing is taken back from it.",
+        "A cluster has not reported its demand since the start, so nothing is taken back from it.",
         "was not heard since the start: {held_back:machine that no need claims stays|machines that no need claims stay}",
     ),
     "rail.spending": (

@@ -60,7 +60,7 @@ class Fleet:
         self.since = np.zeros(0, np.int64)
         #: nothing is tried on it before, after something failed
         self.not_before = np.zeros(0, np.int64)
-        #: who is told of every change, if anyone records them
+        #: the recorder of every change, if there is one
         self.journal: Journal | None = None
         self._rows: dict[str, int] = {}
         self._vacant: list[int] = []

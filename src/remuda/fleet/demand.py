@@ -1,7 +1,7 @@
 """
 The demand of all clusters as columns: one row per need.
 
-A cluster tells its whole demand at once (a roll-up), or changes counts of what it told. Like a fleet, demand is
+A cluster reports its whole demand at once (a roll-up), or changes counts of what it reported. Like a fleet, demand is
 changed by one writer between decisions.
 """
 
@@ -51,7 +51,7 @@ class Held(Struct, frozen=True):
 
 class Demand:
     """
-    The needs of every cluster, with what was told and is not believed yet.
+    The needs of every cluster, with what was reported and is not believed yet.
 
     It belongs to a `Fleet`, whose names and kinds it shares.
     """
@@ -64,19 +64,19 @@ class Demand:
         self.code = np.zeros(0, np.int32)
         self.cluster = np.zeros(0, np.int32)
         self.profile = np.zeros(0, np.int32)
-        #: units; for a need told as a sum, 1
+        #: units; for a need expressed as a sum, 1
         self.count = np.zeros(0, np.int64)
         self.priority = np.zeros(0, np.int32)
         self.arrival = np.zeros(0, np.int64)
         self.interruption_penalty = np.zeros(0, np.int64)
         self.reclamation_penalty = np.zeros(0, np.int64)
-        #: resource → amount, of the needs that are told as a sum, by need number
+        #: resource → amount, of the needs that are expressed as a sum, by need number
         self.totals: dict[int, dict[str, int]] = {}
-        #: clusters that told their demand since this was made, by number, with how much they asked for
+        #: clusters that reported their demand since this was made, by number, with how much they asked for
         self.heard: dict[int, Size] = {}
         #: what is not believed yet, by cluster
         self.held: dict[int, Held] = {}
-        #: who is told of every change, if anyone records them
+        #: the recorder of every change, if there is one
         self.journal: Journal | None = None
         self._row_of = np.zeros(0, np.int32)
         self._row_at = (-1, -1)
@@ -126,7 +126,7 @@ class Demand:
             self.journal.recounted(rows, counts)
 
     def needs(self) -> dict[str, tuple[FleetNeed, ...]]:
-        """What every cluster asks for, as it was told."""
+        """What every cluster asks for, as it reported."""
         found: dict[str, list[FleetNeed]] = {self.names.clusters[number]: [] for number in self.heard}
         for row, code in enumerate(self.code.tolist()):
             profile = self.profiles.all[int(self.profile[row])]

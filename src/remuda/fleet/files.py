@@ -62,7 +62,7 @@ class Inputs:
 
 def read_files(paths: Iterable[str], now: Instant, stdin: BinaryIO | None = None) -> Inputs:
     """
-    The machines, needs and policy of files, directories or `-`; times may be told as how long before `now`.
+    The machines, needs and policy of files, directories or `-`; times may be written as how long before `now`.
 
     Raises `BadInput` with every problem, a line each.
     """

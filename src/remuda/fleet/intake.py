@@ -25,7 +25,7 @@ class Machines:
 
     accepted: tuple[FleetMachine, ...]
     flaws: tuple[Flaw, ...]
-    #: ids that were told and refused: they exist, so nobody may take them for gone
+    #: ids that were reported and refused: they exist, so nobody may take them for gone
     refused: frozenset[str]
 
 
@@ -49,7 +49,7 @@ def read_machines(
     The machines of a list. An id that comes again is refused; the first stands.
 
     With a `count`, a record stands for so many machines, whose ids are its own with `-1`, `-2` … behind. Times may
-    be told as how long before `now`, and a machine that does not tell since when it is so is so since `now`. `where`
+    be written as how long before `now`, and a machine that does not say since when it is so is so since `now`. `where`
     says how people find the record at a place of the list, and no list is longer than `most`.
     """
     accepted: list[FleetMachine] = []
@@ -89,9 +89,9 @@ def read_needs(
     now: Instant = 0,
 ) -> Needs:
     """
-    The needs that one cluster tells. `last` are those that were believed before.
+    The needs that one cluster reports. `last` are those that were believed before.
 
-    With `keys`, those of the labels of all machines, a spread or a gang over another key is told: it can be met once
+    With `keys`, those of the labels of all machines, a spread or a gang over another key is reported: it can be met once
     such machines come.
     """
     good = {need.name: need for need in last}

@@ -2,7 +2,7 @@
 A fleet and its demand as they are recorded: all of it once, and from then on what changed.
 
 What changed is kept as rows and not as happenings, so that whatever changed a row, the recorded one is equal to it.
-`Journal` is told by the columns what they change; `Restored` puts records together again.
+The columns record in a `Journal` what they change; `Restored` puts records together again.
 """
 
 from collections.abc import Sequence

@@ -41,7 +41,7 @@ class Memory:
     preempted: Window = ()
     #: gangs that lost a member, by need, and since when
     broken: dict[int, Instant] = field(default_factory=dict)
-    #: False until a decision has written it: then what was destroyed of late is told from what still drains
+    #: False until a decision has written it: then what was destroyed of late is distinguished from what still drains
     written: bool = False
 
 

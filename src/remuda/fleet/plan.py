@@ -76,7 +76,7 @@ class Shortfall(Struct, frozen=True, gc=False):
 
     #: number of the need
     need: int
-    #: units, or parts per million of the sum for a need told as one
+    #: units, or parts per million of the sum for a need expressed as one
     units: int
     since: int
     reason: Reason

@@ -75,7 +75,7 @@ class Answer(StrEnum):
     #: the provider knows no such machine
     UNKNOWN = "unknown"
     ERROR = "error"
-    #: no answer came in time: it may have been done, and lists will tell
+    #: no answer came in time: it may have been done, and lists will show it
     LOST = "lost"
 
 

@@ -23,7 +23,7 @@ class Profile(Struct, frozen=True):
     same: str = ""
     spread: Spread | None = None
     separation: Separation | None = None
-    #: the need tells a sum, and `unit` is the largest there is
+    #: the need is a sum, and `unit` is the largest there is
     by_sum: bool = False
 
     @property

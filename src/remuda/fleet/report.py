@@ -16,7 +16,7 @@ from remuda.output.moments import age
 from remuda.output.show import Report, Table
 from remuda.output.words import dollars, sentence
 
-#: so many needs are told what would change that they miss something, and fewer where each decision takes long
+#: so many needs show what would change that they miss something, and fewer where each decision takes long
 _MOST_CHANGES = 20
 _MOST_ROWS = 2_000_000
 
@@ -50,7 +50,7 @@ class DescribedShortfall(Struct, frozen=True):
     cluster: str
     need: str
     priority: int
-    #: units asked for and missing; of a need told as a sum, parts per million of the scarcest resource
+    #: units asked for and missing; of a need expressed as a sum, parts per million of the scarcest resource
     asked: int
     missing: int
     since: Instant
@@ -172,12 +172,12 @@ def _cluster(trial: Trial, row: int) -> str:
     return trial.fleet.names.clusters[cluster] if cluster >= 0 else ""
 
 
-#: terms that tell machines apart and needs not: a group shows those of its first
+#: terms that distinguish machines and not needs: a group shows those of its first
 _OWN = frozenset({"idle_for", "score"})
 
 
 def _groups(trial: Trial) -> Iterator[tuple[str, ...]]:
-    """Actions that only the machine tells apart, once, in the order of the plan."""
+    """Actions that differ in the machine alone, once, in the order of the plan."""
     fleet = trial.fleet
     for block in trial.plan.blocks:
         columns = [column[block.group] for name, column in block.terms.items() if name not in _OWN]

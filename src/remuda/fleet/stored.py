@@ -154,7 +154,7 @@ def _store_shortfalls(shortfalls: Sequence[Shortfall]) -> StoredShortfalls:
     reasons: list[tuple[str, dict[str, Term]]] = []
     group = []
     for each in shortfalls:
-        # Needs that are alike share their terms, so that the identity of these tells the groups apart.
+        # Needs that are alike share their terms, so that the identity of these distinguishes the groups.
         place = places.setdefault(id(each.reason.terms), len(reasons))
         if place == len(reasons):
             reasons.append((each.reason.code, each.reason.terms))

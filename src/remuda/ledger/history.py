@@ -77,7 +77,7 @@ def cycles_between(
     """
     Recorded cycles that were in force in the span, oldest first, read one by one.
 
-    One that cannot be read is left out, and `damaged` is told what it is.
+    One that cannot be read is left out, and `damaged` is called with what it is.
     """
     rows = db.execute(
         f"{_CYCLE} WHERE loop = ? AND last_at >= ? AND first_at <= ? ORDER BY first_at, id",

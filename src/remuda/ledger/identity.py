@@ -1,7 +1,7 @@
 """
 Who a store is, so that what another one left behind is never taken for its own.
 
-A copy of a store cannot be told from the original by looking at it. So a store takes a new identity each time it is
+A copy of a store cannot be distinguished from the original by looking at it. So a store takes a new identity each time it is
 opened to run, and keeps those it had before: what is made or handed out carries the identity of its moment. A store
 that was moved away and made anew knows none of the old ones. One that was restored from a backup knows the identity
 under which the backup was made, but not what was numbered after it.

@@ -236,7 +236,7 @@ class Ledger(Generic[S, M, P, A]):
         try:
             return _codes(unpack(row[0], self._kinds.plan, "the last plan")) if row else {}
         except DamagedRow:
-            return {}  # the price is that what holds is told once more
+            return {}  # the price is that what holds is reported once more
 
 
 def _codes(plan: Plan[Any]) -> dict[str, str]:

@@ -27,7 +27,7 @@ class Tables(Struct, frozen=True):
     repair: str = ""
 
 
-#: "RMDA": tells our files from other SQLite databases
+#: "RMDA": distinguishes our files from other SQLite databases
 APPLICATION_ID = 0x524D4441
 
 _V1 = """

@@ -44,7 +44,7 @@ class Log:
     def _line(self, level: str, message: str, terms: dict[str, object]) -> None:
         if _LEVELS[level] >= self._least:
             line = {"time": write_instant(self._clock.now()), "level": level, "msg": message, **terms}
-            # Nothing may fail because it was told: not on a full disk, and not on words that are no text.
+            # Nothing may fail because it was logged: not on a full disk, and not on words that are no text.
             with contextlib.suppress(OSError):
                 self._write(_as_text(line) + "\n")
 

@@ -89,7 +89,7 @@ class Tools(Struct, frozen=True):
 
 
 class Loop(Generic[S, M, P, A]):
-    """Runs one controller until it is told to stop."""
+    """Runs one controller until it is asked to stop."""
 
     def __init__(
         self,
@@ -299,7 +299,7 @@ class Loop(Generic[S, M, P, A]):
         while True:
             try:
                 await self._recorder.finish(operation, outcome)
-            except Exception as error:  # noqa: BLE001 - told and tried again
+            except Exception as error:  # noqa: BLE001 - logged and tried again
                 self._tools.log.error("cannot keep an outcome yet", loop=self.name, error=str(error))
                 await asyncio.sleep(wait)
                 wait = min(wait * 2, self.pace.longest_backoff)

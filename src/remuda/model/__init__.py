@@ -1,1 +1,1 @@
-"""The vocabulary as frozen data. Nothing here does I/O, tells the time or imports another room."""
+"""The vocabulary as frozen data. Nothing here does I/O, reads a clock or imports another room."""

@@ -38,7 +38,7 @@ class JobSpec(Struct, frozen=True):
 
 class Run(NamedTuple):
     """
-    One attempt, told from those of every other store.
+    One attempt, distinct from those of every other store.
 
     `store` is the identity the store had when it gave the job out; empty for one of before there were identities.
     """
@@ -79,7 +79,7 @@ class Job(Struct, frozen=True, rename=_CLASS):
     attempts: tuple[Attempt, ...] = ()
 
     def run(self, attempt: Attempt) -> Run:
-        """One of its attempts, told from those of every other store."""
+        """One of its attempts, distinct from those of every other store."""
         return Run(attempt.store, self.id, attempt.number)
 
 

@@ -87,7 +87,7 @@ class Machine(Struct, frozen=True, gc=False):
     ended: Ended | None = None
     #: what keeps it from becoming ready, in the provider's words
     trouble: str = ""
-    #: the order it was made for, where that is not its name; empty when nobody can tell
+    #: the order it was made for, where that is not its name; empty when unknown
     order: str | None = None
     #: it is up, and nobody has ever said whether it works
     unsure: bool = False
@@ -100,7 +100,7 @@ class Machine(Struct, frozen=True, gc=False):
 
     @property
     def identity(self) -> str:
-        """What tells it from any other machine of its name."""
+        """What distinguishes it from any other machine of its name."""
         return self.uid or str(self.created_at)
 
     @property
@@ -118,24 +118,24 @@ class Supplied(Struct, frozen=True, gc=False):
     created_at: Instant
     ready_at: Instant | None = None
     ended: Ended | None = None
-    #: it was told to go and ends what it does first
+    #: it was asked to go and ends what it does first
     leaving: bool = False
     #: what keeps it from becoming ready
     trouble: str = ""
-    #: the order it was made for, where that is not its name; empty when nobody can tell
+    #: the order it was made for, where that is not its name; empty when unknown
     order: str | None = None
-    #: the class it was made for, where the provider can tell
+    #: the class it was made for, where the provider knows
     job_class: str | None = None
     #: deleted while it is up, it takes no more work and ends the job it has before it goes
     drains: bool = False
-    #: tells this boot from every other one of its name; the machine knows it and calls itself by `worker_name`
+    #: distinguishes this boot from every other one of its name; the machine knows it and calls itself by `worker_name`
     boot: str = ""
     #: the provider's own identity of it, where there is one: names may be used again
     uid: str = ""
 
     @property
     def identity(self) -> str:
-        """What tells it from any other machine of its name."""
+        """What distinguishes it from any other machine of its name."""
         return self.uid or str(self.created_at)
 
     def is_expected(self, expected: str) -> bool:
@@ -171,11 +171,11 @@ def worker_name(machine: str, boot: str) -> str:
 
 
 def pool_of(machine: str) -> str:
-    """The pool a machine's name tells of."""
+    """The pool in a machine's name."""
     return machine.rpartition("-")[0]
 
 
 def number_of(machine: str) -> int:
-    """The operation that made a machine, by its name; 0 for a name that tells of none."""
+    """The operation that made a machine, by its name; 0 for a name without one."""
     number = machine.rpartition("-")[2]
     return int(number) if number.isascii() and number.isdecimal() else 0

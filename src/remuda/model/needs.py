@@ -4,13 +4,13 @@ from msgspec import Struct
 
 from remuda.model.times import MINUTE, Instant
 
-#: what a source tells may be this late
+#: what a source reports may be this late
 _LATE = 2 * MINUTE
 
 
 class Need(Struct, frozen=True, gc=False):
     """
-    The tasks of one class, as its source last told: equal units, each wanting one machine.
+    The tasks of one class, as its source last reported: equal units, each wanting one machine.
 
     While `stale_since` is set the source does not answer and the numbers are its last good ones: nothing shrinks on
     them.
@@ -31,11 +31,11 @@ class Worker(Struct, frozen=True, gc=False):
     job: str | None = None
     #: jobs it has taken
     uses: int = 0
-    #: it was told to take no more work
+    #: it was asked to take no more work
     closed: bool = False
     #: when it first called, where names are used again; by our own clock, as far as a difference is known
     connected_at: Instant | None = None
-    #: when it was last seen to call again, by our own clock; None when it is told apart by more than its name
+    #: when it was last seen to call again, by our own clock; None when it is known by more than its name
     heard_at: Instant | None = None
 
     def is_of(self, made_at: Instant, known_at: Instant) -> bool:

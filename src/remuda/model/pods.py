@@ -1,4 +1,4 @@
-"""Pods and what they share with the objects they are made from: the fields that tell why one does not run."""
+"""Pods and what they share with the objects they are made from: the fields that show why one does not run."""
 
 from msgspec import Struct, field
 
@@ -230,7 +230,7 @@ class Pod(Struct, frozen=True):
 
     @property
     def is_over(self) -> bool:
-        """Whether it ended, or was told to: evicted pods stay for a while."""
+        """Whether it ended, or was asked to: evicted pods stay for a while."""
         return self.status.phase in ("Succeeded", "Failed") or self.metadata.deletion_timestamp is not None
 
     @property

@@ -39,7 +39,7 @@ class CapacityType(StrEnum):
 
 
 class Shape(Struct, frozen=True):
-    """What a machine offers. Two machines of equal shape cannot be told apart by any need."""
+    """What a machine offers. Two machines of equal shape are the same to any need."""
 
     instance_type: str
     zone: str = ""

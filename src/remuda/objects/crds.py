@@ -2,7 +2,7 @@
 Custom resource definitions, from the same types that files are read with.
 
 A schema says types, bounds and patterns; CEL rules say what a schema cannot, so that the API server refuses it at once;
-what only shows between objects is told in the status. Defaults are not written into objects: they are Remuda's to
+what only shows between objects is in the status. Defaults are not written into objects: they are Remuda's to
 apply, and may grow wiser.
 """
 

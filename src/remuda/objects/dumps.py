@@ -41,7 +41,7 @@ class _TooManyError(Exception):
 
 
 class _Head(Struct, frozen=True, rename="camel"):
-    """What tells lists, objects and what kubelets answer apart."""
+    """What distinguishes lists, objects and what kubelets answer."""
 
     kind: str = ""
     api_version: str = ""
@@ -65,7 +65,7 @@ class Form(Generic[G]):
     #: as objects carry them
     api_versions: tuple[str, ...]
     type: type[Struct]
-    #: adds an object to what is gathered, and tells whether it was there already; `ValueError` for a bad amount
+    #: adds an object to what is gathered, and returns whether it was there already; `ValueError` for a bad amount
     take: Callable[[G, Any, Place, Instant], bool]
     decode: Callable[[Any], Any]
     #: the line it stands on is worth finding

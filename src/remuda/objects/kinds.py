@@ -1,7 +1,7 @@
 """
 Kinds of objects and the objects themselves.
 
-A `Kind` joins a name to the type of its `spec` and to what one object alone can get wrong. The whole of an object is a
+A `Kind` joins a name to the type of its `spec` and to what one object alone can get wrong. An object is a
 type as well (`Kind.whole`), so that loading, schema and explanation follow the same types from top to bottom.
 """
 
@@ -97,7 +97,7 @@ class Kind(Generic[S]):
     A kind of object. Its description is the docstring of `spec`.
 
     `check` yields what one object of good types alone gets wrong, as field paths and sentences. What it says about
-    fields that could not be read, which hold any value of their type then, is not told. `rules`, `columns`,
+    fields that could not be read, which hold any value of their type then, is not reported. `rules`, `columns`,
     `keyed` and `status` are for the custom resource alone.
     """
 
@@ -108,7 +108,7 @@ class Kind(Generic[S]):
     check: Callable[[Object[S]], Iterable[Complaint]] | None = None
     rules: tuple[Rule, ...] = ()
     columns: tuple[Column, ...] = ()
-    #: lists below `spec` whose items are told apart by a key, as path and key
+    #: lists below `spec` whose items are distinguished by a key, as path and key
     keyed: tuple[tuple[str, str], ...] = ()
     status: type[Struct] | None = None
     #: one that does not fit the others holds as far as it can, since to drop a limit would be worse

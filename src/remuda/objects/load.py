@@ -58,7 +58,7 @@ class Objects(tuple[Object[Any], ...]):  # noqa: SLOT001 - a tuple cannot have a
 #: which it could not be said.
 Blame: TypeAlias = tuple[Object[Any], str, str, *tuple[tuple[Object[Any], str], ...]]
 
-#: A check meets also objects of which some fields could not be read; what it says about those fields is not told.
+#: A check meets also objects of which some fields could not be read; what it says about those fields is not reported.
 Check: TypeAlias = Callable[[Objects], Iterable[Blame]]
 
 

@@ -32,7 +32,7 @@ def read_slowly(
     """
     What the tree says as this type; None after reporting every problem, bad quantities included.
 
-    `faults` tells path and words of what else is wrong with it, as far as it could be read.
+    `faults` returns path and words of what else is wrong with it, as far as it could be read.
     """
     value, broken = convert_partly(_pruned(root, type_info(kind)), kind, file, report)
     found = (*bad_amounts(value), *faults(value))

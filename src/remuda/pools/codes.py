@@ -10,7 +10,7 @@ CODES: Mapping[str, tuple[str, str]] = {
     "pool.steady": ("The pool has what it wants.", "has the {target:machine} it wants"),
     "pool.growing": ("Machines are being made.", "wants {target:machine} and has {live}: making {created}"),
     "pool.shrinking": (
-        "Surplus idle machines are told to take no more work.",
+        "Surplus idle machines are asked to take no more work.",
         "wants {target:machine} and has {live}: letting {closed:idle machine} go",
     ),
     "pool.rolling": (
@@ -82,7 +82,7 @@ CODES: Mapping[str, tuple[str, str]] = {
         "is left alone with {live:machine}: {blind}",
     ),
     "pool.broken": (
-        "Its object has a problem; until that is mended, nothing is made or taken away.",
+        "Its object has a problem; until that is fixed, nothing is made or taken away.",
         "is left alone with {live:machine}: its object has a problem",
     ),
     "pool.paused": (
@@ -134,11 +134,11 @@ CODES: Mapping[str, tuple[str, str]] = {
         "is powered off: it must go, and nobody has said since {unsure_since} whether it works; a job it may have ends first",
     ),
     "machine.unheard": (
-        "Powered off: it is up, and its source never told of it. It takes no more work, and a job it may have ends first.",
+        "Powered off: it is up, and its source never reported it. It takes no more work, and a job it may have ends first.",
         "is powered off: it is up, and its source has not told of it since {unheard_since}; a job it may have ends first",
     ),
     "machine.finished": ("Removed: it did its work.", "is removed: it did its work"),
-    "machine.closed": ("Removed: it was told to end while idle.", "is removed: it ended as it was told"),
+    "machine.closed": ("Removed: it was asked to end while idle.", "is removed: it ended as it was told"),
     "machine.idle": (
         "Removed: it ended itself after its idle timeout.",
         "is removed: it was idle too long and ended",

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-#: the disks and volumes that make a VM a runner: what it is told at boot, and the packages it may be given
+#: the disks and volumes that make a VM a runner: what it gets at boot, and the packages it may be given
 GUEST_VOLUME = "remuda-guest"
 BUNDLE_VOLUME = "remuda-bundle"
-#: tells the guest which boot of its machine it is
+#: gives the guest the id of its boot
 BOOT_VOLUME = "remuda-boot"
 _OURS = (GUEST_VOLUME, BUNDLE_VOLUME, BOOT_VOLUME)
 #: what an empty disk can be formatted as

@@ -18,7 +18,7 @@ Outcome: TypeAlias = Literal["fits", "cannot fit", "no placement found"]
 EFFORT = 20_000
 #: so many sizes are tried for the bound of large items: each is a pass over all bins
 _THRESHOLDS = 64
-#: bins that tell which resource is scarce
+#: bins that show which resource is scarce
 _SAMPLE = 64
 #: bins that the search goes through one after the other: Python does not nest calls much deeper
 _DEPTH = 500

@@ -12,7 +12,7 @@ _NODE_STATES = tuple(f"node.kubernetes.io/{state}" for state in ("unschedulable"
 
 
 def untolerated(taints: Iterable[Taint], tolerations: tuple[Toleration, ...]) -> Iterator[Taint]:
-    """The hard taints that nothing in the list covers; what a node that is down is tainted with is told otherwise."""
+    """The hard taints that nothing in the list covers; what a node that is down is tainted with is reported elsewhere."""
     for taint in taints:
         is_state = taint.key.startswith("node.kubernetes.io/")
         if taint.effect in _HARD and not is_state and not any(item.covers(taint) for item in tolerations):
@@ -20,7 +20,7 @@ def untolerated(taints: Iterable[Taint], tolerations: tuple[Toleration, ...]) ->
 
 
 def pressing(taints: Iterable[Taint]) -> Iterator[Taint]:
-    """What a node in trouble is tainted with and nothing else tells of it: pressure on its disk, no network."""
+    """What a node in trouble is tainted with and nothing else shows: pressure on its disk, no network."""
     for taint in taints:
         is_state = taint.key.startswith("node.kubernetes.io/") and taint.key not in _NODE_STATES
         if taint.effect in _HARD and is_state:

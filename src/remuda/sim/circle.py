@@ -1,7 +1,7 @@
 """
-A simulated CircleCI: tasks that agents claim by themselves, and an API that tells of them late, wrongly or not at all.
+A simulated CircleCI: tasks that agents claim by themselves, and an API that reports them late, wrongly or not at all.
 
-What is true and what is told are two things here. An agent shows up in the listing some time after it registered, is
+What is true and what is reported are two things here. An agent shows up in the listing some time after it registered, is
 shown as used some time after it claimed its task, and stays listed for hours after it is gone.
 """
 
@@ -182,7 +182,7 @@ class SimCircle:
 
 
 class SimApi:
-    """What CircleCI tells. Satisfies `remuda.sources.circleci.source.Api`; faults are counted with all others."""
+    """What CircleCI reports. Satisfies `remuda.sources.circleci.source.Api`; faults are counted with all others."""
 
     def __init__(
         self, circle: SimCircle, clock: Clock, dice: random.Random, mood: Mood, faults: Faults
@@ -302,7 +302,7 @@ class SimApi:
         return answer
 
     def _shows(self, at: Instant, moment: float) -> bool:
-        """Whether a listing of a moment tells of what happened at some instant."""
+        """Whether a listing of a moment shows what happened at some instant."""
         age = self._clock.monotonic() - moment
         return at + round((self.mood.lag_s + age) * SECOND) <= self._clock.now()
 

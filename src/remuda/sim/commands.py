@@ -74,7 +74,7 @@ def runners(session: Session, seed: int, seeds: int) -> None:
     CircleCI runners on VMs, with an API that fails.
 
     The API is late, wrong or silent, agents claim tasks by themselves at any moment, names of VMs are used again, and the process loses its ledger. No
-    VM that is known to work is told to go, no bound, ceiling or plan is broken, and stale data never shrinks a pool.
+    VM that is known to work is asked to go, no bound, ceiling or plan is broken, and stale data never shrinks a pool.
     A broken rule ends it with exit code 1 and the seed that shows it again.
     """
     from remuda.sim.runner_scenario import hostile_runners
@@ -171,7 +171,7 @@ def live_through_fleets(
 
 
 def _fleet_report(found: "list[FleetSummary]") -> Report:
-    """One history is told as itself, several as a list."""
+    """One history is shown as itself, several as a list."""
     headings = (
         "SEED",
         "BIND P50",

@@ -186,7 +186,7 @@ class Meter:
 
 
 def units_asked(need: FleetNeed) -> int:
-    """Units of a need; of one told as a sum, as many as the sum has of the scarcest resource."""
+    """Units of a need; of one expressed as a sum, as many as the sum has of the scarcest resource."""
     if need.count is not None:
         return need.count
     return max(-(-amount // need.unit[name]) for name, amount in need.total.items() if need.unit.get(name))

@@ -1,5 +1,5 @@
 """
-What no plan of a simulated fleet may do, worked out from the fleet the shard believes in and the demand it was told.
+What no plan of a simulated fleet may do, worked out from the fleet the shard believes in and the demand it was reported.
 
 Each rule yields what breaks it. None of them asks the engine.
 """

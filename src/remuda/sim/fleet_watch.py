@@ -1,5 +1,5 @@
 """
-The watch over a simulated fleet: told of every change, it raises at the first that must not be.
+The watch over a simulated fleet: called at every change, it raises at the first that must not be.
 
 It keeps its own account of who is a node of which cluster and of which reports were to be believed.
 """
@@ -145,7 +145,7 @@ class FleetWatch:
             raise self.broken("a list is believed", f"of {provider.name}")
 
     def called(self, call: Call) -> None:
-        """No token is used twice, so that what an earlier process sent and comes late is told from what is meant now."""
+        """No token is used twice, so that what an earlier process sent and comes late is distinguished from what is meant now."""
         if call.token <= self._tokens[call.machine]:
             raise self.broken(
                 "tokens grow", f"{call.machine}: {call.token} after {self._tokens[call.machine]}"

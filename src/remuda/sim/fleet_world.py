@@ -28,7 +28,7 @@ _IN_MOTION = (states.CREATING, states.CONFIGURING, states.DRAINING, states.DELET
 
 
 class Listener(Protocol):
-    """Who is told of every change of the truth."""
+    """Who hears of every change of the truth."""
 
     def note(self, *words: object) -> None:
         """Something happened."""

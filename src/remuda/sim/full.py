@@ -273,7 +273,7 @@ class FullWorld(PoolWorld):
         return f"{process.loop.standing}, {self.watch.reasons}"
 
     async def check_end(self) -> None:
-        """No job is lost, none told wrong, no machine leaked, and everyone agrees on who is there."""
+        """No job is lost, none reported wrong, no machine leaked, and everyone agrees on who is there."""
         self._check_jobs()
         known = {row.machine for row in self.store.read(rows.workers)}
         there = set(self.provider.machines) - self.watch.foreign
@@ -301,7 +301,7 @@ class FullWorld(PoolWorld):
             results = [self.watch.results.get(job.run(attempt)) for attempt in job.attempts]
             succeeded = any(result is not None and result.exit_code == 0 for result in results)
             if succeeded != (job.state is JobState.SUCCEEDED):
-                raise self.watch.broken("a job is told as it went", f"{job} with {results}")
+                raise self.watch.broken("a job is reported as it went", f"{job} with {results}")
             if job.state is JobState.FAILED and len(job.attempts) != job.retries + 1:
                 raise self.watch.broken("every retry is used", str(job))
             if any(attempt.finished_at is None for attempt in job.attempts):

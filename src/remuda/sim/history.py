@@ -1,5 +1,5 @@
 """
-How a simulated history goes, whatever world it is of, and what is told of it.
+How a simulated history goes, whatever world it is of, and what is reported of it.
 
 A world goes through its events; then faults stop and it must settle: every job comes to an end, every operation is
 done, and nothing moves any more.

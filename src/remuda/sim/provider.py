@@ -71,7 +71,7 @@ class SimMachine:
 
 
 class Witness(Protocol):
-    """Who is told of every change to a machine, as it happens."""
+    """Who hears of every change to a machine, as it happens."""
 
     def made(self, machine: SimMachine) -> None:
         """It exists from now on."""

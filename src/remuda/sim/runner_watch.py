@@ -19,14 +19,14 @@ from remuda.sim.watch import Watch
 _STALE_S = 30.0
 _AGENTS = ("agents",)
 _CALLS = ("unclaimed", "running", *_AGENTS)
-#: what pools do while nobody tells them what is needed, or what there is
+#: what pools do while nobody reports what is needed, or what there is
 _HOLDS = frozenset({"pool.source-silent", "pool.provider-silent"})
 #: what a loop may warn of while faults are injected
 _EXPECTED = ("injected fault", "wants to be left alone", "cannot be read, and it may be one of them")
 
 
 class RunnerWatch(Watch):
-    """Knows what CircleCI really told, and holds decisions against it."""
+    """Knows what CircleCI really reported, and holds decisions against it."""
 
     api: SimApi
     #: how many machines of a pool are ordered and not there yet
@@ -38,14 +38,14 @@ class RunnerWatch(Watch):
         super().__init__(clock, seed)
         #: when the observation began that the next decision goes by
         self.observing_at = 0.0
-        #: times a machine was told to go that had claimed a task which nobody could know of
+        #: times a machine was asked to go that had claimed a task which nobody could know of
         self.late_claims = 0
-        #: when machines were told to go, and how many there were at once at most
+        #: when machines were asked to go, and how many there were at once at most
         self.dismissals: list[float] = []
         self.most_together = 0
         #: machines that go without anybody being asked, each with its moment of creation
         self._unconfirmed: set[tuple[str, str]] = set()
-        #: times one of them was told to, and had a task
+        #: times one of them was asked to, and had a task
         self.powered_off = self.powered_off_busy = 0
         #: by pool: what was wanted lately, and since when
         self._wanted: dict[str, deque[tuple[Instant, int]]] = defaultdict(deque)
@@ -108,7 +108,7 @@ class RunnerWatch(Watch):
                 )
 
     def _check_demand(self, pool: PoolPolicy, reason: Reason, now: Instant) -> None:
-        """What it makes is what was wanted within the delay at most, as CircleCI told it."""
+        """What it makes is what was wanted within the delay at most, as CircleCI reported it."""
         terms = {name: term if isinstance(term, int) else 0 for name, term in reason.terms.items()}
         tasks = terms["unclaimed"] + terms["running"] - terms.get("beyond", 0)
         wanted = max(terms["min"], min(terms["max"], tasks + terms["headroom"]))
@@ -165,12 +165,14 @@ class RunnerWatch(Watch):
         if vm.job is None or vm.agent is None or vm.is_leaving:
             return
         if self.api.is_known_busy(vm.agent):
-            raise self.broken("never a busy machine", f"{vm.name} is told to go and is known to run {vm.job}")
+            raise self.broken(
+                "never a busy machine", f"{vm.name} is asked to go and is known to run {vm.job}"
+            )
         self.late_claims += 1
 
     def killed(self, vm: Vm) -> None:
         """No task that runs is ever ended by us."""
-        raise self.broken("no running task is killed", f"{vm.name} was told to go and still ran {vm.job}")
+        raise self.broken("no running task is killed", f"{vm.name} was asked to go and still ran {vm.job}")
 
     def took(self, vm: Vm, task: Task) -> None:
         """A task runs on one machine, once."""

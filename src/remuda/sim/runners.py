@@ -1,7 +1,7 @@
 """
 A simulated CircleCI on simulated VMs: the real source, judgement, loop, controller and ledger in virtual time.
 
-Agents claim tasks by themselves, at any moment; what CircleCI tells of them is late, wrong or missing, and VMs go by
+Agents claim tasks by themselves, at any moment; what CircleCI reports of them is late, wrong or missing, and VMs go by
 names that were used before. The process dies and comes back, with its ledger or without.
 """
 
@@ -250,7 +250,7 @@ class RunnerWorld(History[RunnerEvent, RunnerWatch]):
             mute=0.0,
             life_s=None,
             spite=0.0,
-            # Where nobody can tell that a VM is idle, or none may be told to go, idle ones go only by themselves.
+            # Where nobody knows that a VM is idle, or none may be asked to go, idle ones go only by themselves.
             # Not too soon: a VM with a name that had an agent before is known only after minutes, and with a surge of one
             # the next is made only then, so that a shorter timeout would end the first before a minimum is reached.
             idle_timeout_s=600.0 if self._is_stubborn else None,
@@ -269,7 +269,7 @@ class RunnerWorld(History[RunnerEvent, RunnerWatch]):
         return guests.short_grace > 0 or (guests.plain_name > 0 and self.scenario.mood.by_name)
 
     def _remove_by_hand(self) -> None:
-        """What is up, takes no task and may not be told to go, a person must see to."""
+        """What is up, takes no task and may not be asked to go, a person must see to."""
         late = self.clock.now() - 10 * MINUTE
         for vm in tuple(self.vms.vms.values()):
             is_late = vm.ready_at is not None and vm.ready_at < late
@@ -328,9 +328,9 @@ class RunnerWorld(History[RunnerEvent, RunnerWatch]):
         """What came of it. Tasks fail only with their machine."""
         process = self.process
         cycles = self.cycles + (process.loop.standing.cycles if process else 0)
-        self.faults.counts["told to go with a task nobody knew of"] = self.watch.late_claims
-        self.faults.counts["powered off in doubt"] = self.watch.powered_off
-        self.faults.counts["powered off in doubt with a task"] = self.watch.powered_off_busy
+        self.faults.counts["asked to go with a task nobody knew of"] = self.watch.late_claims
+        self.faults.counts["powered off unconfirmed"] = self.watch.powered_off
+        self.faults.counts["powered off unconfirmed with a task"] = self.watch.powered_off_busy
         return self._summary(self.circle.done, self.circle.lost, 0, cycles, self.lives - 1)
 
     async def end(self) -> None:

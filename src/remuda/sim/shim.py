@@ -34,7 +34,7 @@ class Desk(Protocol):
 
 
 class Diary(Protocol):
-    """Who is told of what runs where."""
+    """Who hears what runs where."""
 
     def began(self, machine: SimMachine, work: Work) -> None:
         """A job runs from now on."""
@@ -58,7 +58,7 @@ class Shim:
         self._cancelled = cancelled
 
     async def hold(self, machine: SimMachine) -> str:
-        """Ask and run until told to end; the code of the end."""
+        """Ask and run until asked to end; the code of the end."""
         finished: Finished | None = None
         last: Finished | None = None
         leaving, failures, ran = False, 0, 0

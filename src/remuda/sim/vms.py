@@ -2,7 +2,7 @@
 Simulated VMs in VirtualMachinePools, and the agents in them that claim tasks by themselves.
 
 The pool's arithmetic is the real one of `remuda.providers.kubevirt.orders`; virt-controller is played here: it makes what
-is lacking a moment later, under the lowest free index, so that names are used again. A VM that is told to go while its
+is lacking a moment later, under the lowest free index, so that names are used again. A VM that is asked to go while its
 guest is up is powered off gracefully: its agent hears of it a moment later, may have claimed a task by then, and ends
 that first. Calls fail by the fault points `provider.list`, `provider.create`, `provider.created`, `provider.delete`,
 `provider.lowered` and `provider.deleted`.
@@ -61,7 +61,7 @@ class Guests(Struct, frozen=True):
     spite: float = 0.0
     #: the VM's grace period is a few seconds, whatever its task takes
     short_grace: float = 0.0
-    #: its agent does not tell its boot in its name
+    #: its agent does not carry its boot in its name
     plain_name: float = 0.0
     idle_timeout_s: float | None = None
 
@@ -83,7 +83,7 @@ class Vm(SimMachine):
 
 
 class Witness(Protocol):
-    """Who is told of every change to a VM, as it happens."""
+    """Who hears of every change to a VM, as it happens."""
 
     def made(self, machine: SimMachine) -> None:
         """It exists from now on."""
@@ -106,7 +106,7 @@ class Witness(Protocol):
         ...
 
     def killed(self, vm: Vm) -> None:
-        """It was told to go, and its time was over before its task was."""
+        """It was asked to go, and its time was over before its task was."""
         ...
 
     def took(self, vm: Vm, task: Task) -> None:
@@ -329,7 +329,7 @@ class SimVms:
 
     def _spite(self, vm: Vm) -> None:
         if vm.agent is not None and vm.agent.is_taking and self._dice.random() < self.guests.spite:
-            self._faults.counts["agent claims as it is told to go"] += 1
+            self._faults.counts["agent claims as it is asked to go"] += 1
             self._circle.submit(vm.job_class, self._dice.uniform(1, 60))
             self._circle.claim(vm.agent)
 

@@ -52,7 +52,7 @@ class Watch:
         self._bounds: list[Bound] = []
         self._basis: tuple[Policy, dict[str, Override], int] | None = None
         self._rollouts: dict[str, float] = {}
-        #: machines that a plan told to take no more work → when
+        #: machines that a plan asked to take no more work → when
         self._closed: dict[str, float] = {}
         #: machines that exist and are not over, by pool
         self.existing: Counter[str] = Counter()
@@ -199,7 +199,7 @@ class Watch:
         self.note("began", machine.name, work.id, work.attempt)
         run, at = work.run, self._clock.monotonic()
         if self._closed.get(machine.name, at) < at - _LAG_S:
-            raise self.broken("who is told to take no more work takes none", f"{machine.name} took {run}")
+            raise self.broken("who is asked to take no more work takes none", f"{machine.name} took {run}")
         if work.id in self._on:
             raise self.broken("one machine a job", f"job {run} on {machine.name} and {self._on[work.id]}")
         if run in self.runs:

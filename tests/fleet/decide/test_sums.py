@@ -1,4 +1,4 @@
-"""Needs told as a sum: credited and served by the sum, exact in every resource."""
+"""Needs expressed as a sum: credited and served by the sum, exact in every resource."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Why a workload should have its size: which one is meant, and what is told of it."""
+"""Why a workload should have its size: which one is meant, and what is reported of it."""
 
 import msgspec
 import pytest

@@ -68,7 +68,7 @@ def plan(
     What if: before and after changes, and what fits.
 
     Nothing is changed. "fits" is shown by a placement and "cannot fit" by a bound; what is neither says "no placement
-    found". Without changes it tells how it is now. Exit codes: 0 nothing breaks, 1 the changes would break the policy,
+    found". Without changes it shows how things are now. Exit codes: 0 nothing breaks, 1 the changes would break the policy,
     2 bad input. For example: remuda capacity plan --from cluster.json --policy policy.yaml --set vm-test.max=3
     """
     from remuda.capacity.decide.plan import plan as judge

@@ -30,7 +30,7 @@ class Admission(Struct, frozen=True):
 
 
 class Admitted(Struct, frozen=True):
-    """A pod as it would be stored, why it would be refused instead, and what cannot be told."""
+    """A pod as it would be stored, why it would be refused instead, and what is unknown."""
 
     spec: manifests.PlacedSpec
     refused: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""The world and the policies as they would be after changes; names that nobody has are told with the nearest right ones."""
+"""The world and the policies as they would be after changes; names that nobody has are reported with the nearest right ones."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any

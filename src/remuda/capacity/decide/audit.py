@@ -26,7 +26,7 @@ Placement: TypeAlias = Literal["fits", "cannot fit", "no placement found", "cann
 
 
 def unsure_of(scale_sets: Iterable[ScaleSet], *, has_pods: bool) -> tuple[str, ...]:
-    """What keeps an audit from telling that sets fit."""
+    """What keeps an audit from concluding that sets fit."""
     found = [
         f"{scale_set.id}: {words}"
         for scale_set in scale_sets
@@ -70,7 +70,7 @@ class LabelAudit(Struct, frozen=True):
 
     @property
     def unsure(self) -> tuple[str, ...]:
-        """Why it cannot be told whether what fits by resources really does."""
+        """Why it is unknown whether what fits by resources really does."""
         return unsure_of(self.scale_sets, has_pods=self.has_pods)
 
     @property
@@ -250,13 +250,13 @@ def _unread(snapshot: Snapshot, contexts: tuple[LabelContext, ...]) -> Iterator[
         # What kubelets say is for the gates of overflow nodes alone.
         if item.is_quiet or (item.part.startswith("summar") and not has_overflow):
             continue
-        # Who could not look at scale sets must not be told that all is well.
+        # An audit that could not read scale sets must not report that all is well.
         severity: Severity = "error" if item.part == SCALE_SETS and not item.is_absent else "info"
         yield Finding("capacity.not-read", severity, item.part, terms={"message": item.why})
 
 
 def _sorted(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The gravest first; what several labels say of one set alike is told once."""
+    """The gravest first; what several labels find in one set alike is reported once."""
     once = {
         (item.code, item.subject, item.field, *map(str, item.terms.values())): item
         for item in reversed(list(findings))

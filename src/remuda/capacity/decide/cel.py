@@ -47,7 +47,7 @@ def conditions(label: str) -> Iterator[Condition]:
     changed = "request.operation == 'CREATE' || !has(object.spec) || !has(oldObject.spec) || object.spec != oldObject.spec"
     yield Condition("spec-is-new", changed)
     spec = "has(object.spec) && has(object.spec"
-    # GitHub does not tell capitals from small letters in labels
+    # GitHub ignores the case of labels
     text = quoted("".join(letter.lower() if letter.isascii() else letter for letter in label))
     yield Condition(
         "carries-the-label",

@@ -164,7 +164,7 @@ def _hostnames(context: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
     selected = {*scale_set.node_selector.items(), *_required(scale_set.required)} - {
         (HOSTNAME, name) for name in names
     }
-    # Of what primary nodes have in common one label may be the capability and another tell them apart from overflow.
+    # Of what primary nodes have in common one label may be the capability and another distinguish them from overflow.
     beside = not capability or not capability.isdisjoint(selected) if context.policy else bool(selected)
     if beside and HOSTNAME in primary and names == {primary[HOSTNAME]}:
         return  # the policy itself says so

@@ -137,7 +137,7 @@ def _carried(context: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
         ("limits", measured(envelope.limits), scale_set.carried[1]),
     ):
         for name, value in expected.items():
-            # What is missing altogether is told by the rules for that.
+            # What is missing altogether has rules of its own.
             if name not in carried or carried[name] == value:
                 continue
             severity: Severity = "error" if carried[name] > value else "warning"

@@ -136,7 +136,7 @@ class Ground:
         return found
 
     def below(self, resource: str, amount: int) -> Nodes:
-        """Nodes that have less of a resource in all, of those that tell how much they have."""
+        """Nodes that have less of a resource in all, of those that report how much they have."""
         ranked = self._ranked.get(resource)
         if ranked is None:
             having = (
@@ -163,7 +163,7 @@ class Ground:
         return found
 
     def signatures(self, keys: tuple[str, ...], *, by_name: bool) -> Sequence[int]:
-        """A number for each node: equal for nodes that these labels, taints, size and state do not tell apart."""
+        """A number for each node: equal for nodes that these labels, taints, size and state do not distinguish."""
         found = self._signatures.get((keys, by_name))
         if found is None:
             numbers: dict[tuple[object, ...], int] = {}

@@ -423,7 +423,7 @@ def _prewarm(
     return Gate("prewarm", "pass", "; ".join(evidence), "", when, expires)
 
 
-_NO_IMAGES = "the node tells no images"
+_NO_IMAGES = "the node lists no images"
 _PREWARM = "put the image or closure on the node, and name it in prewarm.image, or who did so and when in prewarm.record"
 
 

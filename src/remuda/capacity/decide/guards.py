@@ -32,7 +32,7 @@ class Rendered(Struct, frozen=True):
 
 
 def quota_problems(name: str, policy: CapacityPolicySpec, namespace: str | None) -> Iterator[str]:
-    """Why no quota can be made of a policy: it must be told in which namespaces runners are."""
+    """Why no quota can be made of a policy: it must know in which namespaces runners are."""
     if priority_class_of(name, policy).startswith("system-"):
         words = "is the cluster's own, as all that begin with system-: set another"
         yield f"spec.priorityClass: {priority_class_of(name, policy)} {words}"
@@ -128,11 +128,11 @@ def _share_notes(policy: CapacityPolicySpec, counted: str, shares: dict[str, int
 
 def _uncounted(policy: CapacityPolicySpec, counted: str, shares: dict[str, int]) -> Iterator[str]:
     yield f"Pods without priorityClassName {counted} are not counted, whatever label their scale set carries."
-    yield "Owners who share a namespace and the class are not told apart: one of them can take it all."
+    yield "Owners who share a namespace and the class are not distinguished: one of them can take it all."
     yield f"Namespaces other than {', '.join(shares)} have no quota."
     if len(shares) > 1:
         yield "What one namespace does not use, another cannot have: the shares are fixed until this is rendered again."
-    yield "What pods request is not counted: whether they fit the nodes is for `remuda capacity audit` to tell."
+    yield "What pods request is not counted: `remuda capacity audit` says whether they fit the nodes."
     yield "Pods that a runner makes for its job with this class count as well, and a job whose pod is refused fails."
     del policy
 
@@ -193,7 +193,7 @@ def _rule_notes(policy: CapacityPolicySpec, warm: tuple[str, ...], action: Actio
         if item.name in warm and not isinstance(item.warm_pool, UnsetType)
     ]
     if ends:
-        yield f"A rule cannot tell the time: render again when these warm pools end: {', '.join(ends)}."
+        yield f"A rule knows no time: render again when these warm pools end: {', '.join(ends)}."
     if any(not item.taints for item in policy.nodes.overflow):
         yield "Overflow nodes without taints in the policy: any toleration is taken for one of theirs."
 
@@ -207,7 +207,7 @@ def _unjudged(policy: CapacityPolicySpec) -> Iterator[str]:
     if unjudged := [pattern for pattern in policy.forbidden_labels if unjudged_pattern(pattern)]:
         yield f"Labels like {', '.join(unjudged)}: the API server's regular expressions do not know such patterns."
     if policy.nodes.overflow:
-        yield "Whether a preference really tells primary from overflow nodes: a rule sees no nodes."
+        yield "Whether a preference really separates primary from overflow nodes: a rule sees no nodes."
 
 
 def _name(policy: str) -> str:

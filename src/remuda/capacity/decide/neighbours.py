@@ -2,7 +2,7 @@
 What of a node can be had once only: host ports, and places apart from pods that a pod may not be with.
 
 Both are counted like resources, under names with a space, which no resource has: every node has `WHOLE` of each, who must
-be alone with it takes all, and who may not be beside such a one takes 1. What cannot be counted like that is told.
+be alone with it takes all, and who may not be beside such a one takes 1. What cannot be counted like that is reported.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -63,7 +63,7 @@ class Kin(Struct, frozen=True):
 
 
 class Apart(Struct, frozen=True):
-    """What keeping apart comes to: what a runner of each set takes, what is taken of nodes, and what cannot be told."""
+    """What keeping apart comes to: what a runner of each set takes, what is taken of nodes, and what is unknown."""
 
     claims: dict[str, Amounts]
     taken: dict[str, Amounts]

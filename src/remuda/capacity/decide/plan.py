@@ -237,7 +237,7 @@ def _new_errors(appeared: Iterable[Finding], altered: Iterable[Altered]) -> Iter
 
 
 def _worse(item: LabelPlan) -> Iterator[str]:
-    """What no finding tells that was there before: the ceiling exceeded by more, and a mix under it that fits no more."""
+    """What no finding that was there before shows: the ceiling exceeded by more, and a mix under it that fits no more."""
     before, after = item.before, item.after
     exceeded = [
         side.label.max - side.label.ceiling

@@ -48,7 +48,7 @@ def read_files(paths: Iterable[str | Path], now: Instant, stdin: BinaryIO | None
 
 def _unknown(met: set[str]) -> Iterator[Unknown]:
     scale_sets = {"AutoscalingRunnerSet", "RunnerDeployment", "RunnerPool"}
-    # Of several kinds kubectl makes one list, which does not tell what there is none of.
+    # Of several kinds kubectl makes one list, which does not show what there is none of.
     quiet = {LIMIT_RANGES, RUNTIME_CLASSES, PRIORITY_CLASSES}
     for part, kinds, what in (
         (SCALE_SETS, scale_sets, "autoscalingrunnersets -A"),

@@ -45,7 +45,7 @@ POLICY = "remuda.dev/capacity-policy"
 NO_LIMIT = 2**31 - 1
 #: KubeVirt requests a tenth of a processor for each that it shows to a guest
 _SHARE_OF_CPU = 100
-#: pods that take nothing any more; one that is told to end takes it until it has
+#: pods that take nothing any more; a terminating one takes it until it has ended
 _OVER = frozenset({"Succeeded", "Failed"})
 _AnySet: TypeAlias = manifests.ScaleSet | manifests.RunnerDeployment | manifests.Pool
 _K = TypeVar("_K")
@@ -69,7 +69,7 @@ class Gathering:
     """
     What was read so far. An object that comes again replaces what it was.
 
-    To add what holds a bad quantity is a `ValueError`, and adds nothing. Adding tells whether it was there already.
+    To add what holds a bad quantity is a `ValueError`, and adds nothing. Adding returns whether it was there already.
     """
 
     def __init__(self) -> None:

@@ -13,16 +13,16 @@ from remuda.model.times import write_instant
 from remuda.output.findings import MOST_ROWS, findings_page, findings_table
 from remuda.output.show import Report, Table
 
-#: so many nodes of one reason are told one by one
+#: so many nodes of one reason are listed one by one
 _MOST_ALIKE = 10
-#: so many envelopes are told of a node
+#: so many envelopes are listed for a node
 _MOST_FITTING = 5
 _AMOUNTS = ("CPU", "MEMORY GiB", "EPHEMERAL GiB")
 #: what the tables do not say because of it
 _UNREAD = {
     SCALE_SETS: "who carries the label, and what it comes to, is not known",
     NODES: "whether anything fits is not known",
-    PODS: "what fits on a node is told as if nothing ran there",
+    PODS: "what fits on a node is computed as if nothing ran there",
 }
 
 

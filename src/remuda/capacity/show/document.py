@@ -227,7 +227,7 @@ class _Fitting:
         self._signatures = list(
             {id(context.signatures): context.signatures for context in audit.contexts}.values()
         )
-        #: a set of several labels is told once, by the first of them
+        #: a set of several labels is listed once, under the first of them
         listed: set[tuple[str, str]] = set()
         self._groups: list[tuple[LabelContext, Alike, list[str]]] = []
         #: nodes on which some set fits or may be

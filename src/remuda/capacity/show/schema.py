@@ -53,7 +53,7 @@ class ScaleSetRow(Struct, frozen=True, rename="camel"):
     pending: Annotated[int | None, Meta(description="Runners without a node; null when pods were not read.")]
     phase: str
     priority_class: str
-    unsure: Annotated[list[str], Meta(description="Why it cannot be told whether a runner fits.")]
+    unsure: Annotated[list[str], Meta(description="Why it is unknown whether a runner fits.")]
     file: str
     line: int
 
@@ -96,9 +96,7 @@ class Label(Struct, frozen=True, rename="camel"):
             " and something else decides it, too, which unsure names."
         ),
     ]
-    unsure: Annotated[
-        list[str], Meta(description="Why it cannot be told whether what fits by resources does.")
-    ]
+    unsure: Annotated[list[str], Meta(description="Why it is unknown whether what fits by resources does.")]
     owners: list[Share]
 
 

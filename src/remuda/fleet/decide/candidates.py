@@ -43,7 +43,7 @@ class Candidates:
     tiers: tuple[int, ...]
     #: every machine is one unit
     single: bool
-    #: nothing tells machines apart but their domain
+    #: machines differ in their domain alone
     even: bool
     #: the table of free machines it was made from
     source: Ints

@@ -98,7 +98,7 @@ def serve(work: Work, engine: Engine, place: PlaceSpecial) -> None:
 
 
 def _group(work: Work) -> Groups:
-    """Neighbours in the order that nothing tells apart, and the kinds each may have."""
+    """Neighbours in the order that nothing distinguishes, and the kinds each may have."""
     demand, order = work.demand, work.order
     profile = demand.profile[order].astype(np.int64)
     units = work.unmet[order].copy()

@@ -1,5 +1,5 @@
 """
-Needs told as a sum: met when their machines together have as much of every resource.
+Needs expressed as a sum: met when their machines together have as much of every resource.
 
 Each machine must have room for the largest unit. Whether the units really fit together nobody can say from a sum: that
 they may not is noted, and nothing is bought for it. A sum has no units that could be spread or separated by domain.
@@ -54,7 +54,7 @@ class Sum:
 
 
 def missing(work: Work, need_row: int, held_by_kind: Ints) -> int:
-    """Parts per million that a need told as a sum lacks; when it lacks none, a note is given if units may not fit."""
+    """Parts per million that a need expressed as a sum lacks; when it lacks none, a note is given if units may not fit."""
     asked = sum_of(work, need_row)
     mine = _credited(work, need_row, held_by_kind)
     lacks = MILLION - asked.met(asked.have(mine))
@@ -64,7 +64,7 @@ def missing(work: Work, need_row: int, held_by_kind: Ints) -> int:
 
 
 def spare(work: Work, need_row: int, held_by_kind: Ints) -> Ints:
-    """Machines by kind that a need told as a sum can do without, the dearest first."""
+    """Machines by kind that a need expressed as a sum can do without, the dearest first."""
     asked = sum_of(work, need_row)
     left = _credited(work, need_row, held_by_kind).copy()
     have = asked.have(left)
@@ -78,7 +78,7 @@ def spare(work: Work, need_row: int, held_by_kind: Ints) -> Ints:
 
 
 def place(work: Work, place_in_order: int, need_row: int, held_by_kind: Ints) -> None:
-    """Give a need told as a sum the machines it lacks; one that must be in one domain gets all of them or none."""
+    """Give a need expressed as a sum the machines it lacks; one that must be in one domain gets all of them or none."""
     asked = sum_of(work, need_row)
     same = work.demand.profiles.all[int(work.demand.profile[need_row])].same
     mine = _credited(work, need_row, held_by_kind)

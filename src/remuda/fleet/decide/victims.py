@@ -1,7 +1,7 @@
 """
 Victims: the configured machines that a need of higher priority could be given, and what taking each would cost.
 
-Machines that nothing tells apart to a preemptor are one class: equal kind, and holders of equal priority and penalties.
+Machines that nothing distinguishes for a preemptor are one class: equal kind, and holders of equal priority and penalties.
 A gang is taken whole or not at all, so its classes are one lot; every other class is a lot of its own.
 """
 

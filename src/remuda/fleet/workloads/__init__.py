@@ -4,7 +4,7 @@ Workloads: fleets and demands whose right answer is known, for measuring how lon
 This module needs no NumPy, so that a command can name the workloads without it.
 """
 
-#: name → how many machines it has unless told otherwise
+#: name → how many machines it has by default
 SIZES: dict[str, int] = {
     "aggregate-warm": 500_000,
     "aggregate-cold": 500_000,

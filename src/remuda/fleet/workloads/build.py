@@ -24,7 +24,7 @@ _BUILDERS: dict[str, Callable[[str, int, int], Workload]] = {
 
 
 def build(name: str, machines: int | None = None, seed: int = 1) -> Workload:
-    """The workload of that name, as large as it is meant to be unless told. Only churn has anything to draw."""
+    """The workload of that name, of its own size by default. Only churn has anything to draw."""
     if name not in _BUILDERS:
         raise BadInput(f"there is no workload {name!r}: choose one of {', '.join(SIZES)}")
     count = SIZES[name] if machines is None else machines

@@ -22,7 +22,7 @@ ONE_IN = 100
 
 @dataclass(frozen=True, slots=True)
 class ChurnDelta:
-    """What providers and clusters tell: machines by id, needs by cluster and name."""
+    """What providers and clusters report: machines by id, needs by cluster and name."""
 
     #: serve nobody any more
     idle: list[str]

@@ -68,7 +68,7 @@ class Expected:
 
 
 class Delta(Protocol):
-    """What was told of a change, by the names at the edge."""
+    """What was reported of a change, by the names at the edge."""
 
     @property
     def grows(self) -> int:
@@ -93,7 +93,7 @@ class Workload:
     """
     A fleet and a demand with what they are made of.
 
-    `replace` makes both as new, as after every provider and cluster told everything again; `renew` does so for machines
+    `replace` makes both as new, as after every provider and cluster reported everything again; `renew` does so for machines
     that were never heard of before.
     """
 
