@@ -5,7 +5,7 @@ import os
 import signal
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from remuda.jobs import JOBS
 
@@ -28,6 +28,9 @@ settings.register_profile(
     "ci", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("quick", settings.get_profile("ci"), max_examples=5)
+# That a test fails is enough there; nobody reads the smallest example.
+settings.register_profile("mutants", settings.get_profile("quick"), phases=[Phase.explicit, Phase.generate])
+settings.register_profile("survivors", settings.get_profile("ci"), phases=[Phase.explicit, Phase.generate])
 settings.register_profile("soak", deadline=None, max_examples=2_000, database=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 

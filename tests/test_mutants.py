@@ -4,7 +4,9 @@ import ast
 from pathlib import Path
 
 import pytest
-from tests.mutants import SOURCE, close_tests, mutants_of, named, sample, targets
+from tests.mutants.__main__ import close_files
+from tests.mutants.changes import SOURCE, Mutant, mutants_of, named, sample, targets
+from tests.mutants.rooms import Reach, statement, swapped
 
 SMALL = """\
 def judge(a: int | None, b: int = 1, *, c: bool = False) -> bool:
@@ -65,13 +67,51 @@ def test_judgement_the_watch_cache_and_the_ledger_are_changed() -> None:
     assert not any(name.endswith("__init__.py") for name in found)
 
 
-def test_a_file_is_tested_by_its_own_tests_first_and_then_by_its_room(tmp_path: Path) -> None:
+def test_a_file_is_tested_by_its_own_tests_first_and_then_by_those_that_reach_it(tmp_path: Path) -> None:
     (tmp_path / "pools").mkdir()
     (tmp_path / "pools" / "test_moves.py").touch()
     room = str(tmp_path / "pools")
-    quick = ["-m", "not slow", room]
-    assert close_tests("pools/decide/moves.py", tmp_path) == [[f"{room}/test_moves.py"], quick]
-    assert close_tests("pools/decide/census.py", tmp_path) == [quick]
+    moves, census = (Mutant(f"pools/decide/{name}.py", 1, 0, 1, "a", "b") for name in ("moves", "census"))
+    assert close_files(moves, [f"{room}/test_b.py"], tmp_path) == [
+        f"{room}/test_moves.py",
+        f"{room}/test_b.py",
+    ]
+    assert close_files(census, [f"{room}/test_b.py"], tmp_path) == [f"{room}/test_b.py"]
+    assert close_files(census, [], tmp_path) == [room]
+
+
+def test_only_the_tests_that_reach_a_change_run_the_quickest_first() -> None:
+    reach = Reach(
+        {"test_a.py::x": 0.1, "test_b.py::x": 0.3, "test_b.py::y": 0.2},
+        {"a.py": {3: ["test_b.py::x"], 5: ["test_b.py::y"], 6: ["test_a.py::x"]}},
+        [],
+    )
+    assert reach.tests(change("b += 1", "pass"), SMALL) == ["test_b.py::x"]
+    assert reach.tests(change("int = 1", "int = 2"), SMALL) == [
+        "test_a.py::x",
+        "test_b.py::y",
+        "test_b.py::x",
+    ]
+
+
+def test_a_change_belongs_to_the_innermost_statement_without_what_that_holds() -> None:
+    text = (
+        "def a():\n    if (\n        b\n        and c\n    ):\n        return d(\n            1\n        )\n"
+    )
+    assert statement(change("b\n", "not b\n", text), text) == (2, 5)
+    assert statement(change("1", "2", text), text) == (6, 8)
+
+
+def test_the_code_of_one_function_is_swapped_and_what_is_not_in_a_body_needs_a_new_process() -> None:
+    text = "LIMIT = 3\n\n\nclass Room:\n    size: int = 4\n\n    def fits(self, n=5):\n        return any(n < 6 for n in self)\n"
+    codes = swapped(change("6", "7", text), text)
+    assert codes is not None
+    assert [code.co_qualname for code in codes] == ["Room.fits", "Room.fits"]
+    assert all(swapped(change(old, "9", text), text) is None for old in ("3", "4", "5"))
+
+
+def change(old: str, new: str, text: str = SMALL) -> Mutant:
+    return named("a.py", old, new, text)
 
 
 def test_a_named_change_whose_text_is_gone_says_so() -> None:

@@ -1,49 +1,18 @@
 """
-`python -m tests.mutants`: break judgement on purpose, a little, many times, and see whether the close tests notice.
+Small changes of judgement: a comparison turned, a sign, an `and` for an `or`, a condition negated, a statement left out, a number off by one.
 
-A mutant is the source with one small change: a comparison turned, a sign, an `and` for an `or`, a condition negated, a
-statement left out, a number off by one. Each runs the tests of its own file, then the quick ones of its room, and no others. What
-survives is printed; fewer than 95 % caught is a failure. The seed is fixed, so that the same source gives the same mutants.
 A line whose change nobody could notice says why beside it (`# pragma: no mutate - why`), and is left alone.
 """
 
-import argparse
 import ast
-import multiprocessing
-import os
 import random
 import re
-import shutil
-import signal
-import sys
-import tempfile
-import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from queue import SimpleQueue
 
-import pytest
-
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "remuda"
-CAUGHT_PERCENT = 95.0
-DEADLINE_S = 300.0  # a loop that no longer ends counts as caught
-#: Each run of tests is forked from a process that has imported what they need: importing would take longer than most of them.
-_FORKS = multiprocessing.get_context("forkserver")
-_IMPORTED = [
-    "pytest",
-    "pytest_asyncio.plugin",
-    "hypothesis.strategies",
-    "aiohttp",
-    "click",
-    "msgspec",
-    "numba",
-    "prometheus_client",
-    "rich.table",
-    "yaml",
-]
 
 _COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Lt: "<=",
@@ -75,7 +44,7 @@ class Mutant:
 
     def __str__(self) -> str:
         """Where it is and what it does, in one line."""
-        return f"src/remuda/{self.file}:{self.line}: {' '.join(self.old.split())} -> {self.new}"
+        return f"src/remuda/{self.file}:{self.line}: {' '.join(self.old.split())} -> {' '.join(self.new.split())}"
 
     def applied(self, text: str) -> str:
         """The source with the change."""
@@ -103,7 +72,7 @@ def named(file: str, old: str, new: str, text: str) -> Mutant:
     raw = text.encode()
     start = raw.find(old.encode())
     if start < 0:
-        raise LookupError(f"{file} no longer has {old!r}: write the change anew in tests/mutants.py")
+        raise LookupError(f"{file} no longer has {old!r}: write the change anew in tests/mutants/changes.py")
     return Mutant(file, raw[:start].count(b"\n") + 1, start, start + len(old.encode()), old, new)
 
 
@@ -166,7 +135,9 @@ def _changes(file: str, text: str) -> Iterator[Mutant]:
             case ast.Constant(value=int(value)) if 0 <= value <= 100:
                 yield between(*span(node), str(value + 1), node.lineno)
             case ast.Expr(value=ast.Call()) | ast.AugAssign():
-                yield between(*span(node), "pass", node.lineno)
+                # what follows stays where it is: tests are chosen by line
+                start, end = span(node)
+                yield between(start, end, "pass" + "\n" * raw[start:end].count(b"\n"), node.lineno)
 
 
 def _sign(op: ast.cmpop | ast.operator) -> str:
@@ -248,107 +219,3 @@ def sample(count: int, seed: int, source: Path = SOURCE) -> list[Mutant]:
     while len(chosen) < count and any(pools.values()):
         chosen += [pool.pop() for pool in pools.values() if pool]
     return chosen[: max(count, len(NAMED))]
-
-
-def close_tests(file: str, tests: Path = ROOT / "tests") -> list[list[str]]:
-    """What to tell pytest, one batch after the other: the file's own tests, then the quick ones of its room."""
-    room = tests / file.split("/", maxsplit=1)[0]
-    own = sorted(room.rglob(f"test_{Path(file).stem}*.py"))
-    quick = ["-m", "not slow", str(room)]
-    return [[str(path) for path in own], quick] if own else [quick]
-
-
-def survives(mutant: Mutant, place: Path) -> bool:
-    """Whether no close test fails with the change; `place` holds a copy of the source that nobody else uses."""
-    path = place / "remuda" / mutant.file
-    text = path.read_text(encoding="utf-8")
-    path.write_text(mutant.applied(text), encoding="utf-8")
-    try:
-        return all(_passes(place, tests) for tests in close_tests(mutant.file))
-    finally:
-        path.write_text(text, encoding="utf-8")
-
-
-def _passes(place: Path, tests: Sequence[str]) -> bool:
-    run = _FORKS.Process(target=_run, args=(str(place), tests))
-    run.start()
-    run.join(DEADLINE_S)
-    if run.exitcode is None:
-        assert run.pid is not None
-        os.killpg(run.pid, signal.SIGKILL)
-        run.join()
-        return False
-    if run.exitcode not in {0, 1, 2, 5}:
-        raise RuntimeError(f"pytest {' '.join(tests)} did not run: exit code {run.exitcode}")
-    return run.exitcode in {0, 5}  # 5: the room has slow tests alone
-
-
-def _run(place: str, tests: Sequence[str]) -> None:
-    """Run tests on the source in `place`, in a process that has imported all but that source; its exit code says how it went."""
-    os.setsid()  # what the tests start ends with them
-    silence = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):
-        os.dup2(silence, stream)
-    # no compiled file is written: of two changes within a second the second would run the first's
-    sys.dont_write_bytecode = True
-    os.environ.update(PYTHONPATH=place, PYTHONDONTWRITEBYTECODE="1", HYPOTHESIS_PROFILE="quick")
-    sys.path.insert(0, place)
-    os.chdir(ROOT)
-    # that asserts of what was imported before are not rewritten is no matter here
-    quiet = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
-    code = int(pytest.ExitCode.INTERNAL_ERROR)
-    try:
-        code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *quiet, *tests]))
-    finally:
-        os._exit(code)
-
-
-def main() -> int:
-    """Try them all and print what survives; 1 when too many do, or a named one."""
-    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
-    parser.add_argument("--count", type=int, default=300)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--only", default="", help="only files whose path contains this")
-    options = parser.parse_args()
-    chosen = [one for one in sample(options.count, options.seed) if options.only in one.file]
-    always = set(chosen[: len(NAMED)])
-    began = time.monotonic()
-    _FORKS.set_forkserver_preload(_IMPORTED)
-    with tempfile.TemporaryDirectory() as scratch:
-        places: SimpleQueue[Path] = SimpleQueue()
-        for number in range(options.jobs):
-            place = Path(scratch) / str(number)
-            shutil.copytree(SOURCE, place / "remuda")
-            places.put(place)
-
-        def attempt(mutant: Mutant) -> bool:
-            place = places.get()
-            try:
-                return survives(mutant, place)
-            finally:
-                places.put(place)
-
-        # nothing is caught by a test that fails without a change, too
-        for file in sorted({one.file.split("/", maxsplit=1)[0]: one.file for one in chosen}.values()):
-            if not _passes(Path(scratch) / "0", close_tests(file)[-1]):
-                raise SystemExit(f"the quick tests of {file} fail without any change: make them pass first")
-        lived = []
-        with ThreadPoolExecutor(options.jobs) as pool:
-            for number, (mutant, is_alive) in enumerate(
-                zip(chosen, pool.map(attempt, chosen), strict=True), 1
-            ):
-                if is_alive:
-                    lived.append(mutant)
-                    print(f"survives  {mutant}", flush=True)
-                if number % 50 == 0:
-                    print(f"{number} of {len(chosen)}, {time.monotonic() - began:.0f} s", flush=True)
-    percent = 100.0 * (len(chosen) - len(lived)) / max(1, len(chosen))
-    print(
-        f"{len(chosen) - len(lived)} of {len(chosen)} mutants caught: {percent:.1f} %; at least {CAUGHT_PERCENT:g} % wanted"
-    )
-    return int(percent < CAUGHT_PERCENT or any(one in always for one in lived))
-
-
-if __name__ == "__main__":
-    sys.exit(main())
