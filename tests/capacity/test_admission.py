@@ -7,6 +7,7 @@ import pytest
 
 from remuda.capacity import manifests
 from remuda.capacity.decide.admission import Admission, Admitted, admit
+from remuda.model.manifests import LimitRange
 
 
 def pod(*containers: dict[str, Any], **spec: Any) -> manifests.PlacedSpec:
@@ -14,9 +15,9 @@ def pod(*containers: dict[str, Any], **spec: Any) -> manifests.PlacedSpec:
     return msgspec.convert({"containers": named, **spec}, manifests.PlacedSpec)
 
 
-def limit_range(name: str = "lr", type_: str = "Container", **item: Any) -> manifests.LimitRange:
+def limit_range(name: str = "lr", type_: str = "Container", **item: Any) -> LimitRange:
     made = {"metadata": {"name": name, "namespace": "ci"}, "spec": {"limits": [{"type": type_, **item}]}}
-    return msgspec.convert(made, manifests.LimitRange)
+    return msgspec.convert(made, LimitRange)
 
 
 def runtime(overhead: dict[str, str] | None = None, **scheduling: Any) -> manifests.RuntimeClass:
@@ -24,7 +25,7 @@ def runtime(overhead: dict[str, str] | None = None, **scheduling: Any) -> manife
     return msgspec.convert(made, manifests.RuntimeClass)
 
 
-def admitted(spec: manifests.PlacedSpec, *ranges: manifests.LimitRange, **rules: Any) -> Admitted:
+def admitted(spec: manifests.PlacedSpec, *ranges: LimitRange, **rules: Any) -> Admitted:
     known = {"runtime_classes": {}, "priority_classes": frozenset[str]()} | rules
     return admit("ci", spec, Admission({"ci": ranges}, **known))
 

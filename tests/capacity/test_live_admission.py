@@ -17,6 +17,7 @@ from remuda.capacity.decide.audit import audit
 from remuda.capacity.observe.gather import Gathering
 from remuda.model.amounts import pod_sizes
 from remuda.model.findings import Place
+from remuda.model.manifests import LimitRange
 
 pytestmark = pytest.mark.slow
 
@@ -87,11 +88,11 @@ KATA = {
 def test_what_admission_makes_of_a_pod_is_what_the_server_does(scheduled: Cluster, bounds: str) -> None:
     place = new_place(scheduled)
     scheduled.kubectl("apply", "-f", "-", stdin=msgspec.json.encode(KATA).decode())
-    kept: tuple[manifests.LimitRange, ...] = ()
+    kept: tuple[LimitRange, ...] = ()
     if (body := RANGES[bounds]) is not None:
         path = f"/api/v1/namespaces/{place}/limitranges"
         assert scheduled.request("POST", path, body).status == 201
-        kept = (msgspec.convert(body, manifests.LimitRange),)
+        kept = (msgspec.convert(body, LimitRange),)
     rules = Admission({place: kept}, {"kata": msgspec.convert(KATA, manifests.RuntimeClass)}, frozenset())
     probe = {"metadata": {"name": "probe"}, "spec": PODS["nothing"]}
     pods = f"/api/v1/namespaces/{place}/pods?dryRun=All"

@@ -4,40 +4,25 @@ What is read of each kind of object: projections that declare only the fields an
 Amounts are as they are written; `remuda.capacity.observe.gather` makes scale sets, nodes and usage of these.
 """
 
-from typing import Annotated, Any
+from typing import Any
 
-from msgspec import Meta, Struct, field
+from msgspec import Struct, field
 
-from remuda.model.pods import Match, Taint, Term, Toleration
-
-Name = Annotated[str, Meta(min_length=1, description="The name of the object.")]
-NonNegative = Annotated[int, Meta(ge=0)]
-#: quantities by resource
-Quantities = dict[str, Any]
+from remuda.model import manifests
+from remuda.model.manifests import Name, NonNegative, Quantities, Reference, Resources, TemplateMeta
+from remuda.model.pods import Condition, Match, Named, Taint, Term, Toleration
 
 
-class ObjectMeta(Struct, frozen=True, gc=False, rename="camel"):
+class ObjectMeta(manifests.ObjectMeta, frozen=True, gc=False, rename="camel"):
     """Who an object is, and whether it is on its way out."""
 
-    name: Name
-    namespace: str = ""
-    labels: dict[str, str] = {}
     deletion_timestamp: str | None = None
 
 
-class ClusterObject(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
-    """Any object; those of a typed list carry neither version nor kind."""
+class Manifest(manifests.Manifest, frozen=True, kw_only=True, gc=False, rename="camel"):
+    """Any object."""
 
-    api_version: str = ""
-    kind: str = ""
     metadata: ObjectMeta
-
-
-class Resources(Struct, frozen=True, gc=False):
-    """Requests and limits."""
-
-    requests: Quantities = {}
-    limits: Quantities = {}
 
 
 class Port(Struct, frozen=True, gc=False, rename="camel"):
@@ -121,7 +106,7 @@ class PodStatus(Struct, frozen=True, gc=False):
     phase: str = ""
 
 
-class Pod(ClusterObject, frozen=True, kw_only=True, gc=False):
+class Pod(Manifest, frozen=True, kw_only=True, gc=False):
     """A pod."""
 
     spec: PodSpec = PodSpec()
@@ -150,10 +135,6 @@ class _Affinity(PodAffinity, frozen=True, rename="camel"):
 class _Spread(Struct, frozen=True, rename="camel"):
     topology_key: str = ""
     when_unsatisfiable: str = ""
-
-
-class _Named(Struct, frozen=True):
-    name: str = ""
 
 
 class _Empty(Struct, frozen=True):
@@ -190,8 +171,8 @@ class PlacedSpec(PodSpec, frozen=True, rename="camel"):
     priority_class_name: str = ""
     runtime_class_name: str = ""
     scheduler_name: str = ""
-    scheduling_gates: tuple[_Named, ...] = ()
-    resource_claims: tuple[_Named, ...] = ()
+    scheduling_gates: tuple[Named, ...] = ()
+    resource_claims: tuple[Named, ...] = ()
     topology_spread_constraints: tuple[_Spread, ...] = ()
     volumes: tuple[Volume, ...] = ()
 
@@ -206,14 +187,10 @@ class PlacedSpec(PodSpec, frozen=True, rename="camel"):
         return tuple(each.preference for each in self.affinity.node_affinity.preferred)
 
 
-class _TemplateMeta(Struct, frozen=True):
-    labels: dict[str, str] = {}
-
-
 class Template(Struct, frozen=True):
     """The pod of a runner."""
 
-    metadata: _TemplateMeta = _TemplateMeta()
+    metadata: TemplateMeta = TemplateMeta()
     spec: PlacedSpec = PlacedSpec()
 
 
@@ -235,7 +212,7 @@ class ScaleSetStatus(Struct, frozen=True):
     state: str = ""
 
 
-class ScaleSet(ClusterObject, frozen=True, kw_only=True):
+class ScaleSet(Manifest, frozen=True, kw_only=True):
     """An AutoscalingRunnerSet."""
 
     spec: ScaleSetSpec = ScaleSetSpec()
@@ -259,7 +236,7 @@ class RunnerSpec(PlacedSpec, frozen=True, rename="camel"):
 class RunnerTemplate(Struct, frozen=True):
     """A runner of a RunnerDeployment."""
 
-    metadata: _TemplateMeta = _TemplateMeta()
+    metadata: TemplateMeta = TemplateMeta()
     spec: RunnerSpec = RunnerSpec()
 
 
@@ -270,24 +247,19 @@ class RunnerDeploymentSpec(Struct, frozen=True):
     template: RunnerTemplate = RunnerTemplate()
 
 
-class RunnerDeployment(ClusterObject, frozen=True, kw_only=True):
+class RunnerDeployment(Manifest, frozen=True, kw_only=True):
     """The older form of a scale set."""
 
     spec: RunnerDeploymentSpec = RunnerDeploymentSpec()
 
 
-class _ScaleTarget(Struct, frozen=True):
-    kind: str = ""
-    name: str = ""
-
-
 class _RunnerAutoscalerSpec(Struct, frozen=True, rename="camel"):
-    scale_target_ref: _ScaleTarget = _ScaleTarget()
+    scale_target_ref: Reference = Reference()
     min_replicas: NonNegative | None = None
     max_replicas: NonNegative | None = None
 
 
-class RunnerAutoscaler(ClusterObject, frozen=True, kw_only=True):
+class RunnerAutoscaler(Manifest, frozen=True, kw_only=True):
     """What sets the replicas of a RunnerDeployment, between bounds."""
 
     spec: _RunnerAutoscalerSpec = _RunnerAutoscalerSpec()
@@ -335,7 +307,7 @@ class PoolSpec(Struct, frozen=True):
     provider: _Provider = _Provider()
 
 
-class Pool(ClusterObject, frozen=True, kw_only=True):
+class Pool(Manifest, frozen=True, kw_only=True):
     """A RunnerPool."""
 
     spec: PoolSpec = PoolSpec()
@@ -346,11 +318,6 @@ class _NodeSpec(Struct, frozen=True):
     taints: tuple[Taint, ...] = ()
 
 
-class _Condition(Struct, frozen=True, gc=False):
-    type: str = ""
-    status: str = ""
-
-
 class _Image(Struct, frozen=True, gc=False):
     names: tuple[str, ...] = ()
 
@@ -358,36 +325,15 @@ class _Image(Struct, frozen=True, gc=False):
 class _NodeStatus(Struct, frozen=True):
     allocatable: Quantities | None = None
     capacity: Quantities = {}
-    conditions: tuple[_Condition, ...] = ()
+    conditions: tuple[Condition, ...] = ()
     images: tuple[_Image, ...] = ()
 
 
-class Node(ClusterObject, frozen=True, kw_only=True):
+class Node(Manifest, frozen=True, kw_only=True):
     """A node."""
 
     spec: _NodeSpec = _NodeSpec()
     status: _NodeStatus = _NodeStatus()
-
-
-class LimitRangeItem(Struct, frozen=True, rename="camel"):
-    """What containers, or pods, get that do not say, and what they may ask for."""
-
-    type: str = ""
-    default: Quantities = {}
-    default_request: Quantities = {}
-    min: Quantities = {}
-    max: Quantities = {}
-    max_limit_request_ratio: Quantities = {}
-
-
-class _LimitRangeSpec(Struct, frozen=True):
-    limits: tuple[LimitRangeItem, ...] = ()
-
-
-class LimitRange(ClusterObject, frozen=True, kw_only=True):
-    """A LimitRange of a namespace."""
-
-    spec: _LimitRangeSpec = _LimitRangeSpec()
 
 
 class _Overhead(Struct, frozen=True, rename="camel"):
@@ -399,32 +345,22 @@ class _Scheduling(Struct, frozen=True, rename="camel"):
     tolerations: tuple[Toleration, ...] = ()
 
 
-class RuntimeClass(ClusterObject, frozen=True, kw_only=True):
+class RuntimeClass(Manifest, frozen=True, kw_only=True):
     """What pods of a runtime take beside their containers, and on which nodes it is."""
 
     overhead: _Overhead = _Overhead()
     scheduling: _Scheduling = _Scheduling()
 
 
-class PriorityClass(ClusterObject, frozen=True, kw_only=True):
+class PriorityClass(Manifest, frozen=True, kw_only=True):
     """A PriorityClass, of which the name matters alone."""
 
 
-class _ScopeTerm(Struct, frozen=True, rename="camel"):
-    scope_name: str = ""
-    operator: str = ""
-    values: tuple[str, ...] = ()
-
-
-class _ScopeSelector(Struct, frozen=True, rename="camel"):
-    match_expressions: tuple[_ScopeTerm, ...] = ()
-
-
 class _QuotaSpec(Struct, frozen=True, rename="camel"):
-    scope_selector: _ScopeSelector = _ScopeSelector()
+    scope_selector: manifests.ScopeSelector = manifests.ScopeSelector()
 
 
-class Quota(ClusterObject, frozen=True, kw_only=True):
+class Quota(Manifest, frozen=True, kw_only=True):
     """A ResourceQuota, as far as it counts pods by their PriorityClass."""
 
     spec: _QuotaSpec = _QuotaSpec()

@@ -2,6 +2,8 @@
 
 from msgspec import Struct, field
 
+from remuda.model.manifests import Quantities, Resources
+
 
 class Owner(Struct, frozen=True):
     """Who an object belongs to."""
@@ -128,11 +130,6 @@ class EnvFrom(Struct, frozen=True, rename="camel"):
     config_map_ref: _SourceRef | None = None
 
 
-class _Resources(Struct, frozen=True):
-    requests: dict[str, str | int] = {}
-    limits: dict[str, str | int] = {}
-
-
 class Container(Struct, frozen=True, rename="camel"):
     """A container as it is asked for."""
 
@@ -140,7 +137,7 @@ class Container(Struct, frozen=True, rename="camel"):
     image: str = ""
     env: tuple[EnvVar, ...] = ()
     env_from: tuple[EnvFrom, ...] = ()
-    resources: _Resources = _Resources()
+    resources: Resources = Resources()
     #: of a first container: with `Always` it runs beside the others
     restart_policy: str = ""
 
@@ -156,9 +153,9 @@ class PodSpec(Struct, frozen=True, rename="camel"):
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
     image_pull_secrets: tuple[Named, ...] = ()
-    overhead: dict[str, str | int] = {}
+    overhead: Quantities = {}
     #: of the pod as a whole, where the cluster knows that
-    resources: _Resources | None = None
+    resources: Resources | None = None
 
     @property
     def required_terms(self) -> tuple[Term, ...]:

@@ -8,10 +8,9 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field
 
-Name = Annotated[str, Meta(min_length=1, description="The name of the object.")]
-Count = Annotated[int, Meta(ge=0)]
-#: quantities by resource
-Written = dict[str, Any]
+from remuda.model import manifests
+from remuda.model.manifests import NonNegative, Quantities, Reference, TemplateMeta
+
 #: whole, or a percentage; the description tells it from a quantity
 Share = Annotated[Any, Meta(description="A number of pods, or a percentage of them.")]
 
@@ -24,12 +23,9 @@ class Owner(Struct, frozen=True, gc=False):
     controller: bool = False
 
 
-class ObjectMeta(Struct, frozen=True, gc=False, rename="camel"):
-    """Who an object is."""
+class ObjectMeta(manifests.ObjectMeta, frozen=True, gc=False, rename="camel"):
+    """Who an object is, and to whom it belongs."""
 
-    name: Name
-    namespace: str = ""
-    labels: dict[str, str] = {}
     owner_references: tuple[Owner, ...] = ()
     creation_timestamp: str | None = None
 
@@ -39,11 +35,9 @@ class ObjectMeta(Struct, frozen=True, gc=False, rename="camel"):
         return next((each for each in self.owner_references if each.controller), None)
 
 
-class Manifest(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
-    """Any object; those of a typed list carry neither version nor kind."""
+class Manifest(manifests.Manifest, frozen=True, kw_only=True, gc=False, rename="camel"):
+    """Any object."""
 
-    api_version: str = ""
-    kind: str = ""
     metadata: ObjectMeta
 
 
@@ -57,11 +51,9 @@ class Claim(Struct, frozen=True, gc=False):
     name: str = ""
 
 
-class Resources(Struct, frozen=True, gc=False):
+class Resources(manifests.Resources, frozen=True, gc=False):
     """Requests and limits, and devices that are claimed."""
 
-    requests: Written = {}
-    limits: Written = {}
     claims: tuple[Claim, ...] = ()
 
 
@@ -78,12 +70,6 @@ class PodSpec(Struct, frozen=True, gc=False, rename="camel"):
 
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
-
-
-class TemplateMeta(Struct, frozen=True, gc=False):
-    """What pods of a template carry."""
-
-    labels: dict[str, str] = {}
 
 
 class Template(Struct, frozen=True):
@@ -109,7 +95,7 @@ class Strategy(Struct, frozen=True, rename="camel"):
 class DeploymentSpec(Struct, frozen=True):
     """Of a Deployment."""
 
-    replicas: Count | None = None
+    replicas: NonNegative | None = None
     strategy: Strategy = Strategy()
     template: Template = Template()
 
@@ -123,7 +109,7 @@ class Deployment(Manifest, frozen=True, kw_only=True):
 class ReplicatedSpec(Struct, frozen=True):
     """Of a StatefulSet or a ReplicaSet."""
 
-    replicas: Count | None = None
+    replicas: NonNegative | None = None
     template: Template = Template()
 
 
@@ -143,7 +129,7 @@ class DaemonSetSpec(Struct, frozen=True, rename="camel"):
 class DaemonSetStatus(Struct, frozen=True, rename="camel"):
     """On how many nodes it should run."""
 
-    desired_number_scheduled: Count | None = None
+    desired_number_scheduled: NonNegative | None = None
 
 
 class DaemonSet(Manifest, frozen=True, kw_only=True):
@@ -156,7 +142,7 @@ class DaemonSet(Manifest, frozen=True, kw_only=True):
 class JobSpec(Struct, frozen=True):
     """Of a Job."""
 
-    parallelism: Count | None = None
+    parallelism: NonNegative | None = None
     suspend: bool = False
     template: Template = Template()
 
@@ -196,13 +182,6 @@ class CronJobSpec(Struct, frozen=True, rename="camel"):
     job_template: JobTemplate = JobTemplate()
 
 
-class Reference(Struct, frozen=True, gc=False):
-    """Another object."""
-
-    kind: str = ""
-    name: str = ""
-
-
 class CronJobStatus(Struct, frozen=True):
     """Which Jobs run now."""
 
@@ -216,56 +195,25 @@ class CronJob(Manifest, frozen=True, kw_only=True):
     status: CronJobStatus = CronJobStatus()
 
 
-class Limits(Struct, frozen=True, rename="camel"):
-    """Bounds of containers, pods or claims, and what containers get that do not say."""
-
-    type: str = ""
-    min: Written = {}
-    max: Written = {}
-    max_limit_request_ratio: Written = {}
-    default: Written = {}
-    default_request: Written = {}
-
-
-class LimitRangeSpec(Struct, frozen=True):
-    """Of a LimitRange."""
-
-    limits: tuple[Limits, ...] = ()
-
-
 class LimitRange(Manifest, frozen=True, kw_only=True):
     """A LimitRange."""
 
-    spec: LimitRangeSpec = LimitRangeSpec()
-
-
-class ScopeTerm(Struct, frozen=True, rename="camel"):
-    """Which pods a quota counts."""
-
-    scope_name: str = ""
-    operator: str = ""
-    values: tuple[str, ...] = ()
-
-
-class ScopeSelector(Struct, frozen=True, rename="camel"):
-    """Which pods a quota counts, by several terms."""
-
-    match_expressions: tuple[ScopeTerm, ...] = ()
+    spec: manifests.LimitRangeSpec = manifests.LimitRangeSpec()
 
 
 class QuotaSpec(Struct, frozen=True, rename="camel"):
     """What a quota allows."""
 
-    hard: Written = {}
+    hard: Quantities = {}
     scopes: tuple[str, ...] = ()
-    scope_selector: ScopeSelector = ScopeSelector()
+    scope_selector: manifests.ScopeSelector = manifests.ScopeSelector()
 
 
 class QuotaStatus(Struct, frozen=True):
     """What a quota allows by now, and what of it is taken; nothing until the controllers have counted."""
 
-    hard: Written = {}
-    used: Written = {}
+    hard: Quantities = {}
+    used: Quantities = {}
 
 
 class Quota(Manifest, frozen=True, kw_only=True):
@@ -294,7 +242,7 @@ class AutoscalerSpec(Struct, frozen=True, rename="camel"):
     """Of a HorizontalPodAutoscaler; v1 has a target of the CPU in place of metrics."""
 
     scale_target_ref: Reference = Reference()
-    max_replicas: Count = 0
+    max_replicas: NonNegative = 0
     metrics: tuple[Metric, ...] = ()
     target_cpu: int | None = field(name="targetCPUUtilizationPercentage", default=None)
 
@@ -302,7 +250,7 @@ class AutoscalerSpec(Struct, frozen=True, rename="camel"):
 class AnnotatedMeta(ObjectMeta, frozen=True, gc=False):
     """Who an object is, and what does not fit elsewhere."""
 
-    annotations: dict[str, str] = {}
+    annotations: dict[str, str] = field(default_factory=dict)
 
 
 class Autoscaler(Manifest, frozen=True, kw_only=True):
@@ -329,9 +277,9 @@ class Recommended(Struct, frozen=True, rename="camel"):
     """What a container should request."""
 
     container_name: str = ""
-    target: Written = {}
-    lower_bound: Written = {}
-    upper_bound: Written = {}
+    target: Quantities = {}
+    lower_bound: Quantities = {}
+    upper_bound: Quantities = {}
 
 
 class Recommendation(Struct, frozen=True, rename="camel"):

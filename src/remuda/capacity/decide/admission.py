@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from remuda.capacity import manifests
 from remuda.model.amount_texts import amount_text
 from remuda.model.amounts import Amounts, amount, pod_sizes, strict_amounts
+from remuda.model.manifests import LimitRange, LimitRangeItem, Resources
 from remuda.model.quantities import NANO, Quantity
 
 #: PriorityClasses that every cluster has
@@ -24,7 +25,7 @@ class Admission(Struct, frozen=True):
     """What a cluster does to new pods. What was not read is None."""
 
     #: by namespace
-    limit_ranges: Mapping[str, tuple[manifests.LimitRange, ...]] | None = None
+    limit_ranges: Mapping[str, tuple[LimitRange, ...]] | None = None
     runtime_classes: Mapping[str, manifests.RuntimeClass] | None = None
     priority_classes: frozenset[str] | None = None
 
@@ -71,7 +72,7 @@ def _with_requests(container: manifests.RunnerContainer) -> manifests.RunnerCont
     """What is limited without a request is requested as much."""
     resources = container.resources
     return replace(
-        container, resources=manifests.Resources({**resources.limits, **resources.requests}, resources.limits)
+        container, resources=Resources({**resources.limits, **resources.requests}, resources.limits)
     )
 
 
@@ -79,13 +80,13 @@ def _is_bare(container: manifests.RunnerContainer) -> bool:
     return not {"cpu", "memory"} <= container.resources.requests.keys()
 
 
-def _defaulted(spec: manifests.PlacedSpec, item: manifests.LimitRangeItem) -> manifests.PlacedSpec:
+def _defaulted(spec: manifests.PlacedSpec, item: LimitRangeItem) -> manifests.PlacedSpec:
     limits = {**item.max, **item.default}
     requests = {**item.min, **limits, **item.default_request}
 
     def fill(container: manifests.RunnerContainer) -> manifests.RunnerContainer:
         resources = container.resources
-        made = manifests.Resources({**requests, **resources.requests}, {**limits, **resources.limits})
+        made = Resources({**requests, **resources.requests}, {**limits, **resources.limits})
         return replace(container, resources=made)
 
     return replace(
@@ -95,7 +96,7 @@ def _defaulted(spec: manifests.PlacedSpec, item: manifests.LimitRangeItem) -> ma
     )
 
 
-def _contradicting(items: Iterable[manifests.LimitRangeItem]) -> Iterator[str]:
+def _contradicting(items: Iterable[LimitRangeItem]) -> Iterator[str]:
     """Several defaults for one thing: which of them counts Kubernetes does not say."""
     seen: dict[tuple[str, str], Any] = {}
     for item in items:
@@ -109,7 +110,7 @@ def _contradicting(items: Iterable[manifests.LimitRangeItem]) -> Iterator[str]:
                     yield f"LimitRanges give containers several defaults for the {kind} of {name}"
 
 
-def _broken(spec: manifests.PlacedSpec, item: manifests.LimitRangeItem) -> Iterator[str]:
+def _broken(spec: manifests.PlacedSpec, item: LimitRangeItem) -> Iterator[str]:
     """What a LimitRange refuses: each container, or the pod as a whole."""
     if item.type == "Pod":
         yield from _outside("the pod", *pod_sizes(replace(spec, overhead={}, resources=None)), item)
@@ -120,7 +121,7 @@ def _broken(spec: manifests.PlacedSpec, item: manifests.LimitRangeItem) -> Itera
         yield from _outside(who, strict_amounts(resources.requests), strict_amounts(resources.limits), item)
 
 
-def _outside(who: str, requests: Amounts, limits: Amounts, item: manifests.LimitRangeItem) -> Iterator[str]:
+def _outside(who: str, requests: Amounts, limits: Amounts, item: LimitRangeItem) -> Iterator[str]:
     for name, least in strict_amounts(item.min).items():
         if name not in requests:
             yield f"wants at least {amount_text(name, least)} of {who}, which requests none"

@@ -34,6 +34,7 @@ from remuda.kube.discovery import server_version
 from remuda.kube.errors import Forbidden, KubeError, Missing
 from remuda.kube.resources import Resource
 from remuda.model.findings import Place
+from remuda.model.manifests import LimitRange
 from remuda.model.times import Instant
 
 T = TypeVar("T", bound=Struct)
@@ -91,7 +92,7 @@ class _Collecting:
             ),
             (NODES, resources.NODES, manifests.Node, take.add_node),
             (PODS, resources.PODS, manifests.Pod, take.add_pod),
-            (LIMIT_RANGES, resources.LIMIT_RANGES, manifests.LimitRange, take.add_limit_range),
+            (LIMIT_RANGES, resources.LIMIT_RANGES, LimitRange, take.add_limit_range),
             (RUNTIME_CLASSES, resources.RUNTIME_CLASSES, manifests.RuntimeClass, take.add_runtime_class),
             (PRIORITY_CLASSES, resources.PRIORITY_CLASSES, manifests.PriorityClass, take.add_priority_class),
             (QUOTAS, resources.QUOTAS, manifests.Quota, take.add_quota),

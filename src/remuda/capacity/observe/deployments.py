@@ -10,6 +10,7 @@ from msgspec.structs import asdict, replace
 
 from remuda.capacity import manifests
 from remuda.capacity.snapshot import JOB_PODS, ScaleSet
+from remuda.model.manifests import Resources
 
 #: what its runners carry
 DEPLOYMENT = "runner-deployment-name"
@@ -24,19 +25,19 @@ def pod_of(spec: manifests.RunnerSpec) -> manifests.PlacedSpec:
         containers = (manifests.RunnerContainer(name="runner"),)
         if spec.docker_enabled is not False and not spec.dockerd_within_runner_container:
             containers = (*containers, manifests.RunnerContainer(name="docker"))
-    defaults = {"runner": spec.resources or manifests.Resources(), "docker": spec.dockerd_container_resources}
+    defaults = {"runner": spec.resources or Resources(), "docker": spec.dockerd_container_resources}
     known = {
         key: value for key, value in asdict(spec).items() if key in manifests.PlacedSpec.__struct_fields__
     }
-    filled = tuple(_filled(each, defaults.get(each.name, manifests.Resources())) for each in containers)
+    filled = tuple(_filled(each, defaults.get(each.name, Resources())) for each in containers)
     return manifests.PlacedSpec(
         **(known | {"containers": (*filled, *spec.sidecar_containers), "resources": None})
     )
 
 
-def _filled(container: manifests.RunnerContainer, defaults: manifests.Resources) -> manifests.RunnerContainer:
+def _filled(container: manifests.RunnerContainer, defaults: Resources) -> manifests.RunnerContainer:
     own = container.resources
-    resources = manifests.Resources(own.requests or defaults.requests, own.limits or defaults.limits)
+    resources = Resources(own.requests or defaults.requests, own.limits or defaults.limits)
     return replace(container, resources=resources)
 
 

@@ -10,6 +10,7 @@ from remuda.capacity import manifests
 from remuda.capacity.observe.gather import Gathering
 from remuda.capacity.observe.pods import QuickPod
 from remuda.model.findings import Place
+from remuda.model.manifests import LimitRange
 from remuda.objects.dumps import Form
 
 
@@ -44,7 +45,7 @@ FORMS: Final = {
         _form("RunnerPool", _REMUDA, manifests.Pool, Gathering.add_pool, has_line=True),
         _form("Node", "v1", manifests.Node, Gathering.add_node),
         POD,
-        _form("LimitRange", "v1", manifests.LimitRange, Gathering.add_limit_range),
+        _form("LimitRange", "v1", LimitRange, Gathering.add_limit_range),
         _form("RuntimeClass", "node.k8s.io/v1", manifests.RuntimeClass, Gathering.add_runtime_class),
         _form("PriorityClass", "scheduling.k8s.io/v1", manifests.PriorityClass, Gathering.add_priority_class),
         _form("ResourceQuota", "v1", manifests.Quota, Gathering.add_quota),

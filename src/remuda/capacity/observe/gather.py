@@ -29,6 +29,7 @@ from remuda.capacity.snapshot import (
 )
 from remuda.model.amounts import amount, as_written, pod_sizes, strict_amounts
 from remuda.model.findings import Place
+from remuda.model.manifests import LimitRange, Quantities, Resources
 from remuda.model.times import Instant, read_instant
 from remuda.rules.bounds import DEFAULT_MAX, default_min
 
@@ -79,7 +80,7 @@ class Gathering:
         self._nodes: dict[str, Node] = {}
         self._pods: dict[tuple[str, str], Taken | None] = {}
         self._summaries: dict[str, Summary] = {}
-        self._ranges: dict[tuple[str, str], manifests.LimitRange] = {}
+        self._ranges: dict[tuple[str, str], LimitRange] = {}
         self._runtimes: dict[str, manifests.RuntimeClass] = {}
         self._priorities: dict[str, None] = {}
         self._quotas: dict[tuple[str, str], Quota] = {}
@@ -122,7 +123,7 @@ class Gathering:
         """Take a Node."""
         return _put(self._nodes, item.metadata.name, node_of(item, place, self._names))
 
-    def add_limit_range(self, item: manifests.LimitRange, _: Place) -> bool:
+    def add_limit_range(self, item: LimitRange, _: Place) -> bool:
         """Take a LimitRange."""
         for each in item.spec.limits:
             for part in (
@@ -232,7 +233,7 @@ class Gathering:
     def _made_scale_sets(
         self, unknown: set[str], pods: list[Taken]
     ) -> tuple[list[ScaleSet], tuple[str, ...]]:
-        ranges: dict[str, list[manifests.LimitRange]] = {}
+        ranges: dict[str, list[LimitRange]] = {}
         for (namespace, _), range_ in sorted(self._ranges.items()):
             ranges.setdefault(namespace, []).append(range_)
         rules = Admission(
@@ -326,7 +327,7 @@ def scale_set_from(item: manifests.ScaleSet, place: Place, rules: Admission) -> 
 
 def _bare(pod: manifests.PlacedSpec) -> tuple[Bare, ...]:
     """What containers that run all the time do not give, unless the pod as a whole does."""
-    whole = pod.resources or manifests.Resources()
+    whole = pod.resources or Resources()
     lasting = [each for each in pod.init_containers if each.restart_policy == "Always"]
     found = []
     for resource in ("cpu", "memory", EPHEMERAL):
@@ -346,7 +347,7 @@ def _bare(pod: manifests.PlacedSpec) -> tuple[Bare, ...]:
     return tuple(found)
 
 
-def _has_amount(amounts: manifests.Quantities, resource: str) -> bool:
+def _has_amount(amounts: Quantities, resource: str) -> bool:
     return resource in amounts and amount(resource, amounts[resource]) > 0
 
 

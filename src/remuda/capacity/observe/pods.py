@@ -36,7 +36,7 @@ class _Spec(Struct, frozen=True, gc=False, rename="camel"):
     affinity: Raw | UnsetType = UNSET
 
 
-class QuickPod(manifests.ClusterObject, frozen=True, kw_only=True, gc=False):
+class QuickPod(manifests.Manifest, frozen=True, kw_only=True, gc=False):
     """A pod whose amounts are still text. It must not outlive the text it was read from."""
 
     spec: _Spec = _Spec()

@@ -6,6 +6,7 @@ from typing import Final, Literal
 import msgspec
 
 from remuda.model.amounts import amount
+from remuda.model.manifests import Quantities, ScopeTerm
 from remuda.model.quantities import NANO, Quantity
 from remuda.objects.problems import child_path
 from remuda.rightsize import manifests
@@ -58,11 +59,11 @@ def quota_of(item: manifests.Quota) -> Quota:
     return Quota(item.metadata.namespace, item.metadata.name, hard, _counts(status.used), tuple(scopes))
 
 
-def _scope(term: manifests.ScopeTerm) -> str:
+def _scope(term: ScopeTerm) -> str:
     return " ".join(part for part in (term.scope_name, term.operator, ", ".join(term.values)) if part)
 
 
-def _counts(amounts: manifests.Written) -> dict[str, int]:
+def _counts(amounts: Quantities) -> dict[str, int]:
     return {name: amount(name.rpartition(".")[2], value) for name, value in amounts.items()}
 
 
@@ -129,7 +130,7 @@ def advisor_of(item: manifests.Advisor) -> Advisor:
     )
 
 
-def _both(amounts: manifests.Written, instead: manifests.Written) -> Amounts:
+def _both(amounts: Quantities, instead: Quantities) -> Amounts:
     cpu, memory = (
         amount(name, instead[name] if amounts.get(name) is None else amounts[name]) for name in _SCALED
     )

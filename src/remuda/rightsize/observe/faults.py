@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from remuda.model.manifests import Reference
 from remuda.objects.problems import child_path
 from remuda.objects.slow_path import bad_amounts
 from remuda.rightsize import manifests
@@ -52,7 +53,7 @@ def _twice(spec: manifests.PodSpec, path: str) -> Iterator[tuple[str, str]]:
             yield child_path(path, "containers"), f"{name} is there {count} times: a name is of one container"
 
 
-def _target(target: manifests.Reference, path: str) -> Iterator[tuple[str, str]]:
+def _target(target: Reference, path: str) -> Iterator[tuple[str, str]]:
     for key, value in (("kind", target.kind), ("name", target.name)):
         if not value:
             yield child_path(path, key), "is required: it says what is scaled"

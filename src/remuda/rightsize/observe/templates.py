@@ -7,6 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from remuda.model.amounts import amount
+from remuda.model.manifests import Quantities
 from remuda.model.times import SECOND, read_instant
 from remuda.rightsize import manifests
 from remuda.rightsize.estimate.histogram import Second
@@ -28,7 +29,7 @@ class Killed(Struct, frozen=True, gc=False):
     limit: int | None
 
 
-def ask(amounts: manifests.Written) -> Ask:
+def ask(amounts: Quantities) -> Ask:
     """The amounts of both resources; `ValueError` for what is none."""
     cpu, memory = (amount(name, amounts[name]) if name in amounts else None for name in _SIZED)
     return Ask(cpu, memory)
@@ -72,7 +73,7 @@ def _container(item: manifests.Container, index: int, *, is_sidecar: bool) -> Co
     )
 
 
-def _others(amounts: manifests.Written) -> dict[str, str]:
+def _others(amounts: Quantities) -> dict[str, str]:
     return {name: str(value) for name, value in amounts.items() if name not in _SIZED}
 
 
