@@ -1,0 +1,106 @@
+"""
+What is decided about worlds drawn from seeds, written down: a change of judgement shows here as a change of plans.
+
+Properties say what every plan must be; they leave much open, and what nobody looks at breaks unnoticed. Each line is a
+world over some cycles: what was done how often, what is missing at the end and what the machines cost, which say whether a
+change is for the better, and a digest of who got what and why.
+"""
+
+import hashlib
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import msgspec
+import numpy as np
+import pytest
+from tests.fleet.generate import ALL, PLAIN, SPECIAL, Traits
+from tests.fleet.world import STEP, LivingFleet, draw_world
+
+from remuda.fleet import states
+from remuda.fleet.plan import Op, Plan
+from remuda.fleet.policy import Rails
+
+GOLDEN = Path(__file__).with_name("plans.txt")
+SUMS = replace(ALL, gangs=False, spreads=False, by_domain=False, separation=False)
+GANGS = Traits(gangs=True, separation=False, mixed=True)
+#: name, what is asked for, seeds, machines and needs
+SIZES = (
+    ("small", ALL, range(60), 12, 6),
+    ("plain", PLAIN, range(20), 30, 12),
+    ("gangs", GANGS, range(40), 20, 6),
+    ("sums", SUMS, range(30), 16, 6),
+    ("special", SPECIAL, range(20), 40, 12),
+)
+
+
+def drawn(seed: int, traits: Traits, machines: int, needs: int) -> LivingFleet:
+    """A world, half of the time with rails that differ from the defaults."""
+    world = draw_world(seed, traits, machines=machines, needs=needs)
+    rng = Random(f"rails {seed}")
+    rails: Rails = world.policy.rails
+    if rng.random() < 0.5:
+        rails = msgspec.structs.replace(
+            rails, reclaim_percent=rng.choice([None, 1, 30]), preempt_percent=rng.choice([None, None, 10, 50])
+        )
+    world.policy = msgspec.structs.replace(world.policy, rails=rails)
+    return world
+
+
+def lived(world: LivingFleet, cycles: int = 8) -> str:
+    """What happens in a few cycles, in which some operations take longer than others, in one line."""
+    done: Counter[str] = Counter()
+    digest = hashlib.sha256()
+    rng = Random(world.fleet.rows)
+    for _ in range(cycles):
+        plan = world.decide()
+        digest.update(repr(outline(plan)).encode())
+        for op in Op:
+            done[op.name.lower()] += plan.count(op)
+        world.begin(plan)
+        moving = world.in_motion()
+        world.complete(moving[[rng.random() < 0.8 for _ in moving]] if len(moving) else moving)
+        world.now += STEP * rng.choice([1, 1, 6, 40])
+    fleet = world.fleet
+    there = np.flatnonzero(~np.isin(fleet.state, [states.SPECULATIVE, states.DELETING]))
+    price = sum(world.shape(row).price for row in there.tolist())
+    counts = " ".join(f"{name} {count}" for name, count in sorted(done.items()) if count)
+    return f"{counts}; missing {plan.missing} of {plan.asked}; price {price}; {digest.hexdigest()[:12]}"
+
+
+def outline(plan: Plan) -> list[object]:
+    """All that a plan says, in plain values."""
+    blocks = [
+        (
+            block.op.name,
+            block.code,
+            block.rows.tolist(),
+            block.needs.tolist(),
+            block.grace.tolist(),
+            [sorted(block.terms_at(place).items()) for place in range(len(block))],
+        )
+        for block in plan.blocks
+    ]
+    reasons = [(one.code, one.subject, sorted(one.terms.items())) for one in (*plan.rails, *plan.notes)]
+    short = [
+        (one.need, one.units, one.since, one.reason.code, sorted(one.reason.terms.items()))
+        for one in plan.shortfalls
+    ]
+    return [blocks, reasons, short, plan.missing, plan.asked]
+
+
+def test_the_plans_of_worlds_drawn_from_seeds_stay_as_they_are(pytestconfig: pytest.Config) -> None:
+    found = [
+        f"{name} {seed}: {lived(drawn(seed, traits, machines, needs))}\n"
+        for name, traits, seeds, machines, needs in SIZES
+        for seed in seeds
+    ]
+    if pytestconfig.getoption("--update-golden"):
+        GOLDEN.write_text("".join(found), encoding="utf-8")
+    before = GOLDEN.read_text(encoding="utf-8").splitlines(keepends=True)
+    changed = [f"- {old}+ {new}" for old, new in zip(before, found, strict=True) if old != new]
+    assert not changed, (
+        f"{len(changed)} plans are others; if they are better or as good: python -m pytest tests/fleet --update-golden\n"
+        + "".join(changed[:20])
+    )
