@@ -29,10 +29,11 @@ from tests.capacity.builders import (
     written_summary,
 )
 
-from remuda.capacity.observe.files import FilesRead, read_files
+from remuda.capacity.observe.files import read_files
 from remuda.capacity.snapshot import NODES, PODS, SCALE_SETS, SUMMARIES, Filesystem, ScaleSet, Snapshot
 from remuda.model.findings import Place
 from remuda.model.pods import Match, Taint, Term, Toleration
+from remuda.objects.dumps import FilesRead
 
 
 def read(folder: Path, *items: object) -> Snapshot:
@@ -42,7 +43,7 @@ def read(folder: Path, *items: object) -> Snapshot:
     return found.snapshot
 
 
-def notes_of(found: FilesRead) -> list[str]:
+def notes_of(found: FilesRead[Snapshot]) -> list[str]:
     return [str(problem) for problem in found.problems]
 
 
@@ -184,6 +185,12 @@ def test_a_vm_asks_for_what_it_says_before_what_its_guest_has(tmp_path: Path) ->
     assert (scale_set.requests, scale_set.limits) == ({"cpu": 1000, "memory": 8 * GIB}, {"memory": 8 * GIB})
 
 
+def test_a_vm_with_dedicated_processors_asks_for_all_of_them(tmp_path: Path) -> None:
+    domain = {"cpu": {"cores": 2, "sockets": 2, "dedicatedCpuPlacement": True}}
+    pool = written_pool(provider={"kubevirt": {"spec": {"domain": domain}}})
+    assert read(tmp_path, pool).scale_sets[0].requests["cpu"] == 4000
+
+
 def test_a_node_is_read_with_what_it_has(tmp_path: Path) -> None:
     node = read(
         tmp_path,
@@ -295,7 +302,7 @@ SETS = [written_set("a", maxRunners=1), written_set("b", maxRunners=2)]
 EVERYTHING = [*SETS, written_node(), written_pod(requests=sized("1")), written_runner(), written_pool()]
 
 
-def world_of(found: FilesRead) -> Snapshot:
+def world_of(found: FilesRead[Snapshot]) -> Snapshot:
     """What was read, wherever it stood."""
     assert notes_of(found) == []
     made = found.snapshot

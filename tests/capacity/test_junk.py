@@ -22,7 +22,9 @@ from tests.capacity.builders import (
 )
 from tests.examples import examples
 
-from remuda.capacity.observe.files import FilesRead, read_files
+from remuda.capacity.observe.files import read_files
+from remuda.capacity.snapshot import Snapshot
+from remuda.objects.dumps import FilesRead
 
 WORDS = st.sampled_from(
     ["kind", "apiVersion", "metadata", "name", "spec", "status", "items", "node", "nodeName", "Pod", "Node", "List", "v1"]
@@ -43,7 +45,7 @@ GOOD = [
 ]  # fmt: skip
 
 
-def read(data: bytes) -> FilesRead:
+def read(data: bytes) -> FilesRead[Snapshot]:
     return read_files(["-"], NOW, io.BytesIO(data))
 
 

@@ -1,5 +1,6 @@
 """Small fleets, demands and scratch tables that show only what a test is about."""
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,6 +17,7 @@ from remuda.fleet.demand import Demand
 from remuda.fleet.memory import Memory
 from remuda.fleet.names import Names
 from remuda.fleet.policy import Policy
+from remuda.model.labels import Operator, Requirement
 from remuda.model.machines import State
 from remuda.model.shapes import DOLLAR, FleetMachine, Shape
 from remuda.model.times import HOUR
@@ -125,3 +127,21 @@ def surplus(work: Work) -> list[int]:
     """Machines by kind that no need claims."""
     counts = np.bincount(work.fleet.kind[work.surplus], minlength=len(work.fleet.kinds))
     return [int(count) for count in counts]
+
+
+_SIGNS = {"=": Operator.IN, "!=": Operator.NOT_IN, ">": Operator.GT, "<": Operator.LT}
+
+
+def requirements(text: str) -> tuple[Requirement, ...]:
+    """Conditions in short: `a=x,b!=y,c in (x,y),d notin (z),e>3,f,!g`."""
+    made = []
+    for each in re.findall(r"(?:[^,(]|\([^)]*\))+", text):
+        if found := re.fullmatch(r"(\S+) (in|notin) \((.*)\)", each):
+            operator = Operator.IN if found[2] == "in" else Operator.NOT_IN
+            made.append(Requirement(found[1], operator, tuple(found[3].split(","))))
+        elif found := re.fullmatch(r"([^!=<>]+)(!=|[=<>])(.*)", each):
+            made.append(Requirement(found[1], _SIGNS[found[2]], (found[3],)))
+        else:
+            operator = Operator.DOES_NOT_EXIST if each.startswith("!") else Operator.EXISTS
+            made.append(Requirement(each.removeprefix("!"), operator))
+    return tuple(made)

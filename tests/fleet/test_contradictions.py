@@ -3,9 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.fleet.builders import requirements
 
 from remuda.fleet.contradictions import contradiction
-from remuda.model.labels import Operator, Requirement, Selector
+from remuda.model.labels import Operator, Requirement
 
 
 @pytest.mark.parametrize(
@@ -31,12 +32,12 @@ from remuda.model.labels import Operator, Requirement, Selector
     ],
 )
 def test_a_contradiction_is_found_where_there_is_one(selector: str, is_possible: bool) -> None:
-    found = contradiction(Selector.parse(selector).requirements)
+    found = contradiction(requirements(selector))
     assert (found == ()) is is_possible
 
 
 def test_it_names_those_that_exclude_each_other() -> None:
-    assert contradiction(Selector.parse("b=1,a=x,c,a=y").requirements) == (1, 3)
+    assert contradiction(requirements("b=1,a=x,c,a=y")) == (1, 3)
 
 
 VALUES = ("1", "2", "3", "x")

@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.fleet.builders import NOW, machines, need, shape
+from tests.fleet.builders import NOW, machines, need, requirements, shape
 from tests.fleet.generate import ALL, START, by_cluster, draw_machines, draw_needs, draw_policy
 
 from remuda.fleet.codes import CODES as FLEET_CODES
@@ -159,11 +159,9 @@ def test_what_an_interruption_costs_is_reported() -> None:
 
 
 def test_a_need_that_misses_something_shows_what_would_change_it() -> None:
-    from remuda.model.labels import Selector
-
     here = machines(2, shape("a"), State.CONFIGURED, cluster="d", need="other")
     there = machines(1, shape("b"))
-    wants = need(count=1, requirements=Selector.parse("topology.kubernetes.io/zone=a").requirements)
+    wants = need(count=1, requirements=requirements("topology.kubernetes.io/zone=a"))
     found = trial([*here, *there], wants, need("other", 2, cluster="d", priority=5))
     code = next(code for code, each in found.needs.items() if each.name == "n")
     assert steps(found, code)["missing"] == [

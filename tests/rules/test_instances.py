@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from remuda.rules.instances import check_spec, empty_disks, mount_problems
+from remuda.rules.instances import check_spec, empty_disks, mount_problems, requested_millicores
 
 
 @pytest.mark.parametrize(
@@ -96,3 +96,17 @@ def test_only_what_would_keep_a_runner_from_being_made_is_a_problem(
     change: dict[str, Any], paths: list[str]
 ) -> None:
     assert [path for path, _ in check_spec(FINE | change)] == paths
+
+
+@pytest.mark.parametrize(
+    ("cores", "sockets", "threads", "is_dedicated", "expected"),
+    [
+        pytest.param(2, 1, 2, False, 400, id="a tenth of each"),
+        pytest.param(0, 0, 0, False, 100, id="one where nothing is said"),
+        pytest.param(2, 3, 0, True, 6000, id="all of each that is dedicated"),
+    ],
+)
+def test_kubevirt_requests_a_share_of_each_processor(
+    cores: int, sockets: int, threads: int, is_dedicated: bool, expected: int
+) -> None:
+    assert requested_millicores(cores, sockets, threads, is_dedicated=is_dedicated) == expected

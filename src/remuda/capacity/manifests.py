@@ -265,12 +265,13 @@ class RunnerAutoscaler(Manifest, frozen=True, kw_only=True):
     spec: _RunnerAutoscalerSpec = _RunnerAutoscalerSpec()
 
 
-class Cpu(Struct, frozen=True):
+class Cpu(Struct, frozen=True, rename="camel"):
     """Processors of a VM: their product, and 1 for what is not said."""
 
     cores: NonNegative = 0
     sockets: NonNegative = 0
     threads: NonNegative = 0
+    dedicated_cpu_placement: bool = False
 
 
 class _Guest(Struct, frozen=True):

@@ -11,9 +11,7 @@ from remuda.diagnose.snapshot import CircleWords, PoolWords, Ref, VmWords
 from remuda.model.amounts import KVM, Amounts, amounts
 from remuda.model.pods import Toleration
 from remuda.rules.bounds import DEFAULT_MAX, default_min
-
-#: KubeVirt asks for a tenth of a processor for each of a guest's, unless told otherwise
-_MILLI_OF_A_CPU = 100
+from remuda.rules.instances import requested_millicores
 
 
 def pool_words(spec: Mapping[str, Any]) -> PoolWords:
@@ -64,10 +62,9 @@ def _vms(written: Mapping[str, Any]) -> VmWords:
 def _asks(domain: Mapping[str, Any]) -> Amounts:
     """The least a launcher asks for; KubeVirt adds what itself needs."""
     cpu, requests = _map(domain.get("cpu")), _map(_map(domain.get("resources")).get("requests"))
-    count = 1
-    for name in ("cores", "sockets", "threads"):
-        count *= max(1, _number(cpu.get(name), 1))
-    least = {"cpu": count * (1000 if cpu.get("dedicatedCpuPlacement") is True else _MILLI_OF_A_CPU), KVM: 1}
+    cores, sockets, threads = (_number(cpu.get(name), 1) for name in ("cores", "sockets", "threads"))
+    is_dedicated = cpu.get("dedicatedCpuPlacement") is True
+    least = {"cpu": requested_millicores(cores, sockets, threads, is_dedicated=is_dedicated), KVM: 1}
     guest = amounts({"memory": _map(domain.get("memory")).get("guest", "")})
     return least | guest | amounts(requests)
 

@@ -1,21 +1,19 @@
 """
-Labels and selectors, by the rules of Kubernetes.
+Labels and conditions on them, by the rules of Kubernetes.
 
-A selector is a tuple of requirements that must all hold. Its text form is kubectl's: `a=b,c!=d,e in (x,y),!f`. As
-there, `!=` and `notin` also match when the key is absent.
+A condition is written as kubectl does: `a=b`, `c!=d`, `e in (x,y)`, `!f`. As there, `!=` and `notin` also match when the
+key is absent.
 """
 
 import re
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Self
 
 from msgspec import Struct
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _PREFIX_PART = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
-_TOKEN = re.compile(r"\s*(!=|==|[=!(),<>]|[^\s=!(),<>]+)")
 
 
 def check_key(key: str) -> None:
@@ -104,84 +102,3 @@ class Requirement(Struct, frozen=True, gc=False):
                 return f"{self.key}>{values}"
             case Operator.LT:
                 return f"{self.key}<{values}"
-
-
-class Selector(Struct, frozen=True, gc=False):
-    """Conditions that must all hold; none at all matches everything."""
-
-    requirements: tuple[Requirement, ...] = ()
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Read kubectl's text form; raise `ValueError` naming what was found where something else belongs."""
-        tokens = _Tokens(text)
-        if not tokens.peek():
-            return cls()
-        requirements = [_requirement(tokens)]
-        while tokens.peek():
-            tokens.expect(",")
-            requirements.append(_requirement(tokens))
-        return cls(tuple(requirements))
-
-    def matches(self, labels: Mapping[str, str]) -> bool:
-        """True when every requirement holds for `labels`."""
-        return all(requirement.matches(labels) for requirement in self.requirements)
-
-    def __str__(self) -> str:
-        return ",".join(map(str, self.requirements))
-
-
-class _Tokens:
-    """The words and signs of a selector, read once from left to right; the end reads as the empty text."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._left = [*reversed(_TOKEN.findall(text))]
-
-    def peek(self) -> str:
-        return self._left[-1] if self._left else ""
-
-    def take(self) -> str:
-        return self._left.pop() if self._left else ""
-
-    def expect(self, *expected: str) -> str:
-        found = self.take()
-        if found not in expected:
-            right = " or ".join(repr(sign) for sign in expected)
-            raise ValueError(
-                f"selector {self._text[:80]!r} wants {right}, found {found[:40] or 'its end'!r}: write it like"
-                " a=b,c!=d,e in (x,y),!f"
-            )
-        return found
-
-    def word(self) -> str:
-        """The next word; empty where a sign stands instead, which is the empty value in `a=` and `a in (x,)`."""
-        return "" if self.peek() in _SIGNS else self.take()
-
-
-_SIGNS = frozenset(("", "!=", "==", "=", "!", "(", ")", ",", "<", ">"))
-
-
-def _requirement(tokens: _Tokens) -> Requirement:
-    if tokens.peek() == "!":
-        tokens.take()
-        return Requirement(tokens.word(), Operator.DOES_NOT_EXIST)
-    key = tokens.word()
-    match tokens.peek():
-        case "" | ",":
-            return Requirement(key, Operator.EXISTS)
-        case "in" | "notin" as word:
-            tokens.take()
-            return Requirement(key, Operator.IN if word == "in" else Operator.NOT_IN, _values(tokens))
-    operator = {"!=": Operator.NOT_IN, ">": Operator.GT, "<": Operator.LT}.get(
-        tokens.expect("=", "==", "!=", ">", "<", "in", "notin"), Operator.IN
-    )
-    return Requirement(key, operator, (tokens.word(),))
-
-
-def _values(tokens: _Tokens) -> tuple[str, ...]:
-    tokens.expect("(")
-    values = [tokens.word()]
-    while tokens.expect(",", ")") == ",":
-        values.append(tokens.word())
-    return tuple(sorted(set(values)))

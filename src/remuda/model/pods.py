@@ -1,7 +1,10 @@
 """Pods and what they share with the objects they are made from: the fields that show why one does not run."""
 
+from collections.abc import Mapping
+
 from msgspec import Struct, field
 
+from remuda.model.labels import Operator, Requirement
 from remuda.model.manifests import Quantities, Resources
 
 
@@ -71,6 +74,13 @@ class Match(Struct, frozen=True):
     key: str = ""
     operator: str = ""
     values: tuple[str, ...] = ()
+
+    def holds(self, labels: Mapping[str, str]) -> bool | None:
+        """Whether labels meet it; None for one that no API server would take."""
+        try:
+            return Requirement(self.key, Operator(self.operator), self.values).matches(labels)
+        except ValueError:
+            return None
 
     def __str__(self) -> str:
         return " ".join(part for part in (self.key, self.operator, ",".join(self.values)) if part)

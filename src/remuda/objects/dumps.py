@@ -34,6 +34,7 @@ _BETWEEN = re.compile(rb"[\s,]*")
 BAD: Final = (ValueError, RecursionError, msgspec.MsgspecError)
 
 G = TypeVar("G")
+S = TypeVar("S")
 
 
 class _TooManyError(Exception):
@@ -78,6 +79,15 @@ class Form(Generic[G]):
     def group(self) -> str:
         """What its versions are of."""
         return self.api_versions[0].rpartition("/")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class FilesRead(Generic[S]):
+    """What files say. With any problem nothing should be concluded; notes are for people."""
+
+    snapshot: S
+    problems: tuple[Problem, ...]
+    notes: tuple[str, ...]
 
 
 class Dumps(Generic[G]):
@@ -127,6 +137,10 @@ class Dumps(Generic[G]):
             words = f"these are the first {MAX_PROBLEMS:,} problems: the rest was not read"
             self.problems.add(Problem(last.file, last.line, last.column, "", words))
         return ", ".join(names)
+
+    def result(self, snapshot: S) -> FilesRead[S]:
+        """What was made of the files, with all that is to be said about them."""
+        return FilesRead(snapshot, tuple(sorted(self.problems)), tuple(self.notes()))
 
     def notes(self) -> Iterator[str]:
         """What people may want to know."""

@@ -19,6 +19,8 @@ _PATH = re.compile(r"(/[A-Za-z0-9_.@-]+)+")
 _SYSTEM = re.compile(
     r"/(bin|boot|dev|etc|lib\w*|proc|run|sbin|sys|usr|var|var/lib|var/lib/(cloud|remuda)(/.*)?|(dev|proc|run|sys)/.*)"
 )
+#: in thousandths of a processor, by default
+_SHARE_OF_CPU = 100
 _USER_DATA = ("cloudInitNoCloud", "cloudInitConfigDrive", "sysprep")
 
 
@@ -50,6 +52,12 @@ def check_spec(spec: dict[str, Any]) -> Iterator[tuple[str, str]]:
             found = [word for word in _USER_DATA if word in item]
             if found and path == ".volumes":
                 yield f"{path}[{index}].{found[0]}", "Remuda adds its own user data, and a VM has only one"
+
+
+def requested_millicores(cores: int, sockets: int, threads: int, *, is_dedicated: bool) -> int:
+    """What KubeVirt requests for the processors of a guest: a tenth of each, unless they are dedicated; 0 is not said."""
+    each = 1000 if is_dedicated else _SHARE_OF_CPU
+    return max(1, cores) * max(1, sockets) * max(1, threads) * each
 
 
 def is_serial(text: str) -> bool:

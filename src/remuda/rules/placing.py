@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from remuda.model.labels import Operator, Requirement
-from remuda.model.pods import Match, Taint, Term, Toleration
+from remuda.model.pods import Taint, Term, Toleration
 
 #: taints that keep new pods away; a soft one does not
 _HARD = ("NoSchedule", "NoExecute")
@@ -33,11 +32,4 @@ def holds(term: Term, node: str, labels: Mapping[str, str]) -> bool:
     conditions = [(item, labels) for item in term.match_expressions] + [
         (item, fields) for item in term.match_fields
     ]
-    return bool(conditions) and all(_meets(item, where) for item, where in conditions)
-
-
-def _meets(match: Match, labels: Mapping[str, str]) -> bool:
-    try:
-        return Requirement(match.key, Operator(match.operator), match.values).matches(labels)
-    except ValueError:
-        return False
+    return bool(conditions) and all(item.holds(where) for item, where in conditions)

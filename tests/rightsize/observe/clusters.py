@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from remuda.rightsize.observe.files import FilesRead, read_files
+from remuda.objects.dumps import FilesRead
+from remuda.rightsize.observe.files import read_files
 from remuda.rightsize.snapshot import Snapshot, WorkloadId
 
 NAMESPACE = "shop"
@@ -120,7 +121,7 @@ def recommendation(*each: Any) -> dict[str, Any]:
     return {"containerRecommendations": list(each) or [advised()]}
 
 
-def look(folder: Path, *items: Any) -> FilesRead:
+def look(folder: Path, *items: Any) -> FilesRead[Snapshot]:
     """One file of these objects."""
     (folder / "objects.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     return read_files([folder / "objects.json"], NOW)

@@ -12,7 +12,6 @@ from msgspec import Struct
 from remuda.capacity import manifests
 from remuda.capacity.snapshot import JOB_PODS
 from remuda.model.amounts import Amounts
-from remuda.model.labels import Operator, Requirement
 from remuda.model.pods import Match
 
 WHOLE_NODE = 1_000_000
@@ -183,17 +182,11 @@ def _means(
     if selector is None or namespace not in (term.namespaces or (own,)):
         return False
     matches = [Match(key, "In", (value,)) for key, value in selector.match_labels.items()]
-    answers = [_meets(match, labels, is_unknown) for match in (*matches, *selector.match_expressions)]
+    answers = [
+        None if match.key not in labels and is_unknown(match.key) else match.holds(labels)
+        for match in (*matches, *selector.match_expressions)
+    ]
     return False if False in answers else None if None in answers else True
-
-
-def _meets(match: Match, labels: Mapping[str, str], is_unknown: Callable[[str], bool]) -> bool | None:
-    if match.key not in labels and is_unknown(match.key):
-        return None
-    try:
-        return Requirement(match.key, Operator(match.operator), match.values).matches(labels)
-    except ValueError:
-        return None
 
 
 def scheduling_uncertainties(spec: manifests.PlacedSpec) -> Iterator[str]:

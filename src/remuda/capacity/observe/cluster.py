@@ -1,5 +1,5 @@
 """
-Reads a live cluster into a `World`. Nothing is changed.
+Reads a live cluster into a `Snapshot`. Nothing is changed.
 
 What cannot be read is noted in the snapshot, with the verb and the resource that are missing, and the rest goes on.
 """

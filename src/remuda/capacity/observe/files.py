@@ -1,11 +1,10 @@
 """
-Files of `kubectl get -o json` or `-o yaml`, and of kubelets' summaries, to a `World`.
+Files of `kubectl get -o json` or `-o yaml`, and of kubelets' summaries, to a `Snapshot`.
 
 Nothing here raises for what a file holds: what is wrong becomes problems, all at once.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -24,26 +23,18 @@ from remuda.capacity.snapshot import (
     Unknown,
 )
 from remuda.model.times import Instant
-from remuda.objects.dumps import BAD, Dumps
-from remuda.objects.problems import Problem
+from remuda.objects.dumps import BAD, Dumps, FilesRead
 
 
-@dataclass(frozen=True, slots=True)
-class FilesRead:
-    """What files say. With any problem nothing should be concluded; notes are for people."""
-
-    snapshot: Snapshot
-    problems: tuple[Problem, ...]
-    notes: tuple[str, ...]
-
-
-def read_files(paths: Iterable[str | Path], now: Instant, stdin: BinaryIO | None = None) -> FilesRead:
+def read_files(
+    paths: Iterable[str | Path], now: Instant, stdin: BinaryIO | None = None
+) -> FilesRead[Snapshot]:
     """Read files, directories (their *.json, *.yaml and *.yml) and `-`, which is standard input."""
     gathering = Gathering()
     reading = _Reading(gathering, now)
     source = reading.read_all(paths, stdin)
     snapshot = gathering.snapshot(source, now, _unknown(reading.met))
-    return FilesRead(snapshot, tuple(sorted(reading.problems)), tuple(reading.notes()))
+    return reading.result(snapshot)
 
 
 def _unknown(met: set[str]) -> Iterator[Unknown]:

@@ -1,4 +1,4 @@
-"""From objects as they are written to a `World`, one by one, so that none is kept longer than it is looked at."""
+"""From objects as they are written to a `Snapshot`, one by one, so that none is kept longer than it is looked at."""
 
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias, TypeVar
@@ -32,6 +32,7 @@ from remuda.model.findings import Place
 from remuda.model.manifests import LimitRange, Quantities, Resources
 from remuda.model.times import Instant, read_instant
 from remuda.rules.bounds import DEFAULT_MAX, default_min
+from remuda.rules.instances import requested_millicores
 
 SET_NAME = "actions.github.com/scale-set-name"
 SET_NAMESPACE = "actions.github.com/scale-set-namespace"
@@ -44,8 +45,6 @@ POOL = "remuda.dev/pool"
 POLICY = "remuda.dev/capacity-policy"
 #: what GitHub's controller takes a maximum for that is not given
 NO_LIMIT = 2**31 - 1
-#: KubeVirt requests a tenth of a processor for each that it shows to a guest
-_SHARE_OF_CPU = 100
 #: pods that take nothing any more; a terminating one takes it until it has ended
 _OVER = frozenset({"Succeeded", "Failed"})
 _AnySet: TypeAlias = manifests.ScaleSet | manifests.RunnerDeployment | manifests.Pool
@@ -390,7 +389,9 @@ def _vm_sizes(vm: manifests.VmSpec) -> tuple[Amounts, Amounts]:
     requests = limits | strict_amounts(domain.resources.requests)
     if domain.cpu is not None and "cpu" not in requests:
         cpu = domain.cpu
-        requests["cpu"] = (cpu.cores or 1) * (cpu.sockets or 1) * (cpu.threads or 1) * _SHARE_OF_CPU
+        requests["cpu"] = requested_millicores(
+            cpu.cores, cpu.sockets, cpu.threads, is_dedicated=cpu.dedicated_cpu_placement
+        )
     if domain.memory.guest is not None and "memory" not in requests:
         requests["memory"] = amount("memory", domain.memory.guest)
     return requests, limits

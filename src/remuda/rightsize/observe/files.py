@@ -1,11 +1,10 @@
 """
-Files of `kubectl get -o json` or `-o yaml` to a `World`.
+Files of `kubectl get -o json` or `-o yaml` to a `Snapshot`.
 
 Nothing here raises for what a file holds: what is wrong becomes problems, all at once.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -13,8 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from remuda.model.times import Instant
-from remuda.objects.dumps import Dumps, Form
-from remuda.objects.problems import Problem
+from remuda.objects.dumps import Dumps, FilesRead, Form
 from remuda.rightsize import manifests
 from remuda.rightsize.observe.faults import faults
 from remuda.rightsize.observe.gather import Gathering
@@ -24,22 +22,15 @@ from remuda.rightsize.snapshot import Snapshot, Unknown
 WORKLOADS: Final = "workloads"
 
 
-@dataclass(frozen=True, slots=True)
-class FilesRead:
-    """What files say. With any problem nothing should be concluded; notes are for people."""
-
-    snapshot: Snapshot
-    problems: tuple[Problem, ...]
-    notes: tuple[str, ...]
-
-
-def read_files(paths: Iterable[str | Path], now: Instant, stdin: BinaryIO | None = None) -> FilesRead:
+def read_files(
+    paths: Iterable[str | Path], now: Instant, stdin: BinaryIO | None = None
+) -> FilesRead[Snapshot]:
     """Read files, directories (their *.json, *.yaml and *.yml) and `-`, which is standard input."""
     gathering = Gathering()
     reading = Dumps(FORMS, gathering, now, "right-sizing", guess=FORMS["Pod"])
     source = reading.read_all(paths, stdin)
     snapshot = gathering.snapshot(source, now, _unknown(reading.met))
-    return FilesRead(snapshot, tuple(sorted(reading.problems)), tuple(reading.notes()))
+    return reading.result(snapshot)
 
 
 def _form(

@@ -1,4 +1,4 @@
-"""From objects as they are written to a `World`, one by one, so that none is kept longer than it is looked at."""
+"""From objects as they are written to a `Snapshot`, one by one, so that none is kept longer than it is looked at."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeAlias, TypeVar
