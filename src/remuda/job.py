@@ -2,7 +2,8 @@
 What a job brings, as one value: everything that serves all jobs iterates over these values and knows no job by name.
 
 A description costs no import of what it describes. Whatever lies behind it is a reference, `module:attribute`, that is
-followed when somebody needs it, so that `--help` stays quick and a job that nobody configured is never imported.
+followed when somebody needs it, so that `--help` stays quick and a job that nobody configured is never imported. For the same
+reason descriptions are named tuples: every command makes them all.
 """
 
 import functools
@@ -10,7 +11,8 @@ import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from remuda.output.registry import add_codes
 
@@ -40,8 +42,7 @@ class Place(StrEnum):
     FILES = "files"
 
 
-@dataclass(frozen=True, slots=True)
-class KindReference:
+class KindReference(NamedTuple):
     """A kind of object by its names; what it means is imported when an object of it is met."""
 
     name: str
@@ -66,8 +67,7 @@ class Section(StrEnum):
     OTHER = "Other"
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """A command: where it lives, and what its help begins with."""
 
     command: Reference
@@ -77,8 +77,7 @@ class Command:
     also: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(NamedTuple):
     """One job. Each field but the name may be left out."""
 
     name: str
@@ -86,7 +85,7 @@ class Job:
     #: what only shows between objects: `Check`, called when files hold an object of one of its kinds
     check: Reference | None = None
     #: by the words that call it, `pools` or `why pool`
-    commands: Mapping[str, Command] = field(default_factory=dict)
+    commands: Mapping[str, Command] = MappingProxyType({})
     #: routes that only read the store, and so answer also when nothing runs
     views: Reference | None = None
     #: what its reason codes mean and how they are worded, and how these codes begin
@@ -103,8 +102,7 @@ class Job:
     live_view: Reference | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BackendReference:
+class BackendReference(NamedTuple):
     """Adapters that the composition root hands to a job, and what they ask of the Kubernetes API while it runs."""
 
     make: Reference

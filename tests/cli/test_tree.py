@@ -118,6 +118,64 @@ def test_help_costs_no_import_of_what_it_does_not_need() -> None:
     )
 
 
+#: servers are not asked, and what is large is only worth its import where there is much to compute
+_LARGE = {"aiohttp", "asyncio", "numba", "prometheus_client", "rich", "scipy", "ssl"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "needless"),
+    [
+        pytest.param(
+            "rightsize review --from examples/rightsize-cluster.yaml --usage {usage} --at 2026-01-01T00:00:00Z",
+            {
+                *_LARGE,
+                "remuda.rightsize.report.page",
+                "remuda.rightsize.report.plots",
+                "remuda.rightsize.patches",
+            },
+            id="review",
+        ),
+        pytest.param(
+            "capacity audit --label nix-kvm --from examples/capacity-cluster.json --at 2026-11-16T12:00:00Z",
+            {*_LARGE, "numpy", "sqlite3"},
+            id="audit",
+        ),
+        pytest.param(
+            "fleet plan --inventory examples/fleet-inventory.yaml --demand examples/fleet-demand.yaml",
+            {*_LARGE, "sqlite3"},
+            id="plan",
+        ),
+    ],
+)
+def test_a_small_input_costs_no_import_of_what_it_does_not_need(
+    words: str, needless: set[str], tmp_path: Path
+) -> None:
+    """Nor of any other job but for its description."""
+    root = Path(__file__).parents[2]
+    usage = tmp_path / "usage.json"
+    with usage.open("w") as into:
+        subprocess.run(
+            [sys.executable, "examples/rightsize-usage.py", "1767225600"], stdout=into, check=True, cwd=root
+        )
+    asked = ["--data-dir", str(tmp_path), *words.format(usage=usage).split()]
+    script = f"import sys; from remuda.cli import main\ntry: main({asked})\nfinally: print(*sys.modules, file=sys.stderr)"
+    ran = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=root
+    )
+    imported = set(ran.stderr.splitlines()[-1].split())
+    assert "remuda.cli" in imported, ran.stderr
+    assert needless & imported == set()
+    own = words.split(maxsplit=1)[0]
+    others = {
+        name
+        for name in imported
+        for job in ("capacity", "diagnose", "fleet", "pools", "rightsize")
+        if job != own and name.startswith(f"remuda.{job}.") and name != f"remuda.{job}.job"
+    }
+    assert others == set()
+
+
 @pytest.mark.slow
 def test_a_name_without_its_kind_is_found_among_what_there_is(lively: Place, run: Run) -> None:
     assert "Did you mean 'why pool shell'?" in run("why", "--data-dir", lively.data, "shell").err

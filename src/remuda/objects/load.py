@@ -8,10 +8,11 @@ that are whole come back beside them. Whoever applies them does so only when the
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NoReturn, Self, TypeAlias
+
+from msgspec import Struct, field
 
 from remuda.objects.convert import convert_partly, found
 from remuda.objects.kinds import API_VERSION, Kind, Kinds, Object, unknown_kind
@@ -62,8 +63,7 @@ Blame: TypeAlias = tuple[Object[Any], str, str, *tuple[tuple[Object[Any], str], 
 Check: TypeAlias = Callable[[Objects], Iterable[Blame]]
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(Struct, frozen=True):
     """What was read. `problems` are sorted by place; with any of them, nothing should be applied."""
 
     objects: Objects

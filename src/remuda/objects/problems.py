@@ -2,15 +2,15 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from difflib import get_close_matches
+
+from msgspec import Struct
 
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _STEP = re.compile(r'\.?([A-Za-z0-9_-]+)|\[(\d+)\]|\["([^"]*)"\]')
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Problem:
+class Problem(Struct, frozen=True, order=True):
     """One thing to fix. Line and column count from 1; line 0 is the file as a whole."""
 
     file: str

@@ -1,7 +1,8 @@
 """Charts over time as inline SVG: lines, or areas on top of each other. Coordinates are whole numbers."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from remuda.model.times import HOUR, MINUTE, Instant
 from remuda.output.pages import page_text
@@ -23,8 +24,7 @@ svg { display: block; width: 100%; height: auto; } text { font: 11px system-ui, 
 """.strip()
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
+class Series(Struct, frozen=True):
     """One line or area: what it is called, its colour (0 to 4), and its value at each point."""
 
     name: str

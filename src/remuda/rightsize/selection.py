@@ -5,11 +5,11 @@ What matches nothing, or could not be read, is no empty review.
 """
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 import msgspec
+from msgspec import Struct
 
 from remuda.errors import BadInput, NotFound, Unavailable
 from remuda.output.show import one_line
@@ -20,8 +20,7 @@ _WORKLOADS = frozenset({"workloads", *KINDS, *(f"{kind.lower()}s" for kind in KI
 _MOST_LISTED = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """Which workloads, and who says what they used; empty is all of them, the cluster, and its own advisors."""
 
     context: str | None = None

@@ -1,13 +1,12 @@
 """`remuda capacity rollback` and `render`: how overflow ends, and what to install so that nobody takes too much."""
 
-import asyncio
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from remuda.capacity.commands.gate import context_option, policy_option, reading
-from remuda.capacity.commands.inputs import look, needed_policies
+from remuda.capacity.commands.inputs import look, needed_policies, run_async
 from remuda.control.command import Command, Session, confirm, pass_session
 from remuda.control.connect import connect_cluster
 from remuda.errors import BadInput, NotFound
@@ -62,7 +61,7 @@ def rollback(
     if files:
         _roll_back_on_paper(session, scale_set, found, files)
         return
-    asyncio.run(_roll_back(session, scale_set, found, context, is_applied=is_applied, yes=yes))
+    run_async(_roll_back(session, scale_set, found, context, is_applied=is_applied, yes=yes))
 
 
 def _patches_report(
@@ -190,7 +189,7 @@ def render(
         for by, spec in known.items()
     ]
     if is_applied:
-        asyncio.run(_install(session, made, context))
+        run_async(_install(session, made, context))
     else:
         _print(session, made)
 

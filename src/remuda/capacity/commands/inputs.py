@@ -1,7 +1,6 @@
 """What every capacity command begins with: the world, from a cluster or from files, and the policies."""
 
-import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
 import click
@@ -16,6 +15,7 @@ from remuda.model.times import Instant
 
 _TIMEOUT_S = 30.0
 C = TypeVar("C", bound=Callable[..., None])
+R = TypeVar("R")
 summary_option = click.option(
     "--summary",
     "summaries",
@@ -76,7 +76,7 @@ def look(
         recorded = _read(session, summaries, now, progress) if summaries else None
         progress("the cluster")
         asked = frozenset(nodes)
-        snapshot = asyncio.run(_collect(context, asked, now))
+        snapshot = run_async(_collect(context, asked, now))
         return snapshot if recorded is None else _with_recorded(snapshot, recorded, asked)
 
 
@@ -147,7 +147,7 @@ def needed_policies(
         return policies(session, named)
     if files:
         raise BadInput("--from reads no cluster, and a policy is needed: give --policy FILE")
-    found = asyncio.run(_kept(context))
+    found = run_async(_kept(context))
     if not found:
         raise BadInput("the cluster keeps no CapacityPolicy: give --policy FILE")
     return found
@@ -162,7 +162,7 @@ def known_policies(
     from remuda.kube.errors import Forbidden
 
     try:
-        return asyncio.run(_kept(context))
+        return run_async(_kept(context))
     except Forbidden:
         if not session.quiet:
             words = "may not list capacitypolicies.remuda.dev: judged without those that the cluster keeps"
@@ -175,3 +175,10 @@ async def _kept(context: str | None) -> dict[str, CapacityPolicySpec]:
 
     async with connect_cluster(context) as client:
         return await policies_in(client)
+
+
+def run_async(work: Coroutine[Any, Any, R]) -> R:
+    """Ask a cluster; files are read without an event loop, whose import takes longer than they do."""
+    import asyncio
+
+    return asyncio.run(work)

@@ -1,9 +1,9 @@
 """Bounds from outside, in order: those of the tier, then those of LimitRanges, because the API server keeps to them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from remuda.model.amount_texts import MIB
@@ -13,8 +13,7 @@ from remuda.rightsize.decide.findings import Explanation
 from remuda.rightsize.snapshot import Ask, LimitRange, Size, Workload
 
 
-@dataclass(frozen=True, slots=True)
-class Clamp:
+class Clamp(Struct, frozen=True):
     """Who allows no less and no more than so much; None is open."""
 
     label: str

@@ -1,8 +1,9 @@
 """One container on its way through the rules: what is known of it and what bounds it."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
+
+from msgspec import Struct, field
 
 from remuda.rightsize.estimate.histogram import Second
 from remuda.rightsize.evidence import Evidence, OomKill
@@ -13,16 +14,14 @@ from remuda.rightsize.snapshot import Ask, Autoscaler, Container, InitContainer,
 Resource: TypeAlias = Literal["cpu", "memory"]
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """The least and the most of one resource by the policy's tier."""
 
     least: int | None = None
     most: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerContext:
+class ContainerContext(Struct, frozen=True):
     """A container with evidence, and everything that is looked at to judge it."""
 
     workload: Workload

@@ -7,8 +7,9 @@ that comes out of the blue. What is killed within two hours is not called a leak
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations
+
+from msgspec import Struct
 
 from remuda.rightsize.decide.rises import Rise, median
 from remuda.rightsize.estimate.histogram import DAY_S, Second
@@ -32,8 +33,7 @@ _REPORT_S = 900
 _LEAST_STEPS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class _Life:
+class _Life(Struct, frozen=True):
     """What it never fell below, in steps, after it had filled; gaps are left out."""
 
     begin: Second

@@ -9,7 +9,8 @@ not given a lower one either, for as long as the history tells of the kill.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from remuda.rightsize.decide import words
 from remuda.rightsize.decide.context import ContainerContext, requested
@@ -26,8 +27,7 @@ _RATIO = (12, 10)
 _NEAR = (85, 100)
 
 
-@dataclass(frozen=True, slots=True)
-class Bump:
+class Bump(Struct, frozen=True):
     """The kill that asks for the most, what was used then, and what that asks for."""
 
     kill: OomKill

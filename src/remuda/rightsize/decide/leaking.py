@@ -1,6 +1,6 @@
 """Whether a rise of memory is a leak: it comes to the limit before the next review looks at it."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from remuda.model.times import SECOND
 from remuda.output.moments import age
@@ -12,8 +12,7 @@ from remuda.rightsize.decide.rises import Rise
 from remuda.rightsize.estimate.histogram import Second
 
 
-@dataclass(frozen=True, slots=True)
-class Leak:
+class Leak(Struct, frozen=True):
     """A rise, and what it comes to."""
 
     rise: Rise

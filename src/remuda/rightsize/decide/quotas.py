@@ -7,7 +7,8 @@ smaller one.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from remuda.rightsize.decide import words
 from remuda.rightsize.decide.clamps import as_pods_have, defaults_of
@@ -28,8 +29,7 @@ _COUNTED: dict[str, Callable[[Size], int | None]] = {
 _PODS = ("pods", "count/pods")
 
 
-@dataclass(frozen=True, slots=True)
-class Rollout:
+class Rollout(Struct, frozen=True):
     """A workload on its way from what its containers have to what they should have."""
 
     id: WorkloadId

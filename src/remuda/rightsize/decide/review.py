@@ -1,8 +1,8 @@
 """The whole judgement: every container, then everything that binds them together, then what matters most."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from remuda.model.times import SECOND
@@ -59,8 +59,7 @@ from remuda.rightsize.snapshot import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Inputs:
+class Inputs(Struct, frozen=True):
     """What all containers are judged on."""
 
     snapshot: Snapshot

@@ -1,13 +1,13 @@
 """How memory rises, and when it comes to an amount."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from remuda.rightsize.estimate.histogram import DAY_S, Second
 
 
-@dataclass(frozen=True, slots=True)
-class Rise:
+class Rise(Struct, frozen=True):
     """A line through the least memory of a replica over time, or through that of each of its lives."""
 
     #: the first and the last moment that were looked at

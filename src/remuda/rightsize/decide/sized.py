@@ -1,10 +1,9 @@
 """What becomes of one resource of a container, and whether that is near enough to what it has."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Sized:
+class Sized(Struct, frozen=True):
     """A request and a limit; None is not set."""
 
     request: int | None

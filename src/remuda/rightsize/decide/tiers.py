@@ -1,8 +1,9 @@
 """Which tier a workload is of, and what the policy allows there."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
+
+from msgspec import Struct
 
 from remuda.rightsize.decide.context import Bounds
 from remuda.rightsize.estimate.estimator import Amounts, floors
@@ -11,8 +12,7 @@ from remuda.rightsize.review import Finding
 from remuda.rightsize.snapshot import Snapshot, Workload
 
 
-@dataclass(frozen=True, slots=True)
-class Tiered:
+class Tiered(Struct, frozen=True):
     """A tier, None for none, and who says so."""
 
     tier: int | None

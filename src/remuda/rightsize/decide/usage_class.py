@@ -1,7 +1,8 @@
 """How even the use of memory is: what its multiplier follows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from remuda.model.quantities import Quantity
 from remuda.rightsize.decide.days import whole_days
@@ -21,8 +22,7 @@ _ACCELERATORS = (
 _MOST_VARIATION = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """An evenness, and why."""
 
     usage_class: UsageClass

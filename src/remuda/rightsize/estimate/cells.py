@@ -5,10 +5,10 @@ Samples are first brought together in cells, which are parts of a day (UTC) as l
 looks at those few. Samples may be in any order: a cell may then be there more than once.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from remuda.rightsize.estimate.columns import Column, Columns, Floats, Ints
@@ -23,8 +23,7 @@ FILLING_S = 3_600
 _STEPS = (60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 14_400, 21_600, 43_200, DAY_S)
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
+class Grid(Struct, frozen=True):
     """Steps of a plot; the first begins at a multiple of their length, and the last has the end of the window in it."""
 
     begin: Second
@@ -59,8 +58,7 @@ def _grid(since: Second, now: Second, step: int) -> Grid:
     return Grid(first * step, step, max(1, -(-now // step) - first))
 
 
-@dataclass(frozen=True, slots=True)
-class Cells:
+class Cells(Struct, frozen=True):
     """Samples of replicas that lie in the same cell; `owner` is the container, counted from the first of a block."""
 
     replica: Ints

@@ -1,10 +1,10 @@
 """What many containers used, as arrays."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from remuda.rightsize.estimate.usage import Pod, Replica, Sample, Samples
@@ -13,8 +13,7 @@ Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """Samples of all replicas, one replica after the other; `starts` has one more entry than there are replicas."""
 
     times: Ints
@@ -27,8 +26,7 @@ class Column:
         return Samples(self.times[rows].tolist(), self.values[rows].tolist())
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
+class Columns(Struct, frozen=True):
     """
     What many containers used.
 

@@ -6,12 +6,12 @@ samples. With Numba the loops are compiled; without it arrays do the work.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from remuda.errors import BadInput
 from remuda.rightsize.estimate import arrays, kernels
@@ -28,8 +28,7 @@ _BLOCK = 400_000
 _MANY = 4_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """A row for each container: the buckets of CPU and memory that reach `PARTS`, -1 without samples."""
 
     cpu: Ints

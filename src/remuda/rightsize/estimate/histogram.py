@@ -7,8 +7,9 @@ the end of the bucket that reaches it. All amounts are whole: millicores or byte
 """
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from math import ceil, floor, ldexp
+
+from msgspec import Struct
 
 from remuda.rightsize.estimate import gomath
 
@@ -26,8 +27,7 @@ _NANO = 1_000_000_000
 _HALF_LIFE_NS = float(HALF_LIFE_S * _NANO)
 
 
-@dataclass(frozen=True, slots=True)
-class Buckets:
+class Buckets(Struct, frozen=True):
     """Where buckets begin and end."""
 
     #: the least whole amount in each bucket, found by trying: a logarithm decides, and its last bit counts

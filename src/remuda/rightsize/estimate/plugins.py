@@ -5,8 +5,9 @@ A package offers one by an entry point of the group `remuda.strategies` that is 
 made without arguments. It is looked for only when a name is asked for that is not built in.
 """
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from remuda.errors import BadInput
 from remuda.objects.problems import did_you_mean
@@ -20,8 +21,7 @@ if TYPE_CHECKING:  # which takes as long to import as a small review
 GROUP = "remuda.strategies"
 
 
-@dataclass(frozen=True, slots=True)
-class Plugged:
+class Plugged(Struct, frozen=True):
     """A strategy of another package: what it gets wrong is told as its mistake."""
 
     name: str

@@ -2,8 +2,9 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from operator import attrgetter
+
+from msgspec import Struct
 
 from remuda.rightsize.estimate.histogram import Second
 from remuda.rightsize.estimate.usage import Pod, Replica, Sample, Samples
@@ -11,8 +12,7 @@ from remuda.rightsize.estimate.usage import Pod, Replica, Sample, Samples
 _at = attrgetter("at")
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(Struct, frozen=True):
     """What is left of a pod, and what is not."""
 
     pod: Pod

@@ -6,17 +6,17 @@ window, without decay, for people who know its numbers.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from math import ceil
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from remuda.rightsize.estimate.estimator import Amounts, Estimate, estimate_pod
 from remuda.rightsize.estimate.histogram import DAY_S, Second
 from remuda.rightsize.estimate.usage import Pod, Replica, Sample
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """Estimates by container, and what a person must know to believe them or to miss one."""
 
     estimates: dict[str, Estimate]
@@ -32,8 +32,7 @@ class Strategy(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Vpa:
+class Vpa(Struct, frozen=True):
     """The recommender's estimator, exact to the integer."""
 
     def answer(self, pod: Pod) -> Answer:
@@ -41,8 +40,7 @@ class Vpa:
         return Answer(estimate_pod(pod), lacking_samples(pod))
 
 
-@dataclass(frozen=True, slots=True)
-class Krr:
+class Krr(Struct, frozen=True):
     """
     KRR's simple rule, of the last 14 days of samples.
 

@@ -5,11 +5,11 @@ Containers are taken in blocks, and only what is told of one is kept, so that me
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from remuda.rightsize.estimate import cells
@@ -97,8 +97,7 @@ def summarize(
     return made
 
 
-@dataclass(frozen=True, slots=True)
-class _Use:
+class _Use(Struct, frozen=True):
     """Of one resource, by all replicas of a container."""
 
     samples: int = 0
@@ -110,8 +109,7 @@ class _Use:
     peak_at: Second = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Measured:
+class _Measured(Struct, frozen=True):
     replicas: int
     cpu: _Use
     memory: _Use

@@ -1,8 +1,9 @@
 """What containers of one pod template used: replicas, and their samples in the order they came in."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias, overload
+
+from msgspec import Struct
 
 from remuda.rightsize.estimate.histogram import Second
 
@@ -43,13 +44,12 @@ class Samples(Sequence[Sample]):
     __hash__ = None  # type: ignore[assignment]
 
 
-@dataclass(frozen=True, slots=True)
-class Replica:
+class Replica(Struct, frozen=True):
     """One container of one pod. Times of `cpu` increase; those of `memory` may repeat; `oom` has no order."""
 
-    cpu: Sequence[Sample] = field(default=())
-    memory: Sequence[Sample] = field(default=())
-    oom: Sequence[Sample] = field(default=())
+    cpu: Sequence[Sample] = ()
+    memory: Sequence[Sample] = ()
+    oom: Sequence[Sample] = ()
 
     @property
     def is_empty(self) -> bool:

@@ -3,10 +3,10 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import msgspec
+from msgspec import Struct, field
 
 from remuda.errors import BadInput
 from remuda.model.times import SECOND, Instant, write_instant
@@ -29,8 +29,7 @@ STEP_S = 60
 Progress = Callable[[str], None]
 
 
-@dataclass(slots=True)
-class Observed:
+class Observed(Struct):
     """Workloads, and what is known of the use of their containers."""
 
     snapshot: Snapshot

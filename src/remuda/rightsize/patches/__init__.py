@@ -6,7 +6,8 @@ is told with the reason: provisional ones, those a review keeps or leaves, and r
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from remuda.errors import BadInput
 from remuda.rightsize.patches import helm, json6902, kustomize, terraform, tfvars
@@ -19,8 +20,7 @@ from remuda.rightsize.snapshot import WorkloadId
 __all__ = ["FORMS", "Form", "Made", "PatchFile", "make"]
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(Struct, frozen=True):
     """A way to write patches, and what a person does with them."""
 
     write: Callable[[Review, Sequence[Changed]], Made]

@@ -7,8 +7,9 @@ its limit changes, the request is written as well.
 
 from collections import Counter
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 from remuda.model.amount_texts import quantity
 from remuda.rightsize.review import ContainerReview, Finding, Review, WorkloadReview
@@ -21,8 +22,7 @@ Written: TypeAlias = dict[str, dict[str, str | None]]
 _PROVISIONAL = frozenset({"under-a-day"})
 
 
-@dataclass(frozen=True, slots=True)
-class Resized:
+class Resized(Struct, frozen=True):
     """A container of a workload that changes; it may itself stay as it is, and says why."""
 
     name: str
@@ -44,8 +44,7 @@ class Resized:
         return tuple(each for each in RESOURCES if values(self.now, each) != values(self.size, each))
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
+class Changed(Struct, frozen=True):
     """A workload of which at least one container changes, with all of its containers."""
 
     id: WorkloadId

@@ -1,10 +1,9 @@
 """Where the pod template of a kind of workload is."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(Struct, frozen=True):
     """Where the pods of a kind are described."""
 
     api_version: str

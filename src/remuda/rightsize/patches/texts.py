@@ -3,8 +3,9 @@
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from remuda.model.times import SECOND, write_duration, write_instant
 from remuda.output.show import one_line
@@ -21,8 +22,7 @@ _LONGEST = 180
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
-@dataclass(frozen=True, slots=True)
-class PatchFile:
+class PatchFile(Struct, frozen=True):
     """A file, by its path below where patches are written to; `workload` where it is about one alone."""
 
     path: str
@@ -32,8 +32,7 @@ class PatchFile:
     about: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
+class Made(Struct, frozen=True):
     """Patches, and what was left out of them, a line each with the reason."""
 
     files: tuple[PatchFile, ...] = ()

@@ -5,11 +5,12 @@ Coordinates are whole numbers and the time axis is drawn once for all plots, so 
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from html import escape
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from remuda.output.show import one_line
 from remuda.rightsize.estimate.histogram import DAY_S, Second
@@ -31,8 +32,7 @@ _HOUR_S = 3_600
 _NAMES = {"cpu": "CPU", "memory": "Memory"}
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """The time that all plots of a page show."""
 
     begin: Second

@@ -7,7 +7,8 @@ server as a whole.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from remuda.model.times import SECOND, write_instant
 from remuda.prometheus.answers import TOO_MANY_SERIES
@@ -30,8 +31,7 @@ _PATIENCE = 3
 _SHORTENED = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """Something to know of pods over time."""
 
     #: memory, cores … for people
@@ -46,8 +46,7 @@ class Question:
     series: int
 
 
-@dataclass(slots=True)
-class _Run:
+class _Run(Struct):
     """A question while it is asked."""
 
     question: Question
@@ -57,8 +56,7 @@ class _Run:
     is_whole: bool = True
 
 
-@dataclass(slots=True)
-class Asker:
+class Asker(Struct):
     """Asks one server, and remembers what it bore."""
 
     prometheus: Prometheus

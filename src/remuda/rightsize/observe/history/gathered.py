@@ -2,10 +2,10 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct, field
 
 from remuda.model.times import SECOND, write_duration
 from remuda.prometheus.series import Series
@@ -33,8 +33,7 @@ class ReplicaId(NamedTuple):
     container: str
 
 
-@dataclass(slots=True)
-class Use:
+class Use(Struct):
     """What replicas used of one resource. Times of a replica increase, whatever comes in."""
 
     what: str
@@ -132,8 +131,7 @@ _NO_TIMES: Ints = np.empty(0, np.int64)
 _NO_VALUES: Floats = np.empty(0, np.float64)
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(Struct, frozen=True):
     """Who is in the columns: a container each, with its replicas."""
 
     who: list[tuple[WorkloadId, str]]

@@ -1,9 +1,9 @@
 """How often containers are scraped, seen from their samples: what windows must be as long as, or use goes missing."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from remuda.prometheus.errors import PrometheusError, TooMuch
 from remuda.prometheus.series import Ranged
@@ -19,8 +19,7 @@ _MOST_PODS = 100
 _ENOUGH = 4
 
 
-@dataclass(slots=True)
-class Intervals:
+class Intervals(Struct):
     """Remembers the last, for containers that were gone at all moments that are looked at."""
 
     asker: Asker

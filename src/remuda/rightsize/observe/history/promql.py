@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 #: of pods that are asked for by name a query holds at most so many: some 50 kB
 MOST_PODS = 1000
@@ -51,8 +52,7 @@ def holder_of(pods: Sequence[Pods]) -> Callable[[str, str], bool]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Queries:
+class Queries(Struct, frozen=True):
     """The queries for one cluster: `labels` tell its series from those of others in the same store."""
 
     labels: tuple[tuple[str, str], ...] = ()

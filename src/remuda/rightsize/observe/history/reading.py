@@ -9,7 +9,8 @@ told as an `Unknown`, and what is odd about samples is told with the container.
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from remuda.errors import BadInput
 from remuda.prometheus.client import Prometheus
@@ -40,8 +41,7 @@ _SHORT_LIVED = frozenset({"Job", "CronJob"})
 _CUT = 52
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(Struct, frozen=True):
     """What some containers used; each list has one entry per container of the columns, in their order."""
 
     who: list[tuple[WorkloadId, str]]
@@ -50,8 +50,7 @@ class Batch:
     partial: list[bool]
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(Struct, frozen=True):
     """A workload and all its replicas that there were."""
 
     workload: Workload
@@ -71,8 +70,7 @@ class _Part:
         return [Pods(*each) for each in names]
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
+class _Reading(Struct, frozen=True):
     """What does not change while a history is read."""
 
     asker: Asker
