@@ -10,7 +10,7 @@ READY := .venv/.ready
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 # One more than there are cores: tests that start real servers wait more than they compute.
 JOBS ?= $(shell expr $(CORES) + 1)
-# Tests of a file share what takes long to make; long files come first, see tests/conftest.py.
+# Tests of a file share what takes long to make; see tests/spread.py, and tests/conftest.py for their order.
 SPREAD := --dist loadfile --no-loadscope-reorder
 SEED ?= 1
 MACHINES ?= 100000

@@ -6,6 +6,7 @@ import signal
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+from tests.spread import Spread
 
 from remuda.jobs import JOBS
 
@@ -40,6 +41,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite golden files")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Spread:
+    """Share out as `tests.spread` says, whatever `--dist` says."""
+    return Spread(config, log)
+
+
 def pytest_collection_finish() -> None:
     """Collect garbage again, but never look through what stays to the end."""
     gc.freeze()
@@ -50,7 +57,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     Begin with the files that take longest: last, they would keep one process busy while the others are idle.
 
-    A file's tests stay together, in one process and in their order: they share what takes long to make.
+    Which tests stay together in one process is said in `tests.spread`.
     """
     slow = {item.path for item in items if item.get_closest_marker("slow") is not None}
 
