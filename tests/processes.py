@@ -277,4 +277,7 @@ def _processes() -> Iterator[tuple[int, list[bytes], list[bytes]]]:
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
                 command = (entry / "cmdline").read_bytes().removesuffix(b"\0").split(b"\0")
-                yield int(entry.name), command, (entry / "environ").read_bytes().split(b"\0")
+                environ = b""
+                with contextlib.suppress(PermissionError):  # a shim hides its own from whoever is not root
+                    environ = (entry / "environ").read_bytes()
+                yield int(entry.name), command, environ.split(b"\0")
