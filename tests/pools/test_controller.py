@@ -17,7 +17,17 @@ from remuda.model.needs import Need, Reading, Worker
 from remuda.model.plans import Operation, Outcome, Reason
 from remuda.pools.controller import PoolsController, _machine, _own
 from remuda.pools.decide import decide
-from remuda.pools.decide.world import Close, Create, Delete, Memory, Override, PoolSeen, Snapshot
+from remuda.pools.decide.census import take_census
+from remuda.pools.decide.world import (
+    Close,
+    Create,
+    Delete,
+    Memory,
+    Override,
+    PoolMemory,
+    PoolSeen,
+    Snapshot,
+)
 from remuda.pools.meters import PoolMeters
 from remuda.pools.policy import Setup
 from remuda.pools.ports import Provider
@@ -177,6 +187,21 @@ def test_what_provider_and_source_know_is_joined(
     supplied: Supplied, worker: Worker | None, is_listed: bool, state: State
 ) -> None:
     assert _machine(supplied, _own(worker, supplied, known_at=5_000), is_listed=is_listed).state is state
+
+
+def test_what_is_deleted_and_down_has_no_job_though_its_source_still_tells_of_one() -> None:
+    worker = Worker(150, "x", uses=1, connected_at=150)
+    leaving = msgspec.structs.replace(MADE, leaving=True)
+    at_work, down = (
+        _machine(supplied, worker, is_listed=True, is_exact=False)
+        for supplied in (leaving, msgspec.structs.replace(leaving, is_down=True))
+    )
+    assert (at_work.state, at_work.is_busy) == (State.DELETING, True)
+    assert (down.state, down.is_busy, down.uses) == (State.DELETING, False, 1)
+    seen = PoolSeen("a", Need(0, 0), (down,))
+    census = take_census(seen, settings("a", template="t"), PoolMemory(), None, 1_000)
+    assert (len(census.busy), census.ready, census.live) == (0, 0, 0)
+    assert census.taking_room == 1, "until it is gone it may still use the host"
 
 
 def test_a_closed_machine_drains_with_its_job_or_without() -> None:

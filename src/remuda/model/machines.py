@@ -132,6 +132,8 @@ class Supplied(Struct, frozen=True, gc=False):
     boot: str = ""
     #: the provider's own identity of it, where there is one: names may be used again
     uid: str = ""
+    #: it is leaving and down: whatever its source last heard of it, nothing runs on it any more
+    is_down: bool = False
 
     @property
     def identity(self) -> str:

@@ -344,7 +344,8 @@ def _machine(
 ) -> Machine:
     """Join what the provider and the source know of one machine; `is_listed` when the source knows all that boot."""
     uses = worker.uses if worker else 0
-    job = worker.job if worker else None
+    # A source tells of the last job of a machine for as long as it tells of the machine.
+    job = worker.job if worker and not supplied.is_down else None
     if supplied.ended is not None:
         state = State.DRAINING if supplied.ended.code in PROPER_ENDS else State.FAILED
         since = supplied.ready_at or supplied.created_at

@@ -106,17 +106,24 @@ def test_a_vm_whose_guest_is_over_has_ended(machine: Vm, guest: Vmi | None, ende
 
 
 @pytest.mark.parametrize(
-    ("machine", "guest"),
+    ("machine", "guest", "is_down"),
     [
-        pytest.param(vm(strategy="Halted", labels=DETACHED), vmi("Running"), id="it ends its work"),
-        pytest.param(vm(**GONE), vmi("Running"), id="a person deleted it, and it ends its work"),
-        pytest.param(vm(**GONE, finalizers=()), None, id="nothing holds it back"),
+        pytest.param(vm(strategy="Halted", labels=DETACHED), vmi("Running"), False, id="it ends its work"),
+        pytest.param(vm(**GONE), vmi("Running"), False, id="a person deleted it, and it ends its work"),
+        pytest.param(vm(**GONE), vmi("Unknown"), False, id="so, and nobody hears of it"),
+        pytest.param(vm(**GONE, finalizers=()), None, True, id="nothing holds it back"),
+        pytest.param(
+            vm(**GONE, finalizers=()), vmi("Succeeded"), True, id="so, and its guest is still told of"
+        ),
     ],
 )
-def test_a_vm_that_was_told_to_go_leaves_until_its_guest_is_over(machine: Vm, guest: Vmi | None) -> None:
+def test_a_vm_that_was_told_to_go_leaves_until_its_guest_is_over(
+    machine: Vm, guest: Vmi | None, is_down: bool
+) -> None:
     told = supplied(machine, guest)
     assert told.leaving
     assert told.ended is None
+    assert told.is_down is is_down
 
 
 def test_a_vm_that_no_pool_made_has_the_name_of_its_order() -> None:

@@ -43,6 +43,7 @@ _BOOT_LENGTH = 8
 def supplied(vm: Vm, vmi: Vmi | None) -> Supplied:
     """The machine behind a VM of ours; `vmi` is that VM's own guest."""
     ended = ending(vm, vmi)
+    leaving = ended is None and is_leaving(vm)
     ready_at = running_since(vmi)
     return Supplied(
         vm.metadata.name,
@@ -51,7 +52,7 @@ def supplied(vm: Vm, vmi: Vmi | None) -> Supplied:
         created_at(vm),
         ready_at,
         ended,
-        ended is None and is_leaving(vm),
+        leaving,
         "" if ready_at is not None or ended is not None else trouble(vm, vmi),
         # A pool makes nameless VMs; others have the name of their order.
         "" if vm.owner_uid or MEMBER in vm.metadata.labels else None,
@@ -59,6 +60,7 @@ def supplied(vm: Vm, vmi: Vmi | None) -> Supplied:
         DRAINS in vm.metadata.annotations,
         boot(vmi) if BOOTS in vm.metadata.annotations else "",
         vm.metadata.uid,
+        leaving and _is_over(vmi),
     )
 
 
@@ -95,7 +97,7 @@ def running_since(vmi: Vmi | None) -> Instant | None:
 
 def ending(vm: Vm, vmi: Vmi | None) -> Ended | None:
     """How the machine itself came to its end, if it did."""
-    is_over = vmi is None or vmi.is_over
+    is_over = _is_over(vmi)
     if vm.is_going:
         # KubeVirt does not let a VM of a pool go that a person deleted: we must.
         if is_over and POOL_FINALIZER in vm.metadata.finalizers:
@@ -112,6 +114,10 @@ def ending(vm: Vm, vmi: Vmi | None) -> Ended | None:
     if vmi.status.phase == "Failed":
         return Ended("crashed" if running_since(vmi) is not None else "boot", _detail("Failed", vm, vmi))
     return None
+
+
+def _is_over(vmi: Vmi | None) -> bool:
+    return vmi is None or vmi.is_over
 
 
 def trouble(vm: Vm, vmi: Vmi | None) -> str:
