@@ -29,7 +29,8 @@ def adopt(made: Place, shared: Path) -> dict[str, Any]:
     wait = f"while [ ! -e '{flag}' ]; do sleep 0.1; done"
     check = f'test "$TOKEN" = {SECRET} && echo kept; test -e $HOME/mine && echo home; id -u; exit 7'
     victim = made.submit("sh", "-c", f"touch mine; {wait}; {check}", secret_files={"TOKEN": str(token)})
-    process = made.wait_running(victim) and made.job_processes(victim)[0]
+    made.wait_running(victim)
+    process = made.job_processes(victim)[0]
     machine = made.job(victim).attempts[-1].machine
     shim, separation = made.shims()[machine], _separation(made, machine)
 
