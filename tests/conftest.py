@@ -3,6 +3,9 @@
 import gc
 import os
 import signal
+import sys
+import threading
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -19,6 +22,17 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # Words of findings come with their jobs.
 JOBS.teach()
+
+#: whether a test of this process connected or listened since the last look for connections that are left
+_uses_sockets = threading.Event()
+
+
+def _note_sockets(event: str, _: object) -> None:
+    if event in {"socket.connect", "socket.bind"}:
+        _uses_sockets.set()
+
+
+sys.addaudithook(_note_sockets)
 
 #: how the names of files begin that take minutes
 LONGEST = ("test_runners", "test_booted_guest", "test_kills")
@@ -67,3 +81,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return int(not (item.path.name.startswith(LONGEST) or item.path.parent.name == "sim"))
 
     items.sort(key=order)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _charged_to_its_own_file() -> Iterator[None]:
+    """Find connections that a file's tests left open while it is known whose they are: later, they fail a stranger's test."""
+    _uses_sockets.clear()
+    yield
+    if _uses_sockets.is_set():
+        gc.collect()

@@ -147,7 +147,8 @@ class Place:
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/{page}", timeout=10) as answer:
                 status, body = answer.status, answer.read()
         except urllib.error.HTTPError as error:
-            status, body = error.code, error.read()
+            with error:
+                status, body = error.code, error.read()
         decoded = json.loads(body)
         return status, Health(decoded["ok"], decoded["loops"], decoded["problems"], decoded["details"])
 

@@ -99,7 +99,8 @@ class Replica:
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/{name}", timeout=10) as answer:
                 return str(answer.read().decode())
         except urllib.error.HTTPError as error:
-            return error.read().decode()
+            with error:
+                return error.read().decode()
         except OSError:
             return ""
 

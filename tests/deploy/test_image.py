@@ -12,6 +12,7 @@ import signal
 import stat
 import subprocess
 import tarfile
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -146,8 +147,12 @@ def test_the_laptop_example_runs_in_it_and_answers_for_its_health(
         def is_ready() -> bool:
             assert process.poll() is None, (tmp_path / "log").read_text()
             port = json.loads((volume / "ports.json").read_text())["health"]
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/ready", timeout=10) as answer:
-                return bool(json.load(answer)["ok"])
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/ready", timeout=10) as answer:
+                    return bool(json.load(answer)["ok"])
+            except urllib.error.HTTPError as error:  # not ready yet; its answer holds a connection
+                error.close()
+                return False
 
         eventually(is_ready, "its health")
         ask = ["remuda", "submit", "local/shell", "--wait", "--", "id", "-u"]

@@ -23,7 +23,7 @@ from tests.servers.packages import install
 
 NAME = "guest-image"
 SUITE = "bookworm"
-VERSION = f"{SUITE}-3"  # the number is of what this file makes
+VERSION = f"{SUITE}-4"  # the number is of what this file makes
 #: each command with the package that has it
 TOOLS = {
     "mmdebstrap": "mmdebstrap",
@@ -47,8 +47,35 @@ UNREAD = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/s
 IDLE_UNITS = (
     *("systemd-binfmt.service", "proc-sys-fs-binfmt_misc.automount", "systemd-pstore.service", "e2scrub_reap.service"),
     *("e2scrub_all.timer", "fstrim.timer", "dpkg-db-backup.timer", "apt-daily.timer", "apt-daily-upgrade.timer"),
-    *("getty@tty1.service", "serial-getty@ttyS0.service"),
+    *("getty@tty1.service", "serial-getty@ttyS0.service", "systemd-update-utmp.service", "systemd-repart.service"),
+    *("systemd-update-utmp-runlevel.service", "systemd-random-seed.service", "systemd-machine-id-commit.service"),
+    *("systemd-sysusers.service", "systemd-firstboot.service", "systemd-journal-flush.service", "dev-hugepages.mount"),
+    *("sys-kernel-debug.mount", "sys-kernel-tracing.mount", "sys-kernel-config.mount", "sys-fs-fuse-connections.mount"),
+    *("systemd-ask-password-wall.path", "systemd-ask-password-console.path", "cloud-init-hotplugd.socket"),
+    *("modprobe@configfs.service", "modprobe@dm_mod.service", "modprobe@drm.service", "modprobe@fuse.service"),
+    *("modprobe@loop.service", "systemd-pcrphase.service", "systemd-pcrphase-sysinit.service"),
 )  # fmt: skip
+#: what systemd would ask at every reload though there is nothing of it; of each package that is installed comes one
+IDLE_GENERATORS = tuple(
+    f"systemd-{name}-generator"
+    for name in (
+        *(
+            "cryptsetup",
+            "debug",
+            "getty",
+            "gpt-auto",
+            "hibernate-resume",
+            "integritysetup",
+            "rc-local",
+            "run",
+        ),
+        *("system-update", "sysv", "veritysetup"),
+    )
+)
+#: of cloud-init: no language is made, and the root stays as large as it is
+CLOUD = "{locale: false, resize_rootfs: false, growpart: {mode: off}}"
+#: a machine that has one is not booted for the first time, when systemd looks through all units
+MACHINE_ID = "c4a7d0f2b1e84c6f9a3d5e7b60812f34"
 #: run in the image: a first file system that only finds the disk; Debian's own takes longer than the rest of the kernel
 _INITRD = r"""
 set -eu
@@ -184,10 +211,16 @@ def _bootstrap(certificate: Path, initrd: Path) -> Sequence[str]:
         '--customize-hook=chroot "$1" update-ca-certificates',
         f'--customize-hook=chroot "$1" sh <{initrd}',
         f'--customize-hook=chroot "$1" systemctl mask {" ".join(IDLE_UNITS)}',
+        '--customize-hook=mkdir -p "$1"/etc/systemd/system-generators',
+        *(
+            f'--customize-hook=ln -s /dev/null "$1"/etc/systemd/system-generators/{name}'
+            for name in IDLE_GENERATORS
+        ),
+        f'--customize-hook=echo "{CLOUD}" >"$1"/etc/cloud/cloud.cfg.d/90_quick.cfg',
         # the package repository of the tests is the only one there is
         '--customize-hook=rm -f "$1"/etc/apt/sources.list "$1"/etc/apt/sources.list.d/*',
         f'--customize-hook=printf "127.0.0.1 localhost\\n{services}\\n" >"$1"/etc/hosts',
-        '--customize-hook=rm -f "$1"/etc/hostname "$1"/etc/resolv.conf; : >"$1"/etc/machine-id',
+        f'--customize-hook=rm -f "$1"/etc/hostname "$1"/etc/resolv.conf; echo {MACHINE_ID} >"$1"/etc/machine-id',
     )
 
 

@@ -42,8 +42,9 @@ _GROWING = frozenset({"pool.growing", "pool.backing-off", "pool.failing", "pool.
 class FullWorld(PoolWorld):
     """The real queue and ledger, and a process that dies and comes back."""
 
-    def __init__(self, scenario: Scenario, seed: int) -> None:
+    def __init__(self, scenario: Scenario, seed: int, queue: type[Queue] = Queue) -> None:
         super().__init__(scenario, seed)
+        self._queue = queue
         self.store = InlineStore((TABLES,))
         self.identity = ""
         self._backup = InlineStore((TABLES,))
@@ -95,6 +96,7 @@ class FullWorld(PoolWorld):
                 self.seed * 1_000 + self.lives,
                 self.scenario.pace,
                 self.identity,
+                self._queue,
             )
             process.ledger.number_from(1 + max(map(number_of, self.watch.foreign), default=0))
             process.queue.adopt(

@@ -19,6 +19,7 @@ from remuda.sim.provider import Behaviour
 from remuda.sim.scenario import Arrival, Scenario, hostile, pool_setup
 from remuda.sim.watch import Violation
 from remuda.sim.world import PoolWorld
+from remuda.sources.queue.queue import Queue
 
 __all__ = ["Scenario", "Summary", "Violation", "day", "hostile", "simulate"]
 
@@ -27,13 +28,17 @@ _HOUR_S = 3_600
 _BUSY = (1, 1, 1, 1, 1, 2, 4, 8, 14, 18, 18, 16, 12, 16, 18, 18, 16, 12, 8, 5, 4, 3, 2, 1)
 
 
-def simulate(scenario: Scenario, seed: int) -> Summary:
-    """Live through a history; the same seed gives the same one. Raises `Violation` when a rule is broken."""
-    return run(_live(scenario, seed), seed=seed)
+def simulate(scenario: Scenario, seed: int, queue: type[Queue] = Queue) -> Summary:
+    """
+    Live through a history; the same seed gives the same one. Raises `Violation` when a rule is broken.
+
+    A test hands in a queue that is wrong, to see that this is found out; a light world has none.
+    """
+    return run(_live(scenario, seed, queue), seed=seed)
 
 
-async def _live(scenario: Scenario, seed: int) -> Summary:
-    world: PoolWorld = LightWorld(scenario, seed) if scenario.light else FullWorld(scenario, seed)
+async def _live(scenario: Scenario, seed: int, queue: type[Queue]) -> Summary:
+    world: PoolWorld = LightWorld(scenario, seed) if scenario.light else FullWorld(scenario, seed, queue)
     try:
         return await world.live()
     finally:

@@ -138,9 +138,10 @@ class Process(Life):
         seed: int,
         pace: Pace,
         identity: str = "",
+        queue: type[Queue] = Queue,
     ) -> None:
         super().__init__(store, faults)
-        self.queue = Queue(
+        self.queue = queue(
             self._store, SimFiles(watch.results), clock, self._wake, self.fault_point, identity
         )
         self._job = WatchedJob(

@@ -155,15 +155,16 @@ class Guest:
         self._order("system_powerdown", {})
 
     def _order(self, command: str, arguments: dict[str, Any]) -> Any:
+        orders = ({"execute": "qmp_capabilities"}, {"execute": command, "arguments": arguments})
         with socket.socket(socket.AF_UNIX) as peer:
             peer.settimeout(DEADLINE_S)
             peer.connect(str(self._qmp))
-            lines = peer.makefile("rw")
-            for order in ({"execute": "qmp_capabilities"}, {"execute": command, "arguments": arguments}):
-                lines.write(json.dumps(order) + "\n")
-                lines.flush()
-                while "return" not in (answer := json.loads(lines.readline())):
-                    assert "error" not in answer, answer
+            with peer.makefile("rw") as lines:
+                for order in orders:
+                    lines.write(json.dumps(order) + "\n")
+                    lines.flush()
+                    while "return" not in (answer := json.loads(lines.readline())):
+                        assert "error" not in answer, answer
         return answer["return"]
 
     def read(self, path: str) -> str:
