@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 import pytest
-from tests.mutants.__main__ import close_files
+from tests.mutants.__main__ import close_tests
 from tests.mutants.changes import SOURCE, Mutant, mutants_of, named, sample, targets
 from tests.mutants.rooms import Reach, statement, swapped
 
@@ -72,12 +72,11 @@ def test_a_file_is_tested_by_its_own_tests_first_and_then_by_those_that_reach_it
     (tmp_path / "pools" / "test_moves.py").touch()
     room = str(tmp_path / "pools")
     moves, census = (Mutant(f"pools/decide/{name}.py", 1, 0, 1, "a", "b") for name in ("moves", "census"))
-    assert close_files(moves, [f"{room}/test_b.py"], tmp_path) == [
-        f"{room}/test_moves.py",
-        f"{room}/test_b.py",
-    ]
-    assert close_files(census, [f"{room}/test_b.py"], tmp_path) == [f"{room}/test_b.py"]
-    assert close_files(census, [], tmp_path) == [room]
+    quick = ["-m", "not slow"]
+    reaching = [f"{room}/test_b.py"]
+    assert close_tests(moves, reaching, tmp_path) == [[f"{room}/test_moves.py"], [*quick, *reaching]]
+    assert close_tests(census, reaching, tmp_path) == [[*quick, *reaching]]
+    assert close_tests(census, [], tmp_path) == [[*quick, room]]
 
 
 def test_only_the_tests_that_reach_a_change_run_the_quickest_first() -> None:

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
@@ -31,12 +31,18 @@ def room_of(mutant: Mutant) -> str:
     return mutant.file.split("/", maxsplit=1)[0]
 
 
-def close_files(mutant: Mutant, reaching: Sequence[str] = (), tests: Path = ROOT / "tests") -> list[str]:
-    """What to run in a new process: the files of tests that reach a mutant, its own first; the whole room if none is known."""
+def close_tests(
+    mutant: Mutant, reaching: Sequence[str] = (), tests: Path = ROOT / "tests"
+) -> list[list[str]]:
+    """
+    What to tell pytest in a new process, one batch after the other: the file's own tests, slow ones too, then the quick others.
+
+    The others are the files of tests that reach a mutant; the whole room if none is known.
+    """
     room = tests / room_of(mutant)
     own = [str(path) for path in sorted(room.rglob(f"test_{Path(mutant.file).stem}*.py"))]
-    rest = [path for path in reaching if path not in own]
-    return [*own, *(rest or [str(room)])]
+    rest = ["-m", "not slow", *(reaching or [str(room)])]
+    return [own, rest] if own else [rest]
 
 
 def tried(room: str, mutants: Sequence[Mutant], jobs: int) -> Iterator[Verdict]:
@@ -59,8 +65,8 @@ def tried(room: str, mutants: Sequence[Mutant], jobs: int) -> Iterator[Verdict]:
     run.join()
 
 
-def survives(mutant: Mutant, place: Path, tests: Sequence[str]) -> bool:
-    """Whether no test fails with the change, in a new process; `place` holds a copy of the source that nobody else uses."""
+def survives(mutant: Mutant, place: Path, batches: Sequence[Sequence[str]]) -> bool:
+    """Whether no test fails with the change, in new processes; `place` holds a copy of the source that nobody else uses."""
     path = place / "remuda" / mutant.file
     text = path.read_text(encoding="utf-8")
     path.write_text(mutant.applied(text), encoding="utf-8")
@@ -71,7 +77,14 @@ def survives(mutant: Mutant, place: Path, tests: Sequence[str]) -> bool:
         "PYTHONDONTWRITEBYTECODE": "1",
         "HYPOTHESIS_PROFILE": "survivors",
     }
-    options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow"]
+    try:
+        return all(_passes(tests, environ) for tests in batches)
+    finally:
+        path.write_text(text, encoding="utf-8")
+
+
+def _passes(tests: Sequence[str], environ: Mapping[str, str]) -> bool:
+    options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
     try:
         run = subprocess.run(
             [sys.executable, "-m", "pytest", *options, *tests],
@@ -83,8 +96,6 @@ def survives(mutant: Mutant, place: Path, tests: Sequence[str]) -> bool:
         )
     except subprocess.TimeoutExpired:
         return False
-    finally:
-        path.write_text(text, encoding="utf-8")
     if run.returncode not in {0, 1, 2, 4, 5}:  # 4: a conftest that cannot be imported
         raise RuntimeError(f"pytest {' '.join(tests)} did not run: exit code {run.returncode}")
     return run.returncode in {0, 5}  # 5: there are slow tests alone
@@ -101,7 +112,7 @@ def survivors(verdicts: Sequence[Verdict], jobs: int) -> Iterator[Mutant]:
         def attempt(verdict: Verdict) -> bool:
             place = places.get()
             try:
-                return survives(verdict.mutant, place, close_files(verdict.mutant, verdict.files))
+                return survives(verdict.mutant, place, close_tests(verdict.mutant, verdict.files))
             finally:
                 places.put(place)
 
