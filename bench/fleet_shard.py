@@ -22,10 +22,10 @@ from prometheus_client import CollectorRegistry
 
 from remuda.fleet import states
 from remuda.fleet.decide.engine import choose
+from remuda.fleet.history.recorder import FleetLedger
 from remuda.fleet.plan import Op
 from remuda.fleet.policy import Policy
 from remuda.fleet.ports import Answer, Call, Changes, Report
-from remuda.fleet.record import FleetLedger
 from remuda.fleet.shard import PACE, Shard
 from remuda.ledger.store import SqliteStore
 from remuda.loop.logs import Log

@@ -13,11 +13,11 @@ from tests.fleet.builders import NOW, need, shape
 
 from remuda.errors import NotFound
 from remuda.fleet import states
-from remuda.fleet.history import cycle_at, cycles_between, replay
+from remuda.fleet.history.recorder import FleetLedger
+from remuda.fleet.history.replay import cycle_at, cycles_between, replay
 from remuda.fleet.plan import Op
 from remuda.fleet.policy import Policy
 from remuda.fleet.ports import Answer, Call, Changes, Report
-from remuda.fleet.record import FleetLedger
 from remuda.fleet.shard import Shard
 from remuda.ledger.store import FILE, SqliteStore
 from remuda.loop.logs import Log

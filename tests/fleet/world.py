@@ -19,7 +19,7 @@ from tests.fleet.generate import (
 )
 
 from remuda.fleet import states
-from remuda.fleet.begin import begin
+from remuda.fleet.act import begin
 from remuda.fleet.columns import Fleet
 from remuda.fleet.decide import decide
 from remuda.fleet.decide.engine import Engine, choose

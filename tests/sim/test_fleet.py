@@ -17,7 +17,7 @@ from remuda.fleet.columns import COLUMNS, Fleet, Rows
 from remuda.fleet.decide import decide
 from remuda.fleet.decide.engine import choose
 from remuda.fleet.demand import Demand
-from remuda.fleet.history import cycles_between, replay
+from remuda.fleet.history.replay import cycles_between, replay
 from remuda.fleet.memory import Memory
 from remuda.fleet.plan import Block, Op, Plan
 from remuda.fleet.policy import Policy

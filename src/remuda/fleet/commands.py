@@ -42,7 +42,7 @@ def plan(
     """
     need_numpy()
     from remuda.fleet.questions import decided, report_refused
-    from remuda.fleet.report import report
+    from remuda.fleet.show.report import report
 
     trial = decided(session, (*inventory, *demand, *policy), at)
     report_refused(session, trial.inputs)

@@ -31,5 +31,5 @@ JOB = Job(
     reasons="remuda.fleet.codes:CODES",
     prefixes=("fleet", "need", "rail"),
     loops=("fleet",),
-    replay="remuda.fleet.history:FleetReplay",
+    replay="remuda.fleet.history.replay:FleetReplay",
 )

@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from remuda.errors import InvariantError
 from remuda.fleet import states
-from remuda.fleet.begin import begin
+from remuda.fleet.act import begin
 from remuda.fleet.columns import Fleet
 from remuda.fleet.decide import decide
 from remuda.fleet.decide.engine import Engine, choose

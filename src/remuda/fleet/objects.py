@@ -1,7 +1,7 @@
 """
 `Inventory`, `Demand` and `FleetPolicy`: what a person writes about a fleet.
 
-Rows are kept as they are written: `remuda.fleet.intake` judges them, row by row, the same way it judges what comes off
+Rows are kept as they are written: `remuda.fleet.observe.intake` judges them, row by row, the same way it judges what comes off
 the wire.
 """
 
@@ -10,8 +10,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from remuda.fleet.intake import read_machines, read_needs
-from remuda.fleet.records import Flaw
+from remuda.fleet.observe.fields import Flaw
+from remuda.fleet.observe.intake import read_machines, read_needs
 from remuda.fleet.rows import DemandNeed, InventoryMachine
 from remuda.fleet.settings import FleetPolicySpec, check_policy
 from remuda.model.times import Instant

@@ -10,7 +10,7 @@ import msgspec
 from remuda.control.command import Session
 from remuda.errors import BadInput, NotFound
 from remuda.fleet.commands import need_numpy
-from remuda.fleet.files import Inputs, read_files
+from remuda.fleet.observe.files import Inputs, read_files
 from remuda.objects.problems import nearest, quoted
 from remuda.output.moments import age, clock_time
 from remuda.output.show import Report, Table
@@ -69,7 +69,7 @@ def answer_from_files(session: Session, name: str, files: tuple[str, ...], at: s
 def answer_from_ledger(session: Session, name: str, at: str | None) -> None:
     """Show why a need had what it had when the shard decided last, or at another time."""
     need_numpy()
-    from remuda.fleet.history import cycle_at
+    from remuda.fleet.history.replay import cycle_at
     from remuda.fleet.trial import recorded_trial
     from remuda.ledger.store import FILE, explained, reading
 
@@ -87,8 +87,8 @@ def answer_from_ledger(session: Session, name: str, at: str | None) -> None:
 
 
 def _answer(session: Session, name: str, trial: "Trial") -> None:
-    from remuda.fleet.why import why_need
-    from remuda.fleet.wording import need_name
+    from remuda.fleet.show.why import why_need
+    from remuda.fleet.show.wording import need_name
 
     names = {need_name(trial.fleet, code): code for code in trial.needs}
     if name not in names:

@@ -1,7 +1,7 @@
 """
 The rows of an `Inventory` and a `Demand`: which keys there are, which are required, and how the value of each is read.
 
-It is the one place that says so: for `validate`, `explain` and `schema`, and for `remuda.fleet.records`, which reads a
+It is the one place that says so: for `validate`, `explain` and `schema`, and for `remuda.fleet.observe.fields`, which reads a
 row from a file or off the wire.
 """
 

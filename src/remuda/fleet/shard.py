@@ -13,15 +13,16 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from remuda.fleet import rollups, states
-from remuda.fleet.begin import begin_block
+from remuda.fleet import states
+from remuda.fleet.act import begin_block
 from remuda.fleet.columns import Fleet, Rows
 from remuda.fleet.decide import decide
 from remuda.fleet.demand import Demand
-from remuda.fleet.journal import Journal
-from remuda.fleet.listed import Listed
+from remuda.fleet.history.journal import Journal
 from remuda.fleet.memory import Memory
 from remuda.fleet.names import Names
+from remuda.fleet.observe import rollups
+from remuda.fleet.observe.listed import Listed
 from remuda.fleet.plan import EXPECTS, Block, Op, Plan
 from remuda.fleet.policy import Policy
 from remuda.fleet.ports import Answer, Call, Changes, Clusters, Provider, Report

@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 from remuda.fleet.columns import Fleet
 from remuda.fleet.decide import decide
 from remuda.fleet.demand import Demand
-from remuda.fleet.files import Inputs
 from remuda.fleet.memory import Memory
 from remuda.fleet.names import Names
+from remuda.fleet.observe.files import Inputs
 from remuda.fleet.plan import Block, Plan, Shortfall
 from remuda.fleet.policy import Policy
 from remuda.model.times import Instant
 from remuda.model.units import FleetNeed
 
 if TYPE_CHECKING:
-    from remuda.fleet.history import FleetCycle
+    from remuda.fleet.history.replay import FleetCycle
 
 Ints = NDArray[np.int64]
 

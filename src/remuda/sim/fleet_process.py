@@ -11,11 +11,11 @@ from prometheus_client import CollectorRegistry
 
 from remuda.errors import InvariantError
 from remuda.fleet.columns import Rows
+from remuda.fleet.history.recorder import FleetLedger
 from remuda.fleet.memory import Memory
 from remuda.fleet.plan import Plan
 from remuda.fleet.policy import Policy
 from remuda.fleet.ports import Call, Changes, Provider, Report
-from remuda.fleet.record import FleetLedger
 from remuda.fleet.shard import CYCLE, Decide, Shard
 from remuda.fleet.snapshot import Batch, FleetPlan, Snapshot
 from remuda.ledger.store import InlineStore

@@ -11,7 +11,7 @@ from tests.fleet.builders import NOW
 from tests.fleet.generate import ALL, draw_needs, draw_shapes
 
 from remuda.fleet import states
-from remuda.fleet.begin import begin
+from remuda.fleet.act import begin
 from remuda.fleet.columns import Fleet
 from remuda.fleet.decide import decide
 from remuda.fleet.decide.engine import NUMPY
@@ -19,9 +19,9 @@ from remuda.fleet.demand import Demand
 from remuda.fleet.kinds import CAPACITY_TYPES
 from remuda.fleet.memory import Memory
 from remuda.fleet.names import Names
+from remuda.fleet.observe.rollups import offer
 from remuda.fleet.plan import Op, Plan
 from remuda.fleet.policy import Policy, Rails
-from remuda.fleet.rollups import offer
 from remuda.model.machines import State
 from remuda.model.shapes import FleetMachine
 from remuda.model.times import HOUR, MINUTE, SECOND

@@ -6,7 +6,7 @@ import pytest
 from tests.fleet.builders import NOW, RACK, demand_of, fleet_of, machines, need, shape
 
 from remuda.fleet import states
-from remuda.fleet.begin import begin
+from remuda.fleet.act import begin
 from remuda.fleet.columns import Fleet
 from remuda.fleet.decide import decide
 from remuda.fleet.decide.engine import NUMPY

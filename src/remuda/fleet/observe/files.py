@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
 from remuda.errors import BadInput
-from remuda.fleet.intake import label_keys, read_machines, read_needs
 from remuda.fleet.objects import (
     DEMAND,
     FLEET_POLICY,
@@ -21,8 +20,9 @@ from remuda.fleet.objects import (
     need_records,
     path_of,
 )
+from remuda.fleet.observe.fields import Flaw
+from remuda.fleet.observe.intake import label_keys, read_machines, read_needs
 from remuda.fleet.policy import Policy
-from remuda.fleet.records import Flaw
 from remuda.fleet.rows import read_name
 from remuda.fleet.settings import policy_of
 from remuda.model.shapes import FleetMachine

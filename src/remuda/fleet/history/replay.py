@@ -11,13 +11,13 @@ from remuda.errors import NotFound
 from remuda.fleet.columns import Fleet
 from remuda.fleet.decide import decide
 from remuda.fleet.demand import Demand
-from remuda.fleet.journal import Restored
+from remuda.fleet.history.journal import Restored
+from remuda.fleet.history.recorder import CHECKPOINT, unpack_record
+from remuda.fleet.history.stored import StoredMemory, StoredPlan, restore_memory, restore_plan
 from remuda.fleet.memory import Memory
 from remuda.fleet.plan import Op, Plan
 from remuda.fleet.policy import Policy
-from remuda.fleet.record import CHECKPOINT, unpack_record
 from remuda.fleet.snapshot import LOOP
-from remuda.fleet.stored import StoredMemory, StoredPlan, restore_memory, restore_plan
 from remuda.ledger.record import unpack
 from remuda.ledger.replay import Difference, Step
 from remuda.ledger.store import DamagedRow

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.fleet.builders import requirements
 
-from remuda.fleet.contradictions import contradiction
+from remuda.fleet.observe.contradictions import contradiction
 from remuda.model.labels import Operator, Requirement
 
 

@@ -4,8 +4,8 @@ from tests.fleet.builders import demand_of, fleet_of, machines, need, shape
 
 from remuda.fleet.columns import Fleet
 from remuda.fleet.demand import Demand
+from remuda.fleet.observe.rollups import offer
 from remuda.fleet.policy import Policy, Rails
-from remuda.fleet.rollups import offer
 from remuda.model.machines import State
 from remuda.model.units import FleetNeed
 

@@ -13,9 +13,8 @@ from tests.fleet.world import STEP, LivingFleet, draw_world
 
 from remuda.fleet.columns import COLUMNS
 from remuda.fleet.decide import decide
-from remuda.fleet.journal import Journal, Record, Restored
-from remuda.fleet.memory import Memory
-from remuda.fleet.stored import (
+from remuda.fleet.history.journal import Journal, Record, Restored
+from remuda.fleet.history.stored import (
     StoredMemory,
     StoredPlan,
     restore_memory,
@@ -23,6 +22,7 @@ from remuda.fleet.stored import (
     store_memory,
     store_plan,
 )
+from remuda.fleet.memory import Memory
 
 DEMAND = (
     "code", "cluster", "profile", "priority", "count", "arrival", "interruption_penalty", "reclamation_penalty",

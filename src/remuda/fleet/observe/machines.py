@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from remuda.fleet.records import Record
+from remuda.fleet.observe.fields import Record
 from remuda.fleet.rows import read_key, read_text
 from remuda.fleet.scalars import read_moment, shown
 from remuda.model.machines import State

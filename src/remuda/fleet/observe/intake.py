@@ -9,9 +9,9 @@ neither changed nor to be taken for one that vanished; a need that is refused ke
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from remuda.fleet.machine_records import machine_of
-from remuda.fleet.need_records import need_of
-from remuda.fleet.records import Flaw, Record
+from remuda.fleet.observe.fields import Flaw, Record
+from remuda.fleet.observe.machines import machine_of
+from remuda.fleet.observe.needs import need_of
 from remuda.fleet.rows import MOST_MACHINES, DemandNeed, InventoryMachine, read_name
 from remuda.fleet.scalars import read_integer, shown
 from remuda.model.shapes import FleetMachine, Shape

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from remuda.fleet import states
 from remuda.fleet.columns import Fleet
-from remuda.fleet.intake import label_keys, read_machines, read_needs
 from remuda.fleet.names import Names
+from remuda.fleet.observe.intake import label_keys, read_machines, read_needs
 from remuda.fleet.rows import MOST_MACHINES, DemandNeed, InventoryMachine
 from remuda.model.labels import Operator, Requirement
 from remuda.model.machines import State

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from remuda.fleet import states
 from remuda.fleet.plan import Block, Op
 from remuda.fleet.policy import Policy
-from remuda.fleet.trial import Trial, missing_with
-from remuda.fleet.wording import (
+from remuda.fleet.show.wording import (
     amounts_text,
     kind_text,
     named_shortfall,
@@ -19,6 +18,7 @@ from remuda.fleet.wording import (
     penalties_of,
     rules_of,
 )
+from remuda.fleet.trial import Trial, missing_with
 from remuda.model.amount_texts import quantity
 from remuda.model.plans import Reason
 from remuda.model.shapes import MILLION

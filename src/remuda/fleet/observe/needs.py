@@ -1,7 +1,7 @@
 """One need from its record, field by field."""
 
-from remuda.fleet.contradictions import contradiction
-from remuda.fleet.records import Record
+from remuda.fleet.observe.contradictions import contradiction
+from remuda.fleet.observe.fields import Record
 from remuda.fleet.rows import NeedRequirement
 from remuda.fleet.scalars import read_moment, shown
 from remuda.model.labels import Operator, Requirement

@@ -11,13 +11,13 @@ import zlib
 import msgspec
 from msgspec.structs import replace
 
-from remuda.fleet.journal import Journal, Record
+from remuda.fleet.history.journal import Journal, Record
+from remuda.fleet.history.stored import StoredMemory, restore_memory, store_memory, store_plan
 from remuda.fleet.memory import Memory
 from remuda.fleet.names import Names
 from remuda.fleet.plan import Plan
 from remuda.fleet.policy import Policy
 from remuda.fleet.snapshot import LOOP, Batch, FleetPlan, Snapshot, StoredBatch
-from remuda.fleet.stored import StoredMemory, restore_memory, store_memory, store_plan
 from remuda.ledger.record import Entry, decode, digest, unpack, write_cycle
 from remuda.ledger.store import DamagedRow, Store
 from remuda.model import plans

@@ -7,9 +7,9 @@ from msgspec import Struct
 
 from remuda.fleet import states
 from remuda.fleet.plan import EXPECTS, Block, Op
+from remuda.fleet.show.why import NeedWhy, missing_text, why_need
+from remuda.fleet.show.wording import kind_text, named_reason, named_shortfall
 from remuda.fleet.trial import Trial
-from remuda.fleet.why import NeedWhy, missing_text, why_need
-from remuda.fleet.wording import kind_text, named_reason, named_shortfall
 from remuda.model.plans import Reason, Term
 from remuda.model.times import Instant
 from remuda.output.moments import age

@@ -12,20 +12,20 @@ from tests.fleet.builders import NOW, machines, need, requirements, shape
 from tests.fleet.generate import ALL, START, by_cluster, draw_machines, draw_needs, draw_policy
 
 from remuda.fleet.codes import CODES as FLEET_CODES
-from remuda.fleet.files import Inputs
+from remuda.fleet.observe.files import Inputs
 from remuda.fleet.plan import Op
 from remuda.fleet.policy import Policy, Rails
-from remuda.fleet.report import DescribedReason, PlanReport, describe, report
+from remuda.fleet.show.report import DescribedReason, PlanReport, describe, report
+from remuda.fleet.show.why import why_need
+from remuda.fleet.show.wording import amounts_text, kind_text, rules_of
 from remuda.fleet.trial import Trial, try_out
-from remuda.fleet.why import why_need
-from remuda.fleet.wording import amounts_text, kind_text, rules_of
 from remuda.model.machines import State
 from remuda.model.plans import Reason
 from remuda.model.shapes import CapacityType, FleetMachine, Shape
 from remuda.model.units import PINNED, FleetNeed, Separation, Spread, Unsatisfiable
 from remuda.output.words import dollars, sentence
 
-SOURCE = Path(__file__).parents[2] / "src" / "remuda" / "fleet"
+SOURCE = Path(__file__).parents[3] / "src" / "remuda" / "fleet"
 _CODE = re.compile(r"(fleet|need|rail)\.[a-z]+(-[a-z]+)*")
 #: a dash in the place of a term
 _DASH = re.compile(r"(?<![^\s(])-(?![^\s,:;)])")

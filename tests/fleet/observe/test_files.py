@@ -10,16 +10,16 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.catalog import load_any
-from tests.fleet.test_intake import FULL_MACHINE, FULL_NEED, JUNK
+from tests.fleet.observe.test_intake import FULL_MACHINE, FULL_NEED, JUNK
 
 from remuda.errors import BadInput
-from remuda.fleet.files import Inputs, read_files
 from remuda.fleet.objects import DEMAND, INVENTORY
+from remuda.fleet.observe.files import Inputs, read_files
 from remuda.fleet.rows import DemandNeed, InventoryMachine
 from remuda.objects.schema import schema_of
 
 NOW = 1_000_000_000
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 def thing(kind: str, name: str = "x", **spec: Any) -> dict[str, Any]:

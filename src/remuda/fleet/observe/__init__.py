@@ -1,0 +1,1 @@
+"""Machines and needs from files and from reports, checked before they reach the columns of a fleet."""

@@ -1,0 +1,1 @@
+"""What a decision looks like to people and programs, and why a need has what it has."""
