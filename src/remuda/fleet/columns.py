@@ -20,7 +20,7 @@ from remuda.model.shapes import FleetMachine
 from remuda.model.times import Instant
 
 if TYPE_CHECKING:
-    from remuda.fleet.history.journal import Journal
+    from remuda.fleet.journal import Journal
 
 Rows = NDArray[np.int64]
 

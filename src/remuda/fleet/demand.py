@@ -17,7 +17,7 @@ from remuda.fleet.profiles import Profiles
 from remuda.model.units import FleetNeed
 
 if TYPE_CHECKING:
-    from remuda.fleet.history.journal import Journal
+    from remuda.fleet.journal import Journal
 
 Ints = NDArray[np.int64]
 

@@ -10,7 +10,8 @@ import msgspec
 from remuda.control.command import Session
 from remuda.errors import BadInput, NotFound
 from remuda.fleet.commands import need_numpy
-from remuda.fleet.observe.files import Inputs, read_files
+from remuda.fleet.inputs import Inputs
+from remuda.fleet.observe.files import read_files
 from remuda.objects.problems import nearest, quoted
 from remuda.output.moments import age, clock_time
 from remuda.output.show import Report, Table
@@ -69,8 +70,7 @@ def answer_from_files(session: Session, name: str, files: tuple[str, ...], at: s
 def answer_from_ledger(session: Session, name: str, at: str | None) -> None:
     """Show why a need had what it had when the shard decided last, or at another time."""
     need_numpy()
-    from remuda.fleet.history.replay import cycle_at
-    from remuda.fleet.trial import recorded_trial
+    from remuda.fleet.history.replay import cycle_at, recorded_trial
     from remuda.ledger.store import FILE, explained, reading
 
     store = session.data_dir / FILE

@@ -18,7 +18,7 @@ from remuda.fleet.act import begin_block
 from remuda.fleet.columns import Fleet, Rows
 from remuda.fleet.decide import decide
 from remuda.fleet.demand import Demand
-from remuda.fleet.history.journal import Journal
+from remuda.fleet.journal import Journal
 from remuda.fleet.memory import Memory
 from remuda.fleet.names import Names
 from remuda.fleet.observe import rollups

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,16 +9,13 @@ from numpy.typing import NDArray
 from remuda.fleet.columns import Fleet
 from remuda.fleet.decide import decide
 from remuda.fleet.demand import Demand
+from remuda.fleet.inputs import Inputs
 from remuda.fleet.memory import Memory
 from remuda.fleet.names import Names
-from remuda.fleet.observe.files import Inputs
 from remuda.fleet.plan import Block, Plan, Shortfall
 from remuda.fleet.policy import Policy
 from remuda.model.times import Instant
 from remuda.model.units import FleetNeed
-
-if TYPE_CHECKING:
-    from remuda.fleet.history.replay import FleetCycle
 
 Ints = NDArray[np.int64]
 
@@ -77,12 +73,6 @@ def try_out(inputs: Inputs, now: Instant) -> Trial:
     demand.put_all(inputs.needs)
     plan, _ = decide(fleet, demand, Memory(), inputs.policy, now)
     return Trial(inputs, fleet, demand, plan, now)
-
-
-def recorded_trial(cycle: "FleetCycle") -> Trial:
-    """What a recorded cycle decided on, and what came of it."""
-    inputs = Inputs((), cycle.demand.needs(), cycle.policy, (), ())
-    return Trial(inputs, cycle.fleet, cycle.demand, cycle.plan, cycle.first_at)
 
 
 def missing_with(

@@ -13,8 +13,9 @@ from tests.catalog import load_any
 from tests.fleet.observe.test_intake import FULL_MACHINE, FULL_NEED, JUNK
 
 from remuda.errors import BadInput
+from remuda.fleet.inputs import Inputs
 from remuda.fleet.objects import DEMAND, INVENTORY
-from remuda.fleet.observe.files import Inputs, read_files
+from remuda.fleet.observe.files import read_files
 from remuda.fleet.rows import DemandNeed, InventoryMachine
 from remuda.objects.schema import schema_of
 

@@ -12,7 +12,7 @@ from tests.fleet.builders import NOW, machines, need, requirements, shape
 from tests.fleet.generate import ALL, START, by_cluster, draw_machines, draw_needs, draw_policy
 
 from remuda.fleet.codes import CODES as FLEET_CODES
-from remuda.fleet.observe.files import Inputs
+from remuda.fleet.inputs import Inputs
 from remuda.fleet.plan import Op
 from remuda.fleet.policy import Policy, Rails
 from remuda.fleet.show.report import DescribedReason, PlanReport, describe, report

@@ -11,8 +11,8 @@ import zlib
 import msgspec
 from msgspec.structs import replace
 
-from remuda.fleet.history.journal import Journal, Record
 from remuda.fleet.history.stored import StoredMemory, restore_memory, store_memory, store_plan
+from remuda.fleet.journal import Journal, Record
 from remuda.fleet.memory import Memory
 from remuda.fleet.names import Names
 from remuda.fleet.plan import Plan

@@ -11,13 +11,15 @@ from remuda.errors import NotFound
 from remuda.fleet.columns import Fleet
 from remuda.fleet.decide import decide
 from remuda.fleet.demand import Demand
-from remuda.fleet.history.journal import Restored
 from remuda.fleet.history.recorder import CHECKPOINT, unpack_record
 from remuda.fleet.history.stored import StoredMemory, StoredPlan, restore_memory, restore_plan
+from remuda.fleet.inputs import Inputs
+from remuda.fleet.journal import Restored
 from remuda.fleet.memory import Memory
 from remuda.fleet.plan import Op, Plan
 from remuda.fleet.policy import Policy
 from remuda.fleet.snapshot import LOOP
+from remuda.fleet.trial import Trial
 from remuda.ledger.record import unpack
 from remuda.ledger.replay import Difference, Step
 from remuda.ledger.store import DamagedRow
@@ -224,3 +226,9 @@ class FleetReplay:
 
 def _listed(actions: dict[str, int]) -> str:
     return ", ".join(f"{name} {number}" for name, number in actions.items()) or "nothing"
+
+
+def recorded_trial(cycle: FleetCycle) -> Trial:
+    """What a recorded cycle decided on, and what came of it."""
+    inputs = Inputs((), cycle.demand.needs(), cycle.policy, (), ())
+    return Trial(inputs, cycle.fleet, cycle.demand, cycle.plan, cycle.first_at)

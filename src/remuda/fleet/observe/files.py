@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
 from remuda.errors import BadInput
+from remuda.fleet.inputs import Inputs
 from remuda.fleet.objects import (
     DEMAND,
     FLEET_POLICY,
@@ -25,39 +26,13 @@ from remuda.fleet.observe.intake import label_keys, read_machines, read_needs
 from remuda.fleet.policy import Policy
 from remuda.fleet.rows import read_name
 from remuda.fleet.settings import policy_of
-from remuda.model.shapes import FleetMachine
 from remuda.model.times import Instant
-from remuda.model.units import FleetNeed
 from remuda.objects.kinds import Object
 from remuda.objects.load import Loaded, load_files
 from remuda.objects.problems import Problem, path_steps, quoted
 
 _KINDS = (replace(INVENTORY, check=None), replace(DEMAND, check=None), FLEET_POLICY)
-_RECORD = re.compile(r"spec\.[a-z]+\[\d+\]")
 _IN_A_RECORD = re.compile(r"spec\.(machines|needs)\[\d+\]\..+")
-
-
-@dataclass(frozen=True, slots=True)
-class Inputs:
-    """What files say, without the records that are refused."""
-
-    machines: tuple[FleetMachine, ...]
-    #: by cluster, in the order of the files
-    needs: dict[str, tuple[FleetNeed, ...]]
-    policy: Policy
-    #: what is wrong with records that were refused
-    refused: tuple[Problem, ...]
-    #: what is strange about records that go on
-    notes: tuple[Problem, ...]
-
-    @property
-    def refused_records(self) -> str:
-        """How many records were refused, in words."""
-        places = {
-            (each.file, _RECORD.findall(each.path)[0], each.message.partition(":")[0])
-            for each in self.refused
-        }
-        return f"{len(places):,} record{'s' * (len(places) != 1)}"
 
 
 def read_files(paths: Iterable[str], now: Instant, stdin: BinaryIO | None = None) -> Inputs:

@@ -13,7 +13,6 @@ from tests.fleet.world import STEP, LivingFleet, draw_world
 
 from remuda.fleet.columns import COLUMNS
 from remuda.fleet.decide import decide
-from remuda.fleet.history.journal import Journal, Record, Restored
 from remuda.fleet.history.stored import (
     StoredMemory,
     StoredPlan,
@@ -22,6 +21,7 @@ from remuda.fleet.history.stored import (
     store_memory,
     store_plan,
 )
+from remuda.fleet.journal import Journal, Record, Restored
 from remuda.fleet.memory import Memory
 
 DEMAND = (
