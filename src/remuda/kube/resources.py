@@ -106,6 +106,11 @@ REPLICA_SETS = Resource("apps", "v1", "replicasets", "ReplicaSet")
 CRON_JOBS = Resource("batch", "v1", "cronjobs", "CronJob")
 JOBS = Resource("batch", "v1", "jobs", "Job")
 AUTOSCALERS = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
+REPLICATION_CONTROLLERS = Resource("", "v1", "replicationcontrollers", "ReplicationController")
+#: of Argo Rollouts, OpenShift and Strimzi, where they are installed
+ROLLOUTS = Resource("argoproj.io", "v1alpha1", "rollouts", "Rollout")
+DEPLOYMENT_CONFIGS = Resource("apps.openshift.io", "v1", "deploymentconfigs", "DeploymentConfig")
+STRIMZI_POD_SETS = Resource("core.strimzi.io", "v1beta2", "strimzipodsets", "StrimziPodSet")
 #: of the Vertical Pod Autoscaler, where it is installed
 ADVISORS = Resource("autoscaling.k8s.io", "v1", "verticalpodautoscalers", "VerticalPodAutoscaler")
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")

@@ -119,6 +119,65 @@ class Replicated(Manifest, frozen=True, kw_only=True):
     spec: ReplicatedSpec = ReplicatedSpec()
 
 
+class BlueGreen(Struct, frozen=True):
+    """All pods are there twice while they are replaced."""
+
+
+class RolloutStrategy(Struct, frozen=True, rename="camel"):
+    """How Argo Rollouts replaces pods."""
+
+    canary: Rolling = Rolling()
+    blue_green: BlueGreen | None = None
+
+
+class RolloutSpec(Struct, frozen=True, rename="camel"):
+    """Of a Rollout: it has a template, or says which Deployment has it."""
+
+    replicas: NonNegative | None = None
+    strategy: RolloutStrategy = RolloutStrategy()
+    template: Template = Template()
+    workload_ref: Reference | None = None
+
+
+class Rollout(Manifest, frozen=True, kw_only=True):
+    """A Rollout of Argo Rollouts."""
+
+    spec: RolloutSpec = RolloutSpec()
+
+
+class ConfigStrategy(Struct, frozen=True, rename="camel"):
+    """Whether pods are replaced one after another."""
+
+    type: str = ""
+    rolling_params: Rolling = Rolling()
+
+
+class DeploymentConfigSpec(Struct, frozen=True):
+    """Of a DeploymentConfig."""
+
+    replicas: NonNegative | None = None
+    strategy: ConfigStrategy = ConfigStrategy()
+    template: Template = Template()
+
+
+class DeploymentConfig(Manifest, frozen=True, kw_only=True):
+    """A DeploymentConfig of OpenShift."""
+
+    spec: DeploymentConfigSpec = DeploymentConfigSpec()
+
+
+class PodSetSpec(Struct, frozen=True):
+    """Of a StrimziPodSet: the pods themselves, in full."""
+
+    pods: tuple[Template, ...] = ()
+
+
+class PodSet(Manifest, frozen=True, kw_only=True):
+    """A StrimziPodSet: its operator writes it, and would undo what others change."""
+
+    spec: PodSetSpec = PodSetSpec()
+
+
 class DaemonSetSpec(Struct, frozen=True, rename="camel"):
     """Of a DaemonSet."""
 

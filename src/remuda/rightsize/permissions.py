@@ -6,6 +6,7 @@ from remuda.kube.resources import (
     AUTOSCALERS,
     CRON_JOBS,
     DAEMON_SETS,
+    DEPLOYMENT_CONFIGS,
     DEPLOYMENTS,
     JOBS,
     LIMIT_RANGES,
@@ -13,7 +14,10 @@ from remuda.kube.resources import (
     PODS,
     QUOTAS,
     REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
+    ROLLOUTS,
     STATEFUL_SETS,
+    STRIMZI_POD_SETS,
 )
 
 PERMISSIONS: dict[str, tuple[Rule, ...]] = {
@@ -27,13 +31,16 @@ PERMISSIONS: dict[str, tuple[Rule, ...]] = {
         Rule(JOBS.group, (CRON_JOBS.plural, JOBS.plural), ("list",), is_cluster_wide=True),
         Rule(
             PODS.group,
-            (PODS.plural, LIMIT_RANGES.plural, QUOTAS.plural),
+            (PODS.plural, LIMIT_RANGES.plural, QUOTAS.plural, REPLICATION_CONTROLLERS.plural),
             ("list",),
             is_cluster_wide=True,
         ),
         # of namespaces that are named only these are asked for
         Rule(NAMESPACES.group, (NAMESPACES.plural,), ("get", "list"), is_cluster_wide=True),
         Rule(AUTOSCALERS.group, (AUTOSCALERS.plural,), ("list",), is_cluster_wide=True),
-        Rule(ADVISORS.group, (ADVISORS.plural,), ("list",), is_cluster_wide=True),
+        *(
+            Rule(item.group, (item.plural,), ("list",), is_cluster_wide=True)
+            for item in (ADVISORS, ROLLOUTS, DEPLOYMENT_CONFIGS, STRIMZI_POD_SETS)
+        ),
     ),
 }

@@ -9,7 +9,9 @@ from remuda.rightsize.estimate.estimator import Estimate
 from remuda.rightsize.estimate.histogram import Second
 
 #: what makes pods, and is sized
-KINDS: Final = ("Deployment", "StatefulSet", "DaemonSet", "CronJob", "ReplicaSet", "Job")
+KINDS: Final = (
+    "Deployment", "StatefulSet", "DaemonSet", "CronJob", "ReplicaSet", "Job", "Rollout", "DeploymentConfig", "StrimziPodSet",
+)  # fmt: skip
 
 
 class WorkloadId(NamedTuple):
@@ -82,6 +84,8 @@ class Workload(Struct, frozen=True):
     init_containers: tuple[str, ...] = ()
     #: those of them that end
     initial: tuple[InitContainer, ...] = ()
+    #: where an operator takes its size from, as `spec.kafka.resources of Kafka shop/events`; empty where it has a template of its own
+    sized_by: str = ""
 
 
 class LimitRange(Struct, frozen=True):

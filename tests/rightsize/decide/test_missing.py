@@ -19,6 +19,7 @@ from tests.rightsize.decide.builders import (
 from tests.rightsize.estimate.builders import BEGIN
 
 from remuda.rightsize.evidence import Evidence
+from remuda.rightsize.patches import make
 from remuda.rightsize.snapshot import Ask, Container, Kill, Size, Unknown, WorkloadId
 
 EMPTY = evidence(cpu_samples=0, memory_samples=0, first=None, last=None)
@@ -167,7 +168,7 @@ def test_samples_begin_and_end_where_the_first_step_says() -> None:
 
 
 def test_pods_that_no_workload_makes_are_named() -> None:
-    rollout, bare = WorkloadId("shop", "Rollout", "web"), WorkloadId("shop", "Pod", "debug")
+    rollout, bare = WorkloadId("shop", "GameServer", "web"), WorkloadId("shop", "Pod", "debug")
     owners = {
         ("shop", "web-1"): rollout,
         ("shop", "web-2"): rollout,
@@ -175,11 +176,28 @@ def test_pods_that_no_workload_makes_are_named() -> None:
         ("shop", "proxy-node"): WorkloadId("shop", "Node", "node"),
         ("shop", "web-3"): WEB,
         # in a namespace that has nothing else
-        ("kafka", "broker-0"): WorkloadId("kafka", "StrimziPodSet", "broker"),
+        ("kafka", "broker-0"): WorkloadId("kafka", "Broker", "broker"),
     }
     unsized = {each.object: each.is_ for each in judge(owners=owners).findings if each.rule == "not-sized"}
     assert unsized == {
-        "Rollout": "2 pods of Rollout shop/web",
+        "GameServer": "2 pods of GameServer shop/web",
         "Pod": "1 pod of Pod shop/debug",
-        "StrimziPodSet": "1 pod of StrimziPodSet kafka/broker",
+        "Broker": "1 pod of Broker kafka/broker",
     }
+
+
+def test_what_an_operator_makes_is_advised_on_with_the_place_of_its_size_and_not_patched() -> None:
+    who = WorkloadId("shop", "StrimziPodSet", "events-kafka")
+    place = "spec.kafka.resources of Kafka shop/events"
+    kept = msgspec.structs.replace(
+        workload(container(memory=4096, memory_limit=4096), id=who), sized_by=place
+    )
+    made = judge(kept, known={(who, "main"): evidence()})
+    [found] = [each for each in made.findings if each.rule == "sized-by-operator"]
+    assert (found.severity, found.object) == ("info", str(who))
+    assert place in found.fix
+    assert made.workloads[0].containers[0].verdict == "lower"
+    for form in ("json", "kustomize"):
+        patches = make(made, form)
+        assert patches.files == ()
+        assert patches.left == (f"{who}: {found.fix}",)

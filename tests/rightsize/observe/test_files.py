@@ -15,14 +15,17 @@ from tests.rightsize.observe.clusters import (
     advisor,
     autoscaler,
     by_resource,
+    container,
     cron_job,
     job,
     limit_range,
     look,
+    owned,
     pod,
     quota,
     read,
     recommendation,
+    template,
     workload,
     written,
 )
@@ -44,6 +47,13 @@ EVERYTHING: list[Any] = [
     quota(spec={"hard": {"pods": "9"}}),
     autoscaler(by_resource("cpu")),
     advisor(recommendation=recommendation()),
+    workload("Deployment", "roll") | {"kind": "Rollout", "apiVersion": "argoproj.io/v1alpha1"},
+    workload("Deployment", "config") | {"kind": "DeploymentConfig", "apiVersion": "apps.openshift.io/v1"},
+    workload("ReplicaSet", "config-1", meta=owned("DeploymentConfig", "config"))
+    | {"kind": "ReplicationController", "apiVersion": "v1"},
+    written(
+        "core.strimzi.io/v1beta2", "StrimziPodSet", "events-kafka", spec={"pods": [template(container())]}
+    ),
 ]
 
 

@@ -32,6 +32,7 @@ from tests.rightsize.observe.clusters import (
 
 from remuda.rightsize.estimate.estimator import Amounts, Estimate
 from remuda.rightsize.observe.bounds import METRICS
+from remuda.rightsize.observe.files import read_files
 from remuda.rightsize.observe.owners import owner_of
 from remuda.rightsize.snapshot import (
     Advisor,
@@ -507,3 +508,169 @@ def test_the_newest_pod_tells_whether_a_container_has_a_cpu_limit(tmp_path: Path
     ):
         [found] = read(tmp_path, db, *pods).workloads
         assert found.containers[0].unlimited_at == at
+
+
+# Custom resources
+
+
+def custom(kind: str, version: str, name: str = "web", **fields: Any) -> dict[str, Any]:
+    return {**workload("Deployment", name), "kind": kind, "apiVersion": version} | fields
+
+
+ARGO, OPENSHIFT, STRIMZI = "argoproj.io/v1alpha1", "apps.openshift.io/v1", "core.strimzi.io/v1beta2"
+
+
+@pytest.mark.parametrize(
+    ("strategy", "surge"),
+    [
+        pytest.param({"canary": {"maxSurge": 2}}, 2, id="a number"),
+        pytest.param({"canary": {"maxSurge": "50%"}}, 5, id="a percentage"),
+        pytest.param({"canary": {}}, 3, id="a quarter by default"),
+        pytest.param({"blueGreen": {"activeService": "web"}}, 10, id="all of them twice"),
+    ],
+)
+def test_a_rollout_is_read_as_a_deployment_is(tmp_path: Path, strategy: dict[str, Any], surge: int) -> None:
+    spec = {"replicas": 10, "strategy": strategy, "template": template(container())}
+    found = read(
+        tmp_path,
+        custom("Rollout", ARGO, spec=spec),
+        workload("ReplicaSet", "web-5d4f8", meta=owned("Rollout", "web")),
+        pod("web-5d4f8-x2x4z", ("ReplicaSet", "web-5d4f8")),
+    )
+    [made] = found.workloads
+    assert made.id == WorkloadId(NAMESPACE, "Rollout", "web")
+    assert (made.replicas, made.surge) == (10, surge)
+    assert made.containers[0].size == read(tmp_path, workload()).workloads[0].containers[0].size
+    assert found.owners == {(NAMESPACE, "web-5d4f8-x2x4z"): made.id}
+    # of a pod that is gone the name tells
+    assert owner_of(NAMESPACE, "web-6c7d9-bcdfg", found) == made.id
+
+
+def test_pods_of_a_rollout_whose_template_a_deployment_has_are_that_ones(tmp_path: Path) -> None:
+    spec = {"replicas": 4, "workloadRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}
+    found = read(
+        tmp_path,
+        custom("Rollout", ARGO, "roll", spec=spec),
+        workload(replicas=0),
+        workload("ReplicaSet", "roll-5d4f8", meta=owned("Rollout", "roll")),
+        pod("roll-5d4f8-x2x4z", ("ReplicaSet", "roll-5d4f8")),
+        autoscaler(scaleTargetRef={"kind": "Rollout", "name": "roll"}),
+    )
+    [made] = found.workloads
+    assert (made.id, made.replicas) == (WEB, 4)
+    assert found.owners == {(NAMESPACE, "roll-5d4f8-x2x4z"): WEB}
+    assert {each.target for each in found.autoscalers} == {WEB}
+    assert not [each for each in found.unknown if each.part.startswith("Rollout")]
+
+
+def test_a_rollout_whose_template_was_not_read_is_told(tmp_path: Path) -> None:
+    spec = {"workloadRef": {"kind": "Deployment", "name": "gone"}}
+    found = read(tmp_path, custom("Rollout", ARGO, spec=spec), workload())
+    assert [each.why for each in found.unknown if each.part == f"Rollout {NAMESPACE}/web"] == [
+        f"has its template in Deployment {NAMESPACE}/gone, which was not read: it is not sized"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "surge"),
+    [
+        pytest.param({"type": "Rolling", "rollingParams": {"maxSurge": 1}}, 1, id="a number"),
+        pytest.param({"type": "Rolling"}, 1, id="a quarter by default"),
+        pytest.param({"type": "Recreate"}, 0, id="none"),
+    ],
+)
+def test_a_deployment_config_is_read_with_the_pods_of_its_controllers(
+    tmp_path: Path, strategy: dict[str, Any], surge: int
+) -> None:
+    spec = {"replicas": 2, "strategy": strategy, "template": template(container())}
+    controller = workload("ReplicaSet", "web-3", meta=owned("DeploymentConfig", "web"))
+    found = read(
+        tmp_path,
+        custom("DeploymentConfig", OPENSHIFT, spec=spec),
+        controller | {"kind": "ReplicationController", "apiVersion": "v1"},
+        pod("odd", ("ReplicationController", "web-3")),
+        pod("web-4-x2x4z", ("ReplicationController", "web-4")),
+    )
+    [made] = found.workloads
+    assert made.id == WorkloadId(NAMESPACE, "DeploymentConfig", "web")
+    assert (made.replicas, made.surge) == (2, surge)
+    assert found.owners == {(NAMESPACE, "odd"): made.id}
+    assert owner_of(NAMESPACE, "web-4-x2x4z", found) == made.id
+    assert owner_of(NAMESPACE, "web-4-deploy", found) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "labels", "place"),
+    [
+        pytest.param(
+            "events-kafka",
+            {"strimzi.io/cluster": "events", "strimzi.io/kind": "Kafka"},
+            "spec.kafka.resources of Kafka shop/events",
+            id="brokers",
+        ),
+        pytest.param(
+            "events-zookeeper",
+            {"strimzi.io/cluster": "events", "strimzi.io/kind": "Kafka"},
+            "spec.zookeeper.resources of Kafka shop/events",
+            id="ZooKeeper",
+        ),
+        pytest.param(
+            "events-brokers",
+            {"strimzi.io/cluster": "events", "strimzi.io/kind": "Kafka", "strimzi.io/pool-name": "brokers"},
+            "spec.resources of KafkaNodePool shop/brokers",
+            id="a pool of nodes",
+        ),
+        pytest.param(
+            "sink-connect",
+            {"strimzi.io/cluster": "sink", "strimzi.io/kind": "KafkaConnect"},
+            "spec.resources of KafkaConnect shop/sink",
+            id="connectors",
+        ),
+        pytest.param("events-kafka", {}, "spec.kafka.resources of Kafka shop/events", id="without labels"),
+    ],
+)
+def test_a_set_of_strimzis_pods_is_read_with_the_place_of_its_size(
+    tmp_path: Path, name: str, labels: dict[str, str], place: str
+) -> None:
+    spec = {"pods": [{**template(container()), "apiVersion": "v1", "kind": "Pod"}] * 3}
+    item = custom("StrimziPodSet", STRIMZI, name, spec=spec)
+    item["metadata"] = {**item["metadata"], "labels": labels}
+    found = read(tmp_path, item, pod(f"{name}-0", ("StrimziPodSet", name)))
+    [made] = found.workloads
+    assert (made.replicas, made.sized_by) == (3, place.replace("shop/", f"{NAMESPACE}/"))
+    assert found.owners == {(NAMESPACE, f"{name}-0"): made.id}
+    assert owner_of(NAMESPACE, f"{name}-7", found) == made.id
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "spec", "path"),
+    [
+        pytest.param(
+            "Rollout",
+            ARGO,
+            {"strategy": {"canary": {"maxSurge": "x"}}},
+            "spec.strategy.canary.maxSurge",
+            id="Rollout",
+        ),
+        pytest.param(
+            "DeploymentConfig",
+            OPENSHIFT,
+            {"strategy": {"rollingParams": {"maxSurge": "x"}}},
+            "spec.strategy.rollingParams.maxSurge",
+            id="DeploymentConfig",
+        ),
+        pytest.param(
+            "StrimziPodSet",
+            STRIMZI,
+            {"pods": [template(container(), container())]},
+            "spec.pods[0].spec.containers",
+            id="twice",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_custom_resource_is_a_problem(
+    tmp_path: Path, kind: str, version: str, spec: dict[str, Any], path: str
+) -> None:
+    file = tmp_path / "wrong.json"
+    file.write_text(json.dumps(custom(kind, version, spec=spec)))
+    assert [each.path for each in read_files([file], NOW).problems] == [f"{kind} {NAMESPACE}/web: {path}"]

@@ -75,7 +75,7 @@ FORM = '{"workloads": [{"namespace": …, "kind": "Deployment", "name": …, "co
         pytest.param(
             text(entry(kind="deployment")),
             'workloads[0].kind: is the text "deployment"; did you mean Deployment?; there is: Deployment, StatefulSet, '
-            "DaemonSet, CronJob, ReplicaSet, Job",
+            "DaemonSet, CronJob, ReplicaSet, Job, Rollout, DeploymentConfig, StrimziPodSet",
             id="a kind in small letters",
         ),
         pytest.param(

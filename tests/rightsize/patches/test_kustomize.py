@@ -78,9 +78,9 @@ def test_a_sidecar_behind_unknown_first_containers_is_left_out(index: int | None
 
 
 def test_a_kind_without_a_known_template_is_left_out() -> None:
-    made = make(review(workload(kind="Rollout")), "kustomize")
+    made = make(review(workload(kind="GameServer")), "kustomize")
     assert made.files == ()
-    assert made.left[0].startswith("Rollout shop/web: where a Rollout has its containers is not known")
+    assert made.left[0].startswith("GameServer shop/web: where a GameServer has its containers is not known")
 
 
 @given(hostile_workloads())
@@ -91,3 +91,16 @@ def test_hostile_names_are_read_back_exactly(item: WorkloadReview) -> None:
         assert found["metadata"] == {"name": item.name, "namespace": item.namespace}
         listed = [each for part in pod(file.text).values() for each in part]
         assert {each["name"] for each in listed} <= {each.name for each in item.containers}
+
+
+@pytest.mark.parametrize("kind", ["Rollout", "DeploymentConfig"])
+def test_what_kustomize_would_replace_instead_of_merging_is_left_to_json(kind: str) -> None:
+    found = review(workload(kind=kind))
+    made = make(found, "kustomize")
+    assert made.files == ()
+    assert made.left[0].startswith(
+        f"{kind} shop/web: kustomize does not know how containers of this kind are merged"
+    )
+    (file,) = make(found, "json").files
+    assert f'"value":"{kind}"' in file.text
+    assert "/spec/template/spec/containers/0/resources" in file.text

@@ -18,6 +18,7 @@ Rule: TypeAlias = Literal[
     "limit-range-conflict", "limit-range-of-pod", "limit-range-gives-cpu-limit",
     "limit-range-wants-cpu-limit",
     "quota-too-small", "quota-wants-limit", "quota-with-scopes", "not-sized",
+    "sized-by-operator",
     "not-read",
 ]  # fmt: skip
 
@@ -56,6 +57,7 @@ RULES: dict[Rule, str] = {
     "quota-wants-limit": "A ResourceQuota counts a limit, so that pods without it are refused.",
     "quota-with-scopes": "A ResourceQuota has scopes and counts only some pods: it is not judged.",
     "not-sized": "There are pods that nothing makes, or a custom resource: they are named, and not sized.",
+    "sized-by-operator": "An operator makes the pods, from a size in another object: no patch is written, as it would undo it.",
     "not-read": "A part of the world could not be read: nothing is concluded from it.",
 }
 
@@ -65,6 +67,7 @@ def field_of(workload: Workload, container: Container, part: str = "") -> str:
     spec = {
         "Pod": "spec",
         "CronJob": "spec.jobTemplate.spec.template.spec",
+        "StrimziPodSet": "spec.pods[].spec",
     }.get(workload.id.kind, "spec.template.spec")
     group = "initContainers" if container.is_sidecar else "containers"
     return f"{spec}.{group}[{container.name}]" + (f".resources.{part}" if part else "")

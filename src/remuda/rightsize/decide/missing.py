@@ -129,6 +129,21 @@ def find_unsized(snapshot: Snapshot) -> Iterator[Finding]:
         )
 
 
+def find_operated(snapshot: Snapshot) -> Iterator[Finding]:
+    """Workloads whose size is to be set in another object, from which an operator makes them."""
+    for each in sorted(snapshot.workloads, key=lambda each: each.id):
+        if each.sized_by:
+            yield Finding(
+                "sized-by-operator",
+                "info",
+                str(each.id),
+                "",
+                f"an operator makes its pods, from {each.sized_by}",
+                "sized there",
+                f"set requests and limits in {each.sized_by}: no patch is written, as the operator would undo it",
+            )
+
+
 def find_gone(snapshot: Snapshot, evidence: Mapping[tuple[WorkloadId, str], Evidence]) -> Iterator[Finding]:
     """Samples of containers and workloads that are not there. Those of init containers that end are none of these."""
     workloads = {each.id: each for each in snapshot.workloads}

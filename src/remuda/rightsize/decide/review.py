@@ -18,6 +18,7 @@ from remuda.rightsize.decide.kills import kills_of
 from remuda.rightsize.decide.memory import by_rule, size_memory
 from remuda.rightsize.decide.missing import (
     find_gone,
+    find_operated,
     find_unread,
     find_unsized,
     is_empty,
@@ -97,6 +98,7 @@ def review(
     findings: list[Finding] = [
         *find_unread(snapshot),
         *find_unsized(snapshot),
+        *find_operated(snapshot),
         *find_gone(snapshot, evidence),
     ]
     reviews: list[WorkloadReview] = []

@@ -36,6 +36,18 @@ _READ: Final[tuple[tuple[Resource, type[manifests.Manifest], Callable[[Gathering
     (resources.QUOTAS, manifests.Quota, Gathering.add_quota),
     (resources.AUTOSCALERS, manifests.Autoscaler, Gathering.add_autoscaler),
 )
+#: who has not installed them has none, and need not be allowed to list them; what a kind makes pods through is read with it
+_READ_WHERE_INSTALLED: Final[
+    tuple[tuple[tuple[Resource, type[manifests.Manifest], Callable[[Gathering, Any], bool]], ...], ...]
+] = (
+    ((resources.ADVISORS, manifests.Advisor, Gathering.add_advisor),),
+    ((resources.ROLLOUTS, manifests.Rollout, Gathering.add_rollout),),
+    (
+        (resources.DEPLOYMENT_CONFIGS, manifests.DeploymentConfig, Gathering.add_deployment_config),
+        (resources.REPLICATION_CONTROLLERS, manifests.Replicated, Gathering.add_replication_controller),
+    ),
+    ((resources.STRIMZI_POD_SETS, manifests.PodSet, Gathering.add_pod_set),),
+)
 
 
 async def collect(client: Client, now: Instant, *, namespaces: Collection[str] = ()) -> Snapshot:
@@ -66,7 +78,9 @@ class _Collecting:
 
     async def collect(self, now: Instant) -> Snapshot:
         await asyncio.gather(
-            self._read_namespaces(), self._read_advisors(), *(self._read(*each) for each in _READ)
+            self._read_namespaces(),
+            *(self._read(*each) for each in _READ),
+            *(self._read_where_installed(*each) for each in _READ_WHERE_INSTALLED),
         )
         unknown = sorted(self._unknown, key=lambda each: (each.part, each.why))
         return self._gathering.snapshot(self._client.access.server, now, dict.fromkeys(unknown))
@@ -95,16 +109,20 @@ class _Collecting:
             else:
                 self._take(resources.NAMESPACES, item, Gathering.add_namespace)
 
-    async def _read_advisors(self) -> None:
-        """Who has not installed them has none, and need not be allowed to list them."""
-        known = resources.ADVISORS
+    async def _read_where_installed(
+        self,
+        first: tuple[Resource, type[manifests.Manifest], Callable[[Gathering, Any], bool]],
+        *others: tuple[Resource, type[manifests.Manifest], Callable[[Gathering, Any], bool]],
+    ) -> None:
+        known, kind, add = first
         try:
             found = await find_resource(self._client, known.group, known.plural)
         except KubeError as error:
             self._unknown.append(Unknown(known.plural, _why("discover", known, error)))
             return
         if found is not None:
-            await self._read(found, manifests.Advisor, Gathering.add_advisor)
+            for each in ((found, kind, add), *others):
+                await self._read(*each)
 
     async def _list(self, resource: Resource, kind: type[T], namespace: str | None) -> list[T]:
         try:

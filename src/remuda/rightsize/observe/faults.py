@@ -8,7 +8,7 @@ from remuda.objects.problems import child_path
 from remuda.objects.slow_path import bad_amounts
 from remuda.rightsize import manifests
 from remuda.rightsize.observe.bounds import METRICS, kept_metrics
-from remuda.rightsize.observe.templates import surge_of
+from remuda.rightsize.observe.templates import canary, rolling, surge_of
 
 
 def all_faults(item: manifests.Manifest) -> Iterator[tuple[str, str]]:
@@ -28,6 +28,15 @@ def faults(item: manifests.Manifest) -> Iterator[tuple[str, str]]:
         case manifests.DaemonSet(spec=spec):
             yield from _surge(spec.update_strategy, "spec.updateStrategy")
             yield from _twice(spec.template.spec, "spec.template.spec")
+        case manifests.Rollout(spec=spec):
+            yield from _surge(canary(spec.strategy), "spec.strategy", "canary")
+            yield from _twice(spec.template.spec, "spec.template.spec")
+        case manifests.DeploymentConfig(spec=spec):
+            yield from _surge(rolling(spec.strategy), "spec.strategy", "rollingParams")
+            yield from _twice(spec.template.spec, "spec.template.spec")
+        case manifests.PodSet(spec=spec):
+            for n, each in enumerate(spec.pods):
+                yield from _twice(each.spec, f"spec.pods[{n}].spec")
         case manifests.Replicated() | manifests.Job():
             yield from _twice(item.spec.template.spec, "spec.template.spec")
         case manifests.CronJob(spec=spec):
@@ -39,11 +48,11 @@ def faults(item: manifests.Manifest) -> Iterator[tuple[str, str]]:
             yield from _target(spec.target_ref, "spec.targetRef")
 
 
-def _surge(strategy: manifests.Strategy, path: str) -> Iterator[tuple[str, str]]:
+def _surge(strategy: manifests.Strategy, path: str, part: str = "rollingUpdate") -> Iterator[tuple[str, str]]:
     try:
         surge_of(strategy, 1, 0)
     except ValueError as error:
-        yield f"{path}.rollingUpdate.maxSurge", str(error)
+        yield f"{path}.{part}.maxSurge", str(error)
 
 
 def _twice(spec: manifests.PodSpec, path: str) -> Iterator[tuple[str, str]]:

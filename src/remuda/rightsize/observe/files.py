@@ -46,6 +46,11 @@ def _form(
     )
 
 
+_ARGO, _OPENSHIFT, _STRIMZI = (
+    ("argoproj.io/v1alpha1",),
+    ("apps.openshift.io/v1",),
+    ("core.strimzi.io/v1beta2", "core.strimzi.io/v1"),
+)
 _CORE, _APPS, _BATCH = ("v1",), ("apps/v1",), ("batch/v1",)
 _SCALING = ("autoscaling/v2", "autoscaling/v1")
 _ADVISING = ("autoscaling.k8s.io/v1", "autoscaling.k8s.io/v1beta2")
@@ -58,6 +63,10 @@ FORMS: Final = {
         _form("ReplicaSet", _APPS, manifests.Replicated, Gathering.add_replica_set),
         _form("CronJob", _BATCH, manifests.CronJob, Gathering.add_cron_job),
         _form("Job", _BATCH, manifests.Job, Gathering.add_job),
+        _form("Rollout", _ARGO, manifests.Rollout, Gathering.add_rollout),
+        _form("DeploymentConfig", _OPENSHIFT, manifests.DeploymentConfig, Gathering.add_deployment_config),
+        _form("ReplicationController", _CORE, manifests.Replicated, Gathering.add_replication_controller),
+        _form("StrimziPodSet", _STRIMZI, manifests.PodSet, Gathering.add_pod_set),
         _form("Pod", _CORE, manifests.Pod, Gathering.add_pod),
         _form("Namespace", _CORE, manifests.Namespace, Gathering.add_namespace),
         _form("LimitRange", _CORE, manifests.LimitRange, Gathering.add_limit_range),

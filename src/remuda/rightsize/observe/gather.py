@@ -15,11 +15,14 @@ from remuda.rightsize.observe.owners import Owning
 from remuda.rightsize.observe.templates import (
     DEFAULT_SURGE,
     Killed,
+    canary,
     containers_of,
     initial_of,
     kills_of,
     limited_of,
+    rolling,
     second_of,
+    strimzi_place,
     surge_of,
 )
 from remuda.rightsize.snapshot import (
@@ -36,7 +39,7 @@ from remuda.rightsize.snapshot import (
 )
 
 #: what a workload makes pods through
-_BETWEEN: Final = frozenset({"ReplicaSet", "Job"})
+_BETWEEN: Final = frozenset({"ReplicaSet", "Job", "ReplicationController"})
 _Key: TypeAlias = tuple[str, str]
 T = TypeVar("T")
 
@@ -69,8 +72,10 @@ class Gathering:
         self._quotas: dict[_Key, Quota] = {}
         self._autoscalers: dict[_Key, tuple[Autoscaler, ...]] = {}
         self._advisors: dict[_Key, Advisor] = {}
-        #: ReplicaSets and Jobs that belong to another
+        #: ReplicaSets, ReplicationControllers and Jobs that belong to another
         self._between: dict[WorkloadId, WorkloadId] = {}
+        #: Rollouts whose template is another's, and how many pods they want
+        self._referring: dict[WorkloadId, tuple[WorkloadId, int]] = {}
         self._pods: dict[_Key, _Pod] = {}
 
     def add_namespace(self, item: manifests.Namespace) -> bool:
@@ -113,6 +118,41 @@ class Gathering:
         replicas = 0 if item.spec.suspend else _at_once(job) * max(1, len(item.status.active))
         return self._add("CronJob", item, job.template, replicas)
 
+    def add_rollout(self, item: manifests.Rollout) -> bool:
+        """Take a Rollout of Argo Rollouts; where a Deployment has its template, its pods are that one's."""
+        spec, meta = item.spec, item.metadata
+        replicas = _or_one(spec.replicas)
+        who = WorkloadId(meta.namespace, "Rollout", meta.name)
+        self._referring.pop(who, None)
+        if spec.workload_ref is None:
+            surge = surge_of(canary(spec.strategy), replicas, DEFAULT_SURGE)
+            return self._add("Rollout", item, spec.template, replicas, surge)
+        _right(item)
+        is_known = who in self._workloads
+        self._workloads[who] = None
+        ref = spec.workload_ref
+        self._referring[who] = (WorkloadId(meta.namespace, ref.kind, ref.name), replicas)
+        return is_known
+
+    def add_deployment_config(self, item: manifests.DeploymentConfig) -> bool:
+        """Take a DeploymentConfig of OpenShift."""
+        spec = item.spec
+        replicas = _or_one(spec.replicas)
+        surge = surge_of(rolling(spec.strategy), replicas, DEFAULT_SURGE)
+        return self._add("DeploymentConfig", item, spec.template, replicas, surge)
+
+    def add_replication_controller(self, item: manifests.Replicated) -> bool:
+        """Take a ReplicationController, through which a DeploymentConfig makes pods; one of nobody is not sized."""
+        if item.metadata.owner is not None:
+            return self._add_between("ReplicationController", item, item.spec.template, 0)
+        return False
+
+    def add_pod_set(self, item: manifests.PodSet) -> bool:
+        """Take a StrimziPodSet: its pods are all alike but for their numbers."""
+        pods = item.spec.pods
+        template = pods[0] if pods else manifests.Template()
+        return self._add("StrimziPodSet", item, template, len(pods), sized_by=strimzi_place(item))
+
     def add_limit_range(self, item: manifests.LimitRange) -> bool:
         """Take a LimitRange."""
         return _put(self._limit_ranges, item, limit_ranges_of(item))
@@ -139,7 +179,13 @@ class Gathering:
         return _put(self._pods, item, made, faults)
 
     def _add(
-        self, kind: str, item: manifests.Manifest, template: manifests.Template, replicas: int, surge: int = 0
+        self,
+        kind: str,
+        item: manifests.Manifest,
+        template: manifests.Template,
+        replicas: int,
+        surge: int = 0,
+        sized_by: str = "",
     ) -> bool:
         meta = _right(item).metadata
         made = Workload(
@@ -150,6 +196,7 @@ class Gathering:
             surge,
             tuple(each.name for each in template.spec.init_containers),
             tuple(initial_of(template.spec)),
+            sized_by,
         )
         is_known = made.id in self._workloads
         self._workloads[made.id] = made
@@ -175,7 +222,9 @@ class Gathering:
             at=at,
             source=source,
             workloads=tuple(
-                found for _, found in sorted(self._workloads.items(), key=_first) if found is not None
+                self._with_referring(found)
+                for _, found in sorted(self._workloads.items(), key=_first)
+                if found is not None
             ),
             namespaces=dict(sorted(self._namespaces.items())),
             limit_ranges=tuple(
@@ -183,11 +232,16 @@ class Gathering:
             ),
             quotas=tuple(each for _, each in sorted(self._quotas.items(), key=_first)),
             autoscalers=tuple(
-                each for _, some in sorted(self._autoscalers.items(), key=_first) for each in some
+                replace(each, target=self._whose(each.target))
+                for _, some in sorted(self._autoscalers.items(), key=_first)
+                for each in some
             ),
-            advisors=tuple(each for _, each in sorted(self._advisors.items(), key=_first)),
+            advisors=tuple(
+                replace(each, target=self._whose(each.target))
+                for _, each in sorted(self._advisors.items(), key=_first)
+            ),
             owners=self._owners(),
-            unknown=tuple(unknown),
+            unknown=(*unknown, *self._dangling()),
         )
         owning = Owning(made)
         return replace(
@@ -195,6 +249,21 @@ class Gathering:
             workloads=tuple(self._as_pods_have(made.workloads, owning)),
             kills=tuple(self._all_kills(made, owning)),
         )
+
+    def _with_referring(self, workload: Workload) -> Workload:
+        """A Deployment with the pods of a Rollout that refers to it, which mostly scales it down to none."""
+        more = [count for target, count in self._referring.values() if target == workload.id]
+        return replace(workload, replicas=max(workload.replicas, *more)) if more else workload
+
+    def _dangling(self) -> Iterator[Unknown]:
+        for who, (target, _) in sorted(self._referring.items(), key=_first):
+            if self._workloads.get(target) is None:
+                yield Unknown(str(who), f"has its template in {target}, which was not read: it is not sized")
+
+    def _whose(self, owner: WorkloadId) -> WorkloadId:
+        """The workload in the end: what it belongs to, or what has its template."""
+        owner = self._between.get(owner, owner)
+        return self._referring[owner][0] if owner in self._referring else owner
 
     def _as_pods_have(self, workloads: Iterable[Workload], owning: Owning) -> Iterator[Workload]:
         """Workloads with what the newest of their pods tells about CPU limits."""
@@ -216,7 +285,7 @@ class Gathering:
     def _owners(self) -> Owners:
         """Of pods whose ReplicaSet or Job was not read only the name tells."""
         return {
-            key: self._between.get(pod.owner, pod.owner)
+            key: self._whose(pod.owner)
             for key, pod in sorted(self._pods.items(), key=_first)
             if pod.owner.kind not in _BETWEEN or pod.owner in self._workloads
         }

@@ -20,7 +20,7 @@ _CUT: Final = 58
 _END: Final = f"{_LETTER}{{{_RANDOM}}}"
 _HASH: Final = f"{_LETTER}{{1,10}}"
 _COUNT: Final = "[0-9]{1,11}"
-_COUNTED: Final = "StatefulSet"
+_COUNTED: Final = frozenset({"StatefulSet", "StrimziPodSet"})
 #: kind → what comes after its name in those of its pods; an indexed Job has the index, too
 _ENDINGS: Final = {
     "Deployment": re.compile(f"-{_HASH}-{_END}"),
@@ -28,7 +28,9 @@ _ENDINGS: Final = {
     "DaemonSet": re.compile(f"-{_END}"),
     "Job": re.compile(f"(?:-{_COUNT})?-{_END}"),
     "CronJob": re.compile(f"(?:-{_COUNT}){{1,2}}-{_END}"),
-    _COUNTED: re.compile("-(?:0|[1-9][0-9]{0,9})"),
+    "Rollout": re.compile(f"-{_HASH}-{_END}"),
+    "DeploymentConfig": re.compile(f"-{_COUNT}-{_END}"),
+    **dict.fromkeys(_COUNTED, re.compile("-(?:0|[1-9][0-9]{0,9})")),
 }
 #: the same where the name was, or may have been, cut
 _CUT_ENDINGS: Final = {
@@ -37,6 +39,8 @@ _CUT_ENDINGS: Final = {
     "DaemonSet": re.compile(f"-?{_END}"),
     "Job": re.compile(f"(?:-{_COUNT})?-?{_END}"),
     "CronJob": re.compile(f"(?:-{_COUNT})?(?:-(?:{_COUNT}-?)?)?{_END}"),
+    "Rollout": re.compile(f"(?:-(?:{_HASH}-?)?)?{_END}"),
+    "DeploymentConfig": re.compile(f"(?:-(?:{_COUNT}-?)?)?{_END}"),
 }
 #: a CronJob that is indexed has the most
 _MOST_DASHES: Final = 3
@@ -52,7 +56,7 @@ class Owning:
         self._named: dict[tuple[str, str], list[WorkloadId]] = defaultdict(list)
         for each in self._known:
             if each.kind in _ENDINGS:
-                name = each.name if each.kind == _COUNTED else each.name[:_CUT]
+                name = each.name if each.kind in _COUNTED else each.name[:_CUT]
                 self._named[each.namespace, name].append(each)
 
     def of(self, namespace: str, pod: str) -> WorkloadId | None:
@@ -85,6 +89,6 @@ def _beginnings(pod: str) -> Iterator[str]:
 
 def _makes(kind: str, length: int, ending: str) -> bool:
     """True if workloads of a kind make pods with this ending, in a name of this length."""
-    if kind == _COUNTED or length < _CUT + _RANDOM:
+    if kind in _COUNTED or length < _CUT + _RANDOM:
         return _ENDINGS[kind].fullmatch(ending) is not None
     return length == _CUT + _RANDOM and _CUT_ENDINGS[kind].fullmatch(ending) is not None

@@ -85,6 +85,19 @@ def surge_of(strategy: manifests.Strategy, replicas: int, default: int | str) ->
     return _pods(default if share is None else share, replicas)
 
 
+def canary(strategy: manifests.RolloutStrategy) -> manifests.Strategy:
+    """A Rollout's strategy as a Deployment has it; with blue and green, as many pods as there are come beside them."""
+    if strategy.blue_green is not None:
+        return manifests.Strategy(rolling_update=manifests.Rolling("100%"))
+    return manifests.Strategy(rolling_update=strategy.canary)
+
+
+def rolling(strategy: manifests.ConfigStrategy) -> manifests.Strategy:
+    """A DeploymentConfig's strategy as a Deployment has it."""
+    kind = "RollingUpdate" if strategy.type in {"", "Rolling"} else strategy.type
+    return manifests.Strategy(kind, strategy.rolling_params)
+
+
 def _pods(share: object, replicas: int) -> int:
     if type(share) is int and share >= 0:
         return share
@@ -134,3 +147,18 @@ def second_of(text: str | None) -> Second | None:
     except (ValueError, OverflowError):
         return None
     return at if at > 0 else None
+
+
+def strimzi_place(item: manifests.PodSet) -> str:
+    """Where Strimzi's operator takes the sizes of a set of pods from, by the labels that it writes."""
+    labels, namespace = item.metadata.labels, item.metadata.namespace
+    cluster = labels.get("strimzi.io/cluster", "")
+    kind, pool = labels.get("strimzi.io/kind", "Kafka"), labels.get("strimzi.io/pool-name", "")
+    if pool:
+        return f"spec.resources of KafkaNodePool {namespace}/{pool}"
+    if kind != "Kafka":
+        return f"spec.resources of {kind} {namespace}/{cluster or item.metadata.name}"
+    part = "zookeeper" if item.metadata.name.endswith("-zookeeper") else "kafka"
+    return (
+        f"spec.{part}.resources of Kafka {namespace}/{cluster or item.metadata.name.removesuffix(f'-{part}')}"
+    )

@@ -51,7 +51,10 @@ class _Container(Struct, forbid_unknown_fields=True):
 
 class _Entry(Struct, forbid_unknown_fields=True):
     namespace: _Name
-    kind: Literal["Deployment", "StatefulSet", "DaemonSet", "CronJob", "ReplicaSet", "Job"]
+    kind: Literal[
+        "Deployment", "StatefulSet", "DaemonSet", "CronJob", "ReplicaSet", "Job", "Rollout", "DeploymentConfig",
+        "StrimziPodSet",
+    ]  # fmt: skip
     name: _Name
     containers: Annotated[dict[str, _Container], Meta(min_length=1)]
 

@@ -112,6 +112,9 @@ def changes_of(review: Review, only: Collection[WorkloadId] = ()) -> tuple[list[
             continue
         seen.add(who)
         findings = tuple(found.get(str(who), ()))
+        if operated := next((each for each in findings if each.rule == "sized-by-operator"), None):
+            left.append(f"{who}: {operated.fix}")
+            continue
         containers = []
         for container, index in zip(item.containers, _indices(item), strict=True):
             reason = _why_not(container, findings)

@@ -25,6 +25,7 @@ USAGE = (
 
 
 _NO_ORDER = "which initContainers stand before it is not in the review, and a merge would change their order"
+_NOT_MERGED = "kustomize does not know how containers of this kind are merged, and would replace them; try the form json"
 
 
 def write(review: Review, changed: Sequence[Changed]) -> Made:
@@ -34,6 +35,9 @@ def write(review: Review, changed: Sequence[Changed]) -> Made:
     for item in changed:
         if item.id.kind not in KINDS:
             left.append(f"{item.id}: {unknown(item.id.kind)}")
+            continue
+        if not KINDS[item.id.kind].is_merged:
+            left.append(f"{item.id}: {_NOT_MERGED}")
             continue
         pod, lost = _pod(item)
         left += [f"{item.id}, container {name}: {_NO_ORDER}" for name in lost]

@@ -11,6 +11,8 @@ class Template(Struct, frozen=True):
     path: tuple[str, ...] = ("spec", "template", "spec")
     #: whether a server lets the template of one that is there be changed
     is_changeable: bool = True
+    #: whether Kustomize knows how lists of it are merged; else it would replace all containers
+    is_merged: bool = True
 
 
 KINDS = {
@@ -20,6 +22,8 @@ KINDS = {
     "ReplicaSet": Template("apps/v1"),
     "CronJob": Template("batch/v1", ("spec", "jobTemplate", "spec", "template", "spec")),
     "Job": Template("batch/v1", is_changeable=False),
+    "Rollout": Template("argoproj.io/v1alpha1", is_merged=False),
+    "DeploymentConfig": Template("apps.openshift.io/v1", is_merged=False),
     "Pod": Template("v1", ("spec",), is_changeable=False),
 }
 

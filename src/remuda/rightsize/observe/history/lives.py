@@ -18,7 +18,7 @@ from remuda.rightsize.observe.history.asking import Asker, Question
 from remuda.rightsize.observe.history.promql import Pods
 
 #: whose pods are named by numbers
-NUMBERED = frozenset({"StatefulSet"})
+NUMBERED = frozenset({"StatefulSet", "StrimziPodSet"})
 _STEP_S = 300
 _Name: TypeAlias = tuple[str, str]
 
