@@ -1,6 +1,7 @@
 """A live cluster, read into a world: a real API server with the controllers, and the advisor's own custom resources."""
 
 import asyncio
+import json
 import random
 import re
 from collections.abc import Iterator
@@ -41,7 +42,9 @@ from remuda.rightsize.estimate.estimator import Amounts, Estimate
 from remuda.rightsize.observe.cluster import collect
 from remuda.rightsize.observe.files import read_files
 from remuda.rightsize.observe.owners import Owning
-from remuda.rightsize.snapshot import Advisor, Ask, Autoscaler, Kill, Snapshot, WorkloadId
+from remuda.rightsize.patches import make
+from remuda.rightsize.review import ContainerReview, Review, WorkloadReview
+from remuda.rightsize.snapshot import Advisor, Ask, Autoscaler, Kill, Size, Snapshot, WorkloadId
 
 pytestmark = pytest.mark.slow
 GROUP = "rbac.authorization.k8s.io"
@@ -340,6 +343,66 @@ def test_a_quantity_that_the_server_lets_pass_is_reported_with_its_object(staged
     }
     assert [each.name for each in snapshot.advisors] == ["web"]
     assert len(snapshot.workloads) > 5
+
+
+CUSTOM = {
+    "Rollout": ("argoproj.io", "v1alpha1", "rollouts"),
+    "DeploymentConfig": ("apps.openshift.io", "v1", "deploymentconfigs"),
+    "StrimziPodSet": ("core.strimzi.io", "v1beta2", "strimzipodsets"),
+}
+
+
+def define_custom(cluster: Cluster) -> None:
+    """Make the server know kinds of others, whatever they hold."""
+    for kind, (group, version, plural) in CUSTOM.items():
+        schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        served = {"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+        spec = {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
+            "versions": [served],
+        }
+        name = f"{plural}.{group}"
+        crd = {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": name},
+            "spec": spec,
+        }
+        cluster.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(crd))
+        cluster.kubectl("wait", "--for=condition=Established", "--timeout=120s", f"crd/{name}")
+
+
+def test_custom_resources_are_read_where_they_are_installed_and_patched_by_json(staged: Cluster) -> None:
+    define_custom(staged)
+    pods = template(container(resources={"requests": {"memory": "1Gi"}, "limits": {"memory": "1Gi"}}))
+    for kind, (group, version, _) in CUSTOM.items():
+        spec = {"pods": [pods, pods]} if kind == "StrimziPodSet" else {"replicas": 2, "template": pods}
+        apply(
+            staged,
+            {
+                "apiVersion": f"{group}/{version}",
+                "kind": kind,
+                "metadata": {"name": "custom", "namespace": NAMESPACE},
+                "spec": spec,
+            },
+        )
+    snapshot = look(staged, "reader")
+    found = {each.id.kind: each for each in snapshot.workloads if each.id.name == "custom"}
+    assert found.keys() == CUSTOM.keys()
+    assert {each.replicas for each in found.values()} == {2}
+    # what an earlier test left behind
+    assert whys(snapshot).keys() <= {f"VerticalPodAutoscaler {NAMESPACE}/odd"}
+    who = found["Rollout"].id
+    then = Size(Ask(None, 512 * MIB), Ask(None, 512 * MIB))
+    for part in found["Rollout"].containers:
+        item = ContainerReview(part.name, part.size, then, "lower", index=part.index, written=part.written)
+        whole = WorkloadReview(who.namespace, who.kind, who.name, 2, None, (item,))
+        (file,) = make(Review(NOW, "live", "samples", "vpa", 1, (whole,)), "json").files
+        staged.kubectl("patch", "rollout", "custom", "-n", NAMESPACE, "--type", "json", "-p", file.text)
+    after = {each.id: each for each in look(staged, "reader").workloads}
+    assert [each.size for each in after[who].containers] == [then]
 
 
 def test_nothing_but_reading_was_asked(staged: Cluster) -> None:

@@ -23,7 +23,7 @@ _MOST_VARIATION = 4
 
 
 class Judged(Struct, frozen=True):
-    """An evenness, and why."""
+    """A class of use, and why."""
 
     usage_class: UsageClass
     why: str

@@ -43,7 +43,7 @@ def summarize(
     """
     What is known of each container, in their order; values must be finite.
 
-    Plots are of the time from `since` to `now`, KRR's window ends `now`, and all else is of all samples. `oddities` and
+    Plots are of the time from `since` to `now`, KRR's window ends `now`, and all else is of all samples. `anomalies` and
     `partial` have an entry for each container, or none. A strategy other than `vpa` and `krr` is asked about each
     container as if it were alone in its pod.
     """

@@ -47,7 +47,7 @@ def why(review: Review, name: str) -> Answer:
 
     `NotFound` names the nearest where there is none; `BadInput` lists them where the name means several.
     """
-    found = list(_meant(review, name))
+    found = list(_named(review, name))
     called = names(review)
     if not found:
         near = nearest(name, _all_names(review))
@@ -81,8 +81,8 @@ def why(review: Review, name: str) -> Answer:
     )
 
 
-def _meant(review: Review, name: str) -> Iterator[tuple[WorkloadReview, str | None]]:
-    """The workloads that a name means, with the container where it names one."""
+def _named(review: Review, name: str) -> Iterator[tuple[WorkloadReview, str | None]]:
+    """The workloads of a name, with the container where it names one."""
     parts = name.split("/")
     for workload in review.workloads:
         namespace, kind, own = key_of(workload)
