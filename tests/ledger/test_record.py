@@ -2,6 +2,8 @@
 
 import asyncio
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 from typing import TypeAlias
 
@@ -343,3 +345,35 @@ async def test_a_damaged_last_plan_keeps_nobody_from_starting(store: InlineStore
     again = reopened(store)
     await record(again, 2)
     assert count(store, "stories") == 2
+
+
+_RACE = """
+import sys, threading
+import msgspec
+from remuda.ledger.record import decode
+
+sys.setswitchinterval(1e-6)
+data = msgspec.msgpack.encode({"id": 1, "action": {"a": 1, "b": "x"}})
+for _ in range(100):
+    inner = msgspec.defstruct("Inner", [("a", int), ("b", str)])
+    kind = msgspec.defstruct("Kind", [("id", int), ("action", inner)])
+    gate = threading.Barrier(3)
+
+    def read():
+        gate.wait()
+        assert decode(data, kind, "it").action.b == "x"
+
+    threads = [threading.Thread(target=read) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+"""
+
+
+def test_threads_may_read_a_kind_for_the_first_time_at_once() -> None:
+    """A process of its own, because msgspec would end it with a segmentation fault."""
+    done = subprocess.run(
+        [sys.executable, "-c", _RACE], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -8,6 +8,7 @@ the operations unfinished and carries them out again; a crash before it finds no
 
 import hashlib
 import sqlite3
+import threading
 import zlib
 from typing import Any, Generic, TypeVar
 
@@ -24,6 +25,9 @@ P = TypeVar("P")
 A = TypeVar("A", bound=Action)
 
 _encode = msgspec.msgpack.Encoder().encode
+#: by kind: there are a handful of them in a process
+_decoders: dict[Any, msgspec.msgpack.Decoder[Any]] = {}
+_making = threading.Lock()
 
 
 class Kinds(Struct, Generic[S, M, P, A], frozen=True):
@@ -57,9 +61,23 @@ def unpack(data: bytes, kind: Any, what: str) -> Any:
 def decode(data: bytes, kind: Any, what: str) -> Any:
     """As `unpack`, for what is stored as it is."""
     try:
-        return msgspec.msgpack.decode(data, type=kind)
+        return _decoder(kind).decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DamagedRow(f"{what} cannot be read: {error}") from error
+
+
+def _decoder(kind: Any) -> msgspec.msgpack.Decoder[Any]:
+    """
+    What reads a kind, made by one thread at a time.
+
+    While msgspec looks at a type for the first time, another thread that reads the same type finds it half known, and the
+    process dies of a segmentation fault: the loop and who answers from the store read the same kinds.
+    """
+    found = _decoders.get(kind)
+    if found is None:
+        with _making:
+            found = _decoders.setdefault(kind, msgspec.msgpack.Decoder(kind))
+    return found
 
 
 def digest(data: bytes) -> bytes:
