@@ -19,7 +19,7 @@ CODES: dict[str, tuple[str, str, str, str]] = {
         "lower maxima until they come to {ceiling}, or raise the ceiling after an audit that shows it fits",
     ),
     "capacity.running-above-ceiling": (
-        "More runners of the label are there now than the ceiling allows.",
+        "More runners of the label exist now than the ceiling allows.",
         "{running} running",
         "at most {ceiling}",
         "let runners end, and lower the maxima that allow so many",
@@ -32,7 +32,7 @@ CODES: dict[str, tuple[str, str, str, str]] = {
     ),
     "capacity.evidence-too-old": (
         "The audit that justified the ceiling is older than its maximum age, or dated in the future.",
-        "of {date}, [{days:day} ago||which is yet to come]",
+        "of {date}, [{days:day} ago||which is in the future]",
         "at most {max_age} old",
         _AUDIT_AGAIN,
     ),
@@ -76,7 +76,7 @@ CODES: dict[str, tuple[str, str, str, str]] = {
         "The policy lists a set that is not there or does not carry the label.",
         "{name}, with {max}",
         "a set that carries {label}",
-        "take it out, or fix its name; what it was given is free for others",
+        "remove it, or fix its name; its share is free for others",
     ),
     "capacity.envelope-not-carried": (
         "The set's runners do not carry the envelope that the policy names for it.",
@@ -91,7 +91,7 @@ CODES: dict[str, tuple[str, str, str, str]] = {
         "give the set a label that says what its nodes can do, and let workflows target that",
     ),
     "capacity.missing-requests": (
-        "The set's runners do not request processors and memory, so that nothing can be counted.",
+        "The set's runners do not request processors and memory, so nothing can be counted.",
         *_MISSING_AMOUNTS,
     ),
     "capacity.missing-limits": ("The set's runners have no limit for memory.", *_MISSING_AMOUNTS),
@@ -105,7 +105,7 @@ CODES: dict[str, tuple[str, str, str, str]] = {
         "The API server would refuse the set's runners, and the controller gives them up for good.",
         "{message}",
         "pods that the API server takes",
-        "change the set, or what refuses it: a runner whose pod is refused is lost, but for a quota",
+        "change the set, or what refuses it: a runner whose pod is refused is lost, unless a quota refused it",
     ),
     "capacity.node-name-set": (
         "The set's runners are put on a node without asking the scheduler: nothing keeps more there than fit.",
@@ -132,9 +132,9 @@ CODES: dict[str, tuple[str, str, str, str]] = {
         "wait until it is gone; one that stays has a finalizer that nobody takes off",
     ),
     "capacity.implausible-amount": (
-        "The set's runners ask for so little or so much of something that it cannot be meant.",
+        "The set's runners ask for so little or so much of something that it must be a mistake.",
         "{message}",
-        "an amount that can be meant",
+        "a plausible amount",
         "correct it",
     ),
     "capacity.set-outdated": (
@@ -166,7 +166,7 @@ CODES: dict[str, tuple[str, str, str, str]] = {
         "A toleration lets runners onto a node that the policy does not admit.",
         "tolerates {taints}, so that runners may be on {nodes}",
         _ADMITTED,
-        "take the toleration of {taints} off, or admit the node for this envelope in {policy}",
+        "remove the toleration of {taints}, or admit the node for this envelope in {policy}",
     ),
     "capacity.selector-admits-other-node": (
         "The selector lets runners onto a node that the policy does not admit.",
@@ -196,7 +196,7 @@ CODES: dict[str, tuple[str, str, str, str]] = {
         "The set may be on an overflow node and does not prefer primary ones.",
         "may be on {node}, and prefers no primary node to it",
         "prefers primary nodes",
-        ("prefer a label that primary nodes have and this node has not, or NotIn its hostname: "
+        ("prefer a label that primary nodes have and this node does not, or NotIn its hostname: "
         "affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution"),
     ),
     "capacity.overflow-without-guardrails": (
@@ -227,13 +227,13 @@ CODES: dict[str, tuple[str, str, str, str]] = {
         "The policy lists an overflow node that is not there.",
         "{node}",
         "a node that is there",
-        "fix its name or take it out",
+        "fix its name or remove it",
     ),
     "capacity.not-read": (
-        "A part of the world could not be read: nothing is concluded from it.",
+        "A part of the cluster could not be read: nothing is concluded from it.",
         "{message}",
         "read",
-        "make it readable, or add a file of it: until then nothing is concluded from it",
+        "allow reading it, or add a file of it: until then nothing is concluded from it",
     ),
 }  # fmt: skip
 #: rule → what it means

@@ -37,7 +37,7 @@ def unsure_of(scale_sets: Iterable[ScaleSet], *, has_pods: bool) -> tuple[str, .
 
 
 class OwnerShare(Struct, frozen=True):
-    """What an owner would be guaranteed now if everybody wanted all they may: `share` is of the ceiling."""
+    """What an owner would be guaranteed now if everybody used all they may: `share` is of the ceiling."""
 
     name: str
     lanes: tuple[str, ...]
@@ -170,8 +170,8 @@ def _waived(context: LabelContext, item: Finding) -> Finding:
     """A finding as it is, or as an info that says who accepted it and until when."""
     for waiver in context.policy.waivers if context.policy else ():
         name = item.subject.partition(" ")[2]
-        is_meant = isinstance(waiver.set, UnsetType) or is_scale_set(waiver.set, name)
-        if waiver.rule == item.rule and is_meant and (read_end(waiver.until) or 0) > context.now:
+        applies = isinstance(waiver.set, UnsetType) or is_scale_set(waiver.set, name)
+        if waiver.rule == item.rule and applies and (read_end(waiver.until) or 0) > context.now:
             accepted = {"accepted_by": waiver.who, "accepted_until": waiver.until, "accepted_why": waiver.why}
             return replace(item, severity="info", terms=item.terms | accepted)
     return item

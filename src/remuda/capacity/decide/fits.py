@@ -21,7 +21,7 @@ from remuda.model.pods import Match, Taint, Term, Toleration
 from remuda.rules.placing import holds, pressing, untolerated
 
 _K = TypeVar("_K")
-#: nodes as bits, by their place in `World.nodes`
+#: nodes as bits, by their place in `Snapshot.nodes`
 Nodes: TypeAlias = int
 #: what a kubelet takes where a node does not say how many
 MOST_PODS = 110

@@ -137,7 +137,7 @@ def _owners(label: LabelAudit) -> Table:
         for owner in label.owners
     ]
     headings = ("OWNER", "SETS", "GUARANTEED", "PRIORITY", "WEIGHT", "RUNNING", "WANTS", "WOULD GET")
-    return _table(headings, rows, f"Owners of {label.name}, if everybody wanted all they may", "")
+    return _table(headings, rows, f"Owners of {label.name}, if everybody used all they may", "")
 
 
 def _nodes(audit: Audit, context: LabelContext) -> Table:

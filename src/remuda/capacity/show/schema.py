@@ -67,7 +67,7 @@ class Aggregate(Struct, frozen=True):
 
 
 class Share(Struct, frozen=True):
-    """What an owner would be guaranteed now if everybody wanted all they may."""
+    """What an owner would be guaranteed now if everybody used all they may."""
 
     name: str
     lanes: list[str]

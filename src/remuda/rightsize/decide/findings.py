@@ -58,7 +58,7 @@ RULES: dict[Rule, str] = {
     "quota-with-scopes": "A ResourceQuota has scopes and counts only some pods: it is not judged.",
     "not-sized": "There are pods that nothing makes, or a custom resource: they are named, and not sized.",
     "sized-by-operator": "An operator makes the pods, from a size in another object: no patch is written, as it would undo it.",
-    "not-read": "A part of the world could not be read: nothing is concluded from it.",
+    "not-read": "A part of the cluster could not be read: nothing is concluded from it.",
 }
 
 
