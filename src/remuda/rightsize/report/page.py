@@ -4,14 +4,12 @@ A review as one HTML file: a summary, all workloads, what was found by its cause
 The page loads nothing from anywhere, which its own policy forbids, too, and is whole without scripts.
 """
 
-from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from hashlib import sha256
-from html import escape
 
 from remuda.model.amount_texts import gib
 from remuda.model.times import SECOND, write_instant
-from remuda.output.show import Table, one_line
+from remuda.output.pages import page_head, page_text
+from remuda.output.show import Table
 from remuda.rightsize.decide.findings import RULES
 from remuda.rightsize.decide.waste import waste_of
 from remuda.rightsize.evidence import Evidence
@@ -72,18 +70,10 @@ def _page(review: Review, changes: Changes | None) -> Iterator[str]:
     if containers > _LARGE:
         window = Window(window.begin, window.end, _FEW_COLUMNS)
     title = f"Sizes of {review.source}"
-    policy = (
-        f"default-src 'none'; style-src '{_hash(STYLE)}'; script-src '{_hash(SCRIPT)}'; base-uri 'none'; "
-        "form-action 'none'"
-    )
     yield (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="referrer" content="no-referrer">'
-        f"<title>{_text(title)}</title><style>{STYLE}</style></head>\n<body><main>"
+        f"{page_head(title, STYLE, SCRIPT)}<body><main>"
         f'<svg class="defs" aria-hidden="true"><defs>{axis(window)}</defs></svg>'
-        f"<h1>{_text(title)}</h1>"
+        f"<h1>{page_text(title)}</h1>"
     )
     yield from _summary(review, containers)
     if changes is not None:
@@ -104,23 +94,14 @@ def _page(review: Review, changes: Changes | None) -> Iterator[str]:
     yield f"</main><script>{SCRIPT}</script></body></html>\n"
 
 
-def _hash(content: str) -> str:
-    return f"sha256-{b64encode(sha256(content.encode()).digest()).decode()}"
-
-
-def _text(text: str) -> str:
-    """Text that is only shown: no tag, no entity, nothing that steers."""
-    return escape(one_line(text))
-
-
 def _badge(text: str, look: str = "") -> str:
-    return f'<span class="tag{" " if look else ""}{look}">{_text(text)}</span>'
+    return f'<span class="tag{" " if look else ""}{look}">{page_text(text)}</span>'
 
 
 def _summary(review: Review, containers: int) -> Iterator[str]:
     yield (
-        f'<p class="soft">Reviewed at {write_instant(review.at)}, by the rule {_text(review.strategy)}; use is from '
-        f"{_text(describe_usage(review))}. Times are UTC.</p>"
+        f'<p class="soft">Reviewed at {write_instant(review.at)}, by the rule {page_text(review.strategy)}; use is from '
+        f"{page_text(describe_usage(review))}. Times are UTC.</p>"
     )
     if review.is_partial:
         yield f"<p>{_badge('partial', 'warn')} A part could not be read: what is missing is among the findings.</p>"
@@ -141,7 +122,7 @@ def _summary(review: Review, containers: int) -> Iterator[str]:
     ]  # fmt: skip
     yield '<dl class="cards">'
     for name, number, label in cards:
-        yield f"<div><dt>{name}</dt><dd>{_text(number)}<small>{_text(label)}</small></dd></div>"
+        yield f"<div><dt>{name}</dt><dd>{page_text(number)}<small>{page_text(label)}</small></dd></div>"
     yield "</dl>"
 
 
@@ -160,17 +141,21 @@ def _findings(review: Review) -> Iterator[str]:
         causes.setdefault(item.rule, []).append(n)
     for rule, found in causes.items():
         yield (
-            f'<div class="wide"><table><caption><b>{_text(rule)}</b> {_text(MEANINGS.get(rule, ""))}</caption><thead><tr>'
+            f'<div class="wide"><table><caption><b>{page_text(rule)}</b> {page_text(MEANINGS.get(rule, ""))}</caption><thead><tr>'
             "<th>Severity</th><th>Where</th><th>Is</th><th>Should be</th><th>Fix</th></tr></thead><tbody>"
         )
         for n in found:
             item = review.findings[n]
             place = places.get(item.object)
-            where = _text(item.object) if place is None else f'<a href="#w{place}">{_text(item.object)}</a>'
+            where = (
+                page_text(item.object)
+                if place is None
+                else f'<a href="#w{place}">{page_text(item.object)}</a>'
+            )
             yield (
                 f'<tr id="f{n}"><td>{_badge(item.severity, _LOOKS[item.severity])}</td>'
-                f'<td class="w">{where}<br><code>{_text(item.field)}</code></td><td class="w">{_text(item.is_)}</td>'
-                f'<td>{_text(item.should)}</td><td class="w">{_text(item.fix)}</td></tr>'
+                f'<td class="w">{where}<br><code>{page_text(item.field)}</code></td><td class="w">{page_text(item.is_)}</td>'
+                f'<td>{page_text(item.should)}</td><td class="w">{page_text(item.fix)}</td></tr>'
             )
         yield "</tbody></table></div>"
 
@@ -181,7 +166,7 @@ def _contents(review: Review) -> Iterator[str]:
         yield "<p>There is no workload.</p>"
         return
     has_prices = review.waste.monthly is not None
-    month = f'<th class="r">{_text(review.currency)} a month</th>' if has_prices else ""
+    month = f'<th class="r">{page_text(review.currency)} a month</th>' if has_prices else ""
     yield (
         '<div class="wide"><table id="workloads"><caption>What matters most comes first. Waste is what all pods request beyond '
         "the recommendation; below zero it is missing.</caption><thead><tr><th>Risk</th><th>Workload</th><th>Kind</th>"
@@ -194,7 +179,7 @@ def _contents(review: Review) -> Iterator[str]:
         cost = f'<td class="r">{money(waste.monthly or None)}</td>' if has_prices else ""
         yield (
             f"<tr><td>{_badge(RISKS[item.risk], 'bad') if item.risk else ''}</td>"
-            f'<td><a href="#w{n}">{_text(f"{item.namespace}/{item.name}")}</a></td><td>{_text(item.kind)}</td>'
+            f'<td><a href="#w{n}">{page_text(f"{item.namespace}/{item.name}")}</a></td><td>{page_text(item.kind)}</td>'
             f'<td>{_verdicts(item)}</td><td class="s">{_moves(item, "cpu")}</td><td class="s">{_moves(item, "memory")}</td>'
             f'<td class="r">{"" if item.tier is None else item.tier}</td><td class="r">{item.replicas}</td>'
             f'<td class="r">{cores(waste.cpu_millicores) if waste.cpu_millicores else ""}</td>'
@@ -209,7 +194,7 @@ def _moves(workload: WorkloadReview, resource: Resource) -> str:
     for item in workload.containers:
         now, then = write_pair(resource, item.now), write_pair(resource, item.recommended)
         name = f"{item.name}: " if len(workload.containers) > 1 else ""
-        lines.append(_text(name + (now if now == then else f"{now} → {then}")))
+        lines.append(page_text(name + (now if now == then else f"{now} → {then}")))
     return "<br>".join(lines)
 
 
@@ -248,7 +233,7 @@ def _heading(workload: WorkloadReview, n: int, called: str, currency: str) -> st
         facts.append(f"beyond the recommendation: {write_waste(waste, currency)}")
     risk = _badge(RISKS[workload.risk], "bad") if workload.risk else ""
     return (
-        f'<section id="w{n}"><header><h3>{_text(called)}</h3>{risk}<span class="soft">{_text("; ".join(facts))}</span>'
+        f'<section id="w{n}"><header><h3>{page_text(called)}</h3>{risk}<span class="soft">{page_text("; ".join(facts))}</span>'
         '<a href="#contents">all workloads</a></header>'
     )
 
@@ -273,14 +258,14 @@ def _container(
         if holds
     ]
     badges += [_badge(f"{name}: {amount}") for name, amount in item.others.items()]
-    yield f"<article><header><h4>{_text(item.name)}</h4>{''.join(badges)}</header>"
+    yield f"<article><header><h4>{page_text(item.name)}</h4>{''.join(badges)}</header>"
     yield '<div class="plots">'
     for resource in RESOURCES:
         yield plot(resource, item, window)
     yield "</div>"
     yield _numbers(workload, item, review.strategy)
     if about:
-        links = ", ".join(f'<a href="#f{n}">{_text(review.findings[n].rule)}</a>' for n in about)
+        links = ", ".join(f'<a href="#f{n}">{page_text(review.findings[n].rule)}</a>' for n in about)
         yield f"<p>Findings: {links}</p>"
     yield _why(item)
     yield "</article>"
@@ -313,11 +298,12 @@ def _numbers(workload: WorkloadReview, item: ContainerReview, strategy: str) -> 
 
 def _why(item: ContainerReview) -> str:
     steps = "".join(
-        f"<tr><th>{_text(step.label)}<td>{_text(step.text)}<td>{_text(step.remark)}" for step in item.steps
+        f"<tr><th>{page_text(step.label)}<td>{page_text(step.text)}<td>{page_text(step.remark)}"
+        for step in item.steps
     )
     seen = _seen(item.evidence) if item.evidence else "There are no samples"
     table = f"<table><tbody>{steps}</table>" if steps else ""
-    return f"<details><summary>Why</summary><p>{_text(seen)}</p>{table}</details>"
+    return f"<details><summary>Why</summary><p>{page_text(seen)}</p>{table}</details>"
 
 
 def _seen(evidence: Evidence) -> str:
@@ -332,12 +318,12 @@ def _seen(evidence: Evidence) -> str:
 
 
 def _table(table: Table) -> str:
-    head = "".join(f"<th>{_text(cell.capitalize())}</th>" for cell in table.headings)
+    head = "".join(f"<th>{page_text(cell.capitalize())}</th>" for cell in table.headings)
     return (
-        f'<div class="wide"><table><caption>{_text(table.title)}</caption><thead><tr>{head}</tr></thead><tbody>'
+        f'<div class="wide"><table><caption>{page_text(table.title)}</caption><thead><tr>{head}</tr></thead><tbody>'
         f"{''.join(map(_row, table.rows))}</tbody></table></div>"
     )
 
 
 def _row(cells: Iterable[str]) -> str:
-    return f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in cells)}</tr>"
+    return f"<tr>{''.join(f'<td>{page_text(cell)}</td>' for cell in cells)}</tr>"
