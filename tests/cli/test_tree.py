@@ -131,7 +131,7 @@ _LARGE = {"aiohttp", "asyncio", "numba", "prometheus_client", "rich", "scipy", "
             {
                 *_LARGE,
                 "remuda.rightsize.report.page",
-                "remuda.rightsize.report.plots",
+                "remuda.output.plots",
                 "remuda.rightsize.patches",
             },
             id="review",

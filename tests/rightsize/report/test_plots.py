@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from tests.rightsize.estimate.builders import BEGIN, DAY, HOUR
 from tests.rightsize.report.reviews import GI, MI, sample_review, size
 
+from remuda.output.plots import BASE, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Window, axis
 from remuda.rightsize.evidence import OomKill, Series
-from remuda.rightsize.report.plots import BASE, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Window, axis, plot
+from remuda.rightsize.report.plots import plot
 from remuda.rightsize.review import ContainerReview
 
 END = BEGIN + 8 * DAY

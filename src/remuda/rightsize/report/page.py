@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from remuda.model.amount_texts import gib
 from remuda.model.times import SECOND, write_instant
 from remuda.output.pages import page_head, page_text
+from remuda.output.plots import Window, axis
 from remuda.output.show import Table
 from remuda.rightsize.decide.findings import RULES
 from remuda.rightsize.decide.waste import waste_of
@@ -37,7 +38,7 @@ from remuda.rightsize.report.figures import (
     write_waste,
 )
 from remuda.rightsize.report.page_style import SCRIPT, STYLE
-from remuda.rightsize.report.plots import Window, axis, plot
+from remuda.rightsize.report.plots import plot
 from remuda.rightsize.review import ContainerReview, Review, WorkloadReview
 
 #: rule → what it means
