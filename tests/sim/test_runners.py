@@ -17,7 +17,7 @@ from remuda.sim.circle import Mood, Outage
 from remuda.sim.faults import Fault
 from remuda.sim.history import Summary
 from remuda.sim.loop import run
-from remuda.sim.runner_scenario import hostile_runners, removed_runners
+from remuda.sim.runner_scenario import hostile_runners, removed_runners, unlisted_runners
 from remuda.sim.runners import (
     Comes,
     Deletes,
@@ -314,6 +314,21 @@ def test_an_empty_listing_ends_no_task(short_grace: float) -> None:
     summary, dismissals = lived(scenario)
     assert summary.jobs_failed == 0
     assert dismissals == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 2, 4, 5])
+def test_a_vm_that_no_listing_shows_stays_while_a_task_may_run_on_it(seed: int) -> None:
+    """In each of these histories a VM would go if the number of running tasks were not looked at before it is ended."""
+    summary = story(unlisted_runners(seed), seed)
+    assert summary.faults["api unlisted agent"] > 0
+    assert summary.faults["powered off unconfirmed with a task"] == 0
+
+
+def test_a_vm_whose_agent_is_never_listed_ends_its_task_first() -> None:
+    scenario = small(*tasks(1, seconds=600), seconds=500, rules=WARM, mood=Mood(unlisted=1.0))
+    summary, dismissals = lived(scenario)
+    assert (summary.jobs_done, dismissals) == (1, [])
 
 
 def test_a_vm_whose_agent_never_calls_is_powered_off_after_its_boot_timeout() -> None:

@@ -67,6 +67,8 @@ class Mood(Struct, frozen=True):
     kept: int = 12 * HOUR
     #: there is one record for all agents of a name, not one for each that registered
     by_name: bool = False
+    #: an agent is never listed, whatever it does
+    unlisted: float = 0.0
     outages: tuple[Outage, ...] = ()
 
 
@@ -81,7 +83,17 @@ class Task(Struct, frozen=True, gc=False):
 class Agent:
     """An agent as it really is."""
 
-    __slots__ = ("connected_at", "gone_at", "is_taking", "job_class", "name", "take", "task", "used_at")
+    __slots__ = (
+        "connected_at",
+        "gone_at",
+        "is_listed",
+        "is_taking",
+        "job_class",
+        "name",
+        "take",
+        "task",
+        "used_at",
+    )
 
     def __init__(
         self, name: str, job_class: str, connected_at: Instant, take: Callable[[Task], None]
@@ -94,6 +106,8 @@ class Agent:
         self.task: Task | None = None
         self.used_at: Instant | None = None
         self.gone_at: Instant | None = None
+        #: None until somebody asks for a listing that could show it
+        self.is_listed: bool | None = None
 
 
 class SimCircle:
@@ -205,7 +219,10 @@ class SimApi:
         listed_at = self.listed_at.get(agent.job_class)
         # What happens at the very moment of a listing is not in it.
         return (
-            agent.used_at is not None and listed_at is not None and self._shows(agent.used_at + 1, listed_at)
+            agent.used_at is not None
+            and agent.is_listed is not False
+            and listed_at is not None
+            and self._shows(agent.used_at + 1, listed_at)
         )
 
     async def unclaimed(self, job_class: str) -> int:
@@ -247,8 +264,15 @@ class SimApi:
         """Tell late and kept as before, but well."""
         mood = self.mood
         self.mood = Mood(
-            mood.latency_s, lag_s=mood.lag_s, skew_s=mood.skew_s, kept=mood.kept, by_name=mood.by_name
+            mood.latency_s,
+            lag_s=mood.lag_s,
+            skew_s=mood.skew_s,
+            kept=mood.kept,
+            by_name=mood.by_name,
         )
+        for agents in self._circle.agents.values():
+            for agent in agents:
+                agent.is_listed = None
 
     async def _answer(self, call: str, job_class: str) -> None:
         mood, dice = self.mood, self._dice
@@ -313,7 +337,9 @@ class SimApi:
         agents[:] = [agent for agent in agents if agent.gone_at is None or agent.gone_at + mood.kept > now]
         records: dict[object, list[Agent]] = defaultdict(list)
         for agent in agents:
-            if self._shows(agent.connected_at, mono):
+            if agent.is_listed is None:
+                agent.is_listed = not self._hits("unlisted agent", mood.unlisted)
+            if agent.is_listed and self._shows(agent.connected_at, mono):
                 records[agent.name if mood.by_name else id(agent)].append(agent)
         return [self._item(found, skew, mono, now) for found in records.values()]
 

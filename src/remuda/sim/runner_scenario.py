@@ -35,6 +35,31 @@ def hostile_runners(seed: int, *, seconds: float = 600.0) -> RunnerScenario:
     )
 
 
+def unlisted_runners(seed: int) -> RunnerScenario:
+    """
+    A hostile history in which CircleCI never lists some agents, and listings lag or are empty for longer than a boot may take.
+
+    The counts of tasks are right: they alone show that a VM nobody lists may be at work. Tasks are long enough for that.
+    """
+    dice = random.Random(f"unlisted {seed}")
+    scenario = hostile_runners(seed, seconds=900.0)
+    mood = structs.replace(
+        scenario.mood,
+        unlisted=dice.choice((0.2, 0.5)),
+        lag_s=dice.choice((0.0, 45.0)),
+        jump=0.0,
+        race=0.0,
+        outages=(*scenario.mood.outages, Outage(dice.uniform(0, 300), 400.0, is_empty=dice.random() < 0.5)),
+    )
+    events = tuple(
+        structs.replace(event, seconds=event.seconds + dice.choice((0.0, 400.0)))
+        if isinstance(event, Comes)
+        else event
+        for event in scenario.events
+    )
+    return structs.replace(scenario, events=events, mood=mood)
+
+
 def removed_runners(seed: int) -> RunnerScenario:
     """
     A hostile history in which a pool is removed for good.

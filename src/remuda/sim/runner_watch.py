@@ -7,6 +7,7 @@ import msgspec
 
 from remuda.loop.clock import Clock
 from remuda.model.jobs import Run
+from remuda.model.machines import State
 from remuda.model.plans import Plan, Reason
 from remuda.model.times import Instant
 from remuda.pools.decide.world import Close, Delete, Policy, PoolAction, PoolPolicy, Snapshot
@@ -73,7 +74,7 @@ class RunnerWatch(Watch):
                     self.class_of(action.pool), action, _CALLS if action.pool in policy.pools else _AGENTS
                 )
             elif isinstance(action, Delete) and action.reason.code == "machine.unheard":
-                self._unconfirmed.add((action.target, action.expects))
+                self._check_unheard(seen, action)
             elif isinstance(action, Delete) and action.gently:
                 self._check_unconfirmed(policy, action)
             elif isinstance(action, Delete) and action.even_busy:
@@ -83,6 +84,19 @@ class RunnerWatch(Watch):
             if pool is not None:
                 self._check_demand(pool, reason, now)
         self._check_concurrency(seen, policy, plan)
+
+    def _check_unheard(self, seen: Snapshot, action: Delete) -> None:
+        """A VM that no listing shows may have a task as long as more tasks run than the VMs that are listed have."""
+        pool = next(pool for pool in seen.pools if pool.name == action.pool)
+        at_work = sum(
+            machine.job is not None or machine.state in {State.CONFIGURED, State.CONFIGURING}
+            for machine in pool.machines
+        )
+        if pool.need is None or pool.need.running > at_work:
+            raise self.broken(
+                "what no listing shows may be busy", f"{action}: {pool.need}, of which VMs have {at_work}"
+            )
+        self._unconfirmed.add((action.target, action.expects))
 
     def _check_unconfirmed(self, policy: Policy, action: Delete) -> None:
         """Only what must go does so unasked, and only while nobody could be asked."""
