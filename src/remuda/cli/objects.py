@@ -67,7 +67,7 @@ def validate(session: Session, files: tuple[str, ...]) -> None:
 
 @click.command(cls=Command)
 @click.argument("what", metavar="KIND[.FIELD]", shell_complete=_complete())
-@click.option("--recursive", is_flag=True, help="All fields below, by name.")
+@click.option("--recursive", is_flag=True, help="Also list all fields below.")
 @pass_session
 def explain(session: Session, what: str, recursive: bool) -> None:
     """

@@ -12,7 +12,7 @@ from remuda.output.show import Report
 @click.argument("words", nargs=-1, required=True, metavar="COMMAND")
 @click.option("--namespace", metavar="NAME", help="Where the Role belongs. Default: where it is applied.")
 @click.option("--name", help="What the Role is called. Default: remuda for up, else remuda-COMMAND.")
-@click.option("--optional", is_flag=True, help="Also what it can do without, and knows less.")
+@click.option("--optional", is_flag=True, help="Also what is optional: without it, less is known.")
 @pass_session
 def rbac(
     session: Session, words: tuple[str, ...], namespace: str | None, name: str | None, *, optional: bool

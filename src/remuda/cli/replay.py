@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 )
 @click.option("--until", metavar="TIME", help="To a time, or how long ago. Default: now.")
 @click.option(
-    "-f", "--file", "files", multiple=True, help="Changed objects, in the place of their namesakes."
+    "-f", "--file", "files", multiple=True, help="Changed objects, used instead of those of the same name."
 )
 @pass_session
 def replay(session: Session, since: str, until: str | None, files: tuple[str, ...]) -> None:

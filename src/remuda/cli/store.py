@@ -53,9 +53,7 @@ def foreign(session: Session) -> None:
 
 
 @store.command()
-@click.option(
-    "--even-busy", is_flag=True, help="Also machines that work, or that have not said what they do."
-)
+@click.option("--even-busy", is_flag=True, help="Also machines that are busy, or whose state is unknown.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @pass_session
 def clean(session: Session, even_busy: bool, yes: bool) -> None:

@@ -39,14 +39,14 @@ def capacity() -> None:
     type=click.Choice(SEVERITIES),
     default="error",
     show_default=True,
-    help="Exit 1 for findings that are at least so severe.",
+    help="Exit 1 when a finding is at least this severe.",
 )
 @click.option(
     "--fixes",
     type=click.Choice(["helm"]),
     help="Print fixes instead: values of the chart gha-runner-scale-set, a YAML document for each set.",
 )
-@click.option("--schema", is_flag=True, help="Print the JSON Schema of -o json and end.")
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of -o json, and exit.")
 @pass_session
 def audit(
     session: Session,

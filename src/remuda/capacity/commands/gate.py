@@ -44,7 +44,7 @@ policy_option = click.option(
 @click.option(
     "--set", "--lane", "only", metavar="SET", help="The scale set. Default: those that carry the envelope."
 )
-@click.option("--label", metavar="LABEL", help="Whose policy, where several know the node.")
+@click.option("--label", metavar="LABEL", help="The label whose policy counts, where several list the node.")
 @click.option("--at", metavar="TIME", help="Judge ages and expiries as if it were then. Default: now.")
 @summary_option
 @reading

@@ -150,10 +150,10 @@ async def _roll_back(
 
 @click.command(cls=Command)
 @click.option("--as", "what", type=click.Choice(["quota", "vap"]), required=True, help="What to make.")
-@click.option("--namespace", metavar="NAME", help="Where sets are that the policy names without one.")
+@click.option("--namespace", metavar="NAME", help="The namespace of sets that the policy names without one.")
 @click.option(
     "--action", type=click.Choice(["Deny", "Warn", "Audit"]), default="Deny", show_default=True,
-    help="What becomes of a scale set that breaks a rule (vap).",
+    help="What happens to a scale set that breaks a rule (vap).",
 )  # fmt: skip
 @click.option("--at", metavar="TIME", help="Judge warm pools as if it were then. Default: now.")
 @_apply

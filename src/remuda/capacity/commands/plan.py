@@ -46,7 +46,11 @@ from remuda.errors import BadInput
     help="A new, empty node; or name=…,cpu=…,memory=…,ephemeral-storage=…[,pods=…][,labels=k=v;k=v][,taints=k=v:NoSchedule].",
 )
 @click.option(
-    "--node-drain", "drained", multiple=True, metavar="NODE", help="A node without pods that takes none."
+    "--node-drain",
+    "drained",
+    multiple=True,
+    metavar="NODE",
+    help="A node to drain: it has no pods and takes none.",
 )
 @pass_session
 def plan(

@@ -71,7 +71,7 @@ if TYPE_CHECKING:  # not for --help
     show_default=True,
     help="Exit 1 for findings that are at least so grave.",
 )
-@click.option("--schema", is_flag=True, help="Print the JSON Schema of -o json and end.")
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of -o json, and exit.")
 @pass_session
 def review(
     session: Session,
