@@ -25,6 +25,8 @@ from remuda.pools.views import PoolsView
 
 T = TypeVar("T")
 
+_WAITS = ("comm", "wchan", "children")
+
 #: what a loaded machine of two cores may need for anything these tests wait for
 DEADLINE_S = 60.0
 
@@ -46,13 +48,9 @@ def eventually(look: Callable[[], T | None], what: str = "it", deadline: float =
     raise AssertionError(f"{what} did not come true within {deadline:.0f} s; last seen: {seen!r}")
 
 
-#: jobs of tests leave marks where the test finds them, which jobs with a user of their own cannot
-PROCESS = {"process": {"separation": "none"}}
-
-
 def pool(name: str = "shell", /, **spec: object) -> dict[str, Any]:
     """A pool of process machines for class test/<name>."""
-    body = {"class": f"test/{name}", "source": {"queue": {}}, "provider": dict(PROCESS), **spec}
+    body = {"class": f"test/{name}", "source": {"queue": {}}, "provider": {"process": {}}, **spec}
     return {
         "apiVersion": "remuda.dev/v1alpha1",
         "kind": "RunnerPool",
@@ -112,6 +110,13 @@ class Place:
         draft = self.home / "pools.new"
         draft.write_text("---\n".join(json.dumps(item) + "\n" for item in objects))
         draft.rename(self.file)
+
+    def mark(self, name: str) -> Path:
+        """A file to which every job can write, whatever user it has."""
+        path = self.home / name
+        path.touch()
+        path.chmod(0o666)
+        return path
 
     def launch(self, command: Sequence[str], env: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
         """Start a process that is gone after the test."""
@@ -222,7 +227,11 @@ class Place:
             is_so = mine and mine[0].idle == count and mine[0].live == count and not mine[0].leaving
             return view if is_so else None
 
-        return eventually(look, f"{count} idle machines of {name}")
+        try:
+            return eventually(look, f"{count} idle machines of {name}")
+        except AssertionError:
+            sys.stderr.write(f"{self.log[-10_000:]}\n{self.threads()}\n")
+            raise
 
     def shims(self) -> dict[str, int]:
         """Machine → pid of every shim process that runs on this data directory."""
@@ -242,6 +251,23 @@ class Place:
             for pid, _, environ in _processes()
             if any(item.startswith(mark) for item in environ) and (number is None or job in environ)
         ]
+
+    def threads(self) -> str:
+        """Where every thread of what runs here waits, and what it started: for a failure that nobody can repeat."""
+        lines = []
+        for process in self.processes:
+            if process.poll() is not None:
+                lines.append(
+                    f"{process.pid} has ended with {process.returncode}; who asks now is answered from the store"
+                )
+            for task in sorted(Path(f"/proc/{process.pid}/task").glob("*")):
+                with contextlib.suppress(OSError):
+                    name, where, children = ((task / file).read_text().strip() for file in _WAITS)
+                    state = (task / "stat").read_text().rpartition(")")[2].split()[0]
+                    lines.append(
+                        f"{process.pid}/{task.name} {name} {state} in {where}, started {children or '-'}"
+                    )
+        return "\n".join([*lines, *map(str, (self.data / "machines").glob("*"))])
 
     def clear(self) -> None:
         """End every process of this place and remove it."""
@@ -263,6 +289,7 @@ class Place:
 def place() -> Iterator[Place]:
     """A place of its own, with a path short enough for a socket; nothing of it is left afterwards."""
     made = Place(Path(tempfile.mkdtemp(prefix="rmd", dir="/tmp")))
+    made.home.chmod(0o777)  # jobs, whose users are their own, leave marks there
     try:
         yield made
     except BaseException:

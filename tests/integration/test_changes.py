@@ -78,7 +78,7 @@ def test_a_changed_template_rolls_out_and_busy_machines_finish(running: Place) -
     flag = running.home / "go"
     number = running.submit("sh", "-c", f"while [ ! -e {flag} ]; do sleep 0.05; done")
     busy = running.wait_running(number).attempts[0].machine
-    running.write(pool(min=2, max=3, provider={"process": {"env": {"COLOUR": "new"}, "separation": "none"}}))
+    running.write(pool(min=2, max=3, provider={"process": {"env": {"COLOUR": "new"}}}))
 
     def look() -> bool:
         machines = running.pools().machines
@@ -102,7 +102,7 @@ def test_an_immediate_rollout_asks_first_and_jobs_die_visibly(running: Place) ->
     running.wait_idle(2)
     number = running.submit("sh", "-c", "test $REMUDA_ATTEMPT = 2 || sleep 600", retries=1)
     busy = running.wait_running(number).attempts[0].machine
-    running.write(pool(min=2, max=3, provider={"process": {"env": {"COLOUR": "new"}, "separation": "none"}}))
+    running.write(pool(min=2, max=3, provider={"process": {"env": {"COLOUR": "new"}}}))
     eventually(lambda: any(m.is_old for m in running.pools().machines), "an old machine")
 
     asked = running.cli("pools", "rollout", "shell", "--immediate")

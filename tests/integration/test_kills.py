@@ -39,7 +39,7 @@ class Load:
 
     def __init__(self, here: Place) -> None:
         self.ids: dict[int, int] = {}
-        self._ran = here.home / "ran"
+        self._ran = here.mark("ran")
         self._here = here
         self._thread = threading.Thread(target=self._submit, daemon=True)
         self._thread.start()
