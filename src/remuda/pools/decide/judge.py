@@ -21,9 +21,9 @@ from remuda.pools.decide.backoff import FAILING, may_create, remember_failures
 from remuda.pools.decide.ceiling import share_ceilings
 from remuda.pools.decide.census import Census, take_census
 from remuda.pools.decide.concurrency import beyond_concurrency
-from remuda.pools.decide.doubt import doubtful, doubtful_since
 from remuda.pools.decide.moves import moves_of
 from remuda.pools.decide.pool_decision import PoolDecision
+from remuda.pools.decide.possibly_busy import possibly_busy, possibly_busy_since
 from remuda.pools.decide.reasons import reason_for
 from remuda.pools.decide.target import Wish, falling_steps, give_way, wish
 from remuda.pools.decide.world import (
@@ -95,12 +95,12 @@ def _begin_decision(
     before = memory.pools.get(seen.name, _NOTHING)
     census = take_census(seen, mine, before, under_way, now)
     wanted = wish(mine, seen.need, seen.override, before, census, beyond, now)
-    in_doubt = doubtful(seen, mine, census)
+    may_work = possibly_busy(seen, mine, census)
     kept = before.idle_since or before.failures or before.failed or before.unheard_since
     quiet = census.settled and not (mine.idle_window or kept)
     after = before  # what a quiet pool remembers does not change
-    if not quiet or in_doubt or before.unsure_since or wanted.steps is not before.wanted:
-        unsure_since = doubtful_since(before, now) if in_doubt else 0
+    if not quiet or may_work or before.unsure_since or wanted.steps is not before.wanted:
+        unsure_since = possibly_busy_since(before, now) if may_work else 0
         after = _remember(mine, before, census, wanted, unsure_since, now)
     asks = wanted.wanted
     makes = 0
@@ -115,7 +115,7 @@ def _begin_decision(
         asks = max(asks, len(census.busy))  # these never give way
     firm = min(asks, max(wanted.firm, 0 if mine.reused else len(census.busy)))
     bound = policy.concurrency.get(mine.organisation) if mine.organisation else None
-    return PoolDecision(seen, mine, census, wanted, after, asks, firm, wanted.wanted, makes, bound, in_doubt)
+    return PoolDecision(seen, mine, census, wanted, after, asks, firm, wanted.wanted, makes, bound, may_work)
 
 
 def _remember(

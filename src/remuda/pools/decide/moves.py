@@ -6,8 +6,8 @@ from remuda.model.machines import Machine, State
 from remuda.model.plans import Reason, Term
 from remuda.model.times import Instant
 from remuda.pools.decide.census import Census, identity_of
-from remuda.pools.decide.doubt import ends_at
 from remuda.pools.decide.pool_decision import PoolDecision
+from remuda.pools.decide.possibly_busy import ends_at
 from remuda.pools.decide.world import Close, Create, Delete, PoolAction, PoolPolicy
 
 
@@ -67,13 +67,13 @@ def _shed(moves: Moves, case: PoolDecision, now: Instant) -> None:
         moves.unconfirmed = len(census.idle)
     if case.policy.reused and _is_fresh(case):
         _retire(moves, case)
-    if case.doubtful and ends_at(case.memory, case.policy) <= now:
+    if case.possibly_busy and ends_at(case.memory, case.policy) <= now:
         _power_off(moves, case)
 
 
 def _power_off(moves: Moves, case: PoolDecision) -> None:
     since = case.memory.unsure_since
-    for machine in case.doubtful:
+    for machine in case.possibly_busy:
         if machine.drains and machine.name not in case.census.occupied:
             _delete(moves, case.policy, machine, "machine.powered-off", gently=True, unsure_since=since)
 

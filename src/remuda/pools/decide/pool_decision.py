@@ -40,7 +40,7 @@ class PoolDecision(Struct, gc=False):
     #: tasks that its organisation may run at once
     concurrency: int | None = None
     #: machines that must go while nobody says whether they work
-    doubtful: Sequence[Machine] = ()
+    possibly_busy: Sequence[Machine] = ()
     #: the ceiling it is under, if it is under one
     room: Room | None = None
     #: what it gets of that

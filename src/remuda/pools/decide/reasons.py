@@ -4,9 +4,9 @@ from remuda.model.plans import Reason, Term
 from remuda.model.times import Instant
 from remuda.pools.decide.backoff import FAILING
 from remuda.pools.decide.census import Census
-from remuda.pools.decide.doubt import ends_at
 from remuda.pools.decide.moves import Moves
 from remuda.pools.decide.pool_decision import PoolDecision
+from remuda.pools.decide.possibly_busy import ends_at
 
 #: every term that is always there, in its order; a copy of it is filled in faster than a new one grows
 _QUIET: dict[str, Term] = {
@@ -70,11 +70,11 @@ def reason_for(case: PoolDecision, moves: Moves, now: Instant) -> Reason:
     terms["busy"] = len(census.busy)
     if census.unsure:
         terms["unknown"] = census.unsure
-    if case.doubtful:
-        draining = sum(machine.drains for machine in case.doubtful)
-        terms["doubtful"], terms["undrainable"] = draining, len(case.doubtful) - draining
+    if case.possibly_busy:
+        draining = sum(machine.drains for machine in case.possibly_busy)
+        terms["doubtful"], terms["undrainable"] = draining, len(case.possibly_busy) - draining
         terms["powers_off_at"] = ends_at(memory, case.policy)
-    if moves.undrainable and not case.doubtful and (undrainable := _undrainable(case, moves)):
+    if moves.undrainable and not case.possibly_busy and (undrainable := _undrainable(case, moves)):
         terms["undrainable"] = undrainable
     if census.old:
         terms["old"] = census.old

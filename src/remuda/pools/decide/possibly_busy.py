@@ -13,7 +13,7 @@ from remuda.pools.decide.census import Census
 from remuda.pools.decide.world import PoolMemory, PoolPolicy, PoolSeen
 
 
-def doubtful(seen: PoolSeen, policy: PoolPolicy, census: Census) -> list[Machine]:
+def possibly_busy(seen: PoolSeen, policy: PoolPolicy, census: Census) -> list[Machine]:
     """The machines that must go, look idle, and may as well be busy."""
     if not census.idle or seen.override.paused:
         return []
@@ -27,11 +27,11 @@ def doubtful(seen: PoolSeen, policy: PoolPolicy, census: Census) -> list[Machine
     return [machine for machine in census.idle if machine.unsure and machine.template != policy.template]
 
 
-def doubtful_since(before: PoolMemory, now: Instant) -> Instant:
-    """When the doubt that there is now began; a clock that jumped back must not stretch it."""
+def possibly_busy_since(before: PoolMemory, now: Instant) -> Instant:
+    """Since when nobody has said whether they work; a clock that jumped back must not stretch it."""
     return min(before.unsure_since or now, now)
 
 
 def ends_at(memory: PoolMemory, policy: PoolPolicy) -> Instant:
-    """When doubtful machines are powered off."""
+    """When machines that may be busy are powered off."""
     return memory.unsure_since + policy.boot_timeout
