@@ -317,7 +317,7 @@ def test_an_empty_listing_ends_no_task(short_grace: float) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, 2, 4, 5])
+@pytest.mark.parametrize("seed", [5, 8, 12])
 def test_a_vm_that_no_listing_shows_stays_while_a_task_may_run_on_it(seed: int) -> None:
     """In each of these histories a VM would go if the number of running tasks were not looked at before it is ended."""
     summary = story(unlisted_runners(seed), seed)
