@@ -14,6 +14,9 @@ from remuda.machines.process.start import key_of, read_keys
 from remuda.model.machines import Ended
 from remuda.model.times import Instant
 
+#: made once, since several threads read machines
+_machine_file = msgspec.json.Decoder(MachineFile).decode
+
 
 class Held:
     """One machine in memory: its fixed facts, what was last seen, and the handle of its shim."""
@@ -61,7 +64,7 @@ class Held:
 def read_file(directory: Path) -> MachineFile | None:
     """What a directory says of the machine in it; None when it is no machine."""
     try:
-        file = msgspec.json.decode((directory / "machine.json").read_bytes(), type=MachineFile)
+        file = _machine_file((directory / "machine.json").read_bytes())
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return None
     return file if file.name == directory.name else None

@@ -20,6 +20,8 @@ OUTPUT_LIMIT = 16 * 1024 * 1024
 _CHUNK = 256 * 1024
 #: in the detail of an attempt, the shim's word for output that it could not write
 NOT_KEPT = "output was not kept"
+#: made once: results are read by several threads, and msgspec looks at a type for the first time in one thread only
+_finished = msgspec.json.Decoder(Finished).decode
 _NAME = re.compile(
     r"(?:(?P<store>s[0-9a-f]+)-)?(?P<job>[0-9]{1,18})-(?P<attempt>[0-9]{1,18})\.(?:log|json|json\.part)"
 )
@@ -47,7 +49,7 @@ class JobFiles:
         """What the shim wrote when the attempt ended, if it did."""
         try:
             data = Path(f"{self.stem(run)}.json").read_bytes()
-            found = msgspec.json.decode(data, type=Finished)
+            found = _finished(data)
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
             return None
         return found if found.run == run else None
