@@ -47,9 +47,8 @@ def granted(work: Work, offer: Candidates, taken: Ints, free: Ints) -> Ints:
         provider, price = int(kinds.provider[kind]), int(kinds.price[kind])
         if money[provider] >= 0 and price > 0:
             room = min(room, int(money[provider]) // price)
-        left[counted] -= room
-        if money[provider] >= 0:
             money[provider] -= room * price
+        left[counted] -= room
         bounded[entry] = room
     return bounded
 
