@@ -6,7 +6,7 @@ from bench.table import Row, at_most, quantile
 from remuda.model.machines import Machine, State
 from remuda.model.needs import Need
 from remuda.pools.decide import decide
-from remuda.pools.decide.world import Bounds, Memory, Policy, PoolPolicy, PoolSeen, Snapshot
+from remuda.pools.decide.model import Bounds, Memory, Policy, PoolPolicy, PoolSeen, Snapshot
 
 POOLS, EACH, UNDER_ONE = 1_000, 4, 10
 

@@ -14,7 +14,7 @@ from remuda.ledger.store import SqliteStore
 from remuda.model.machines import Machine, State
 from remuda.model.needs import Need
 from remuda.pools.decide import decide
-from remuda.pools.decide.world import Bounds, Memory, Policy, PoolPolicy, PoolSeen, Snapshot
+from remuda.pools.decide.model import Bounds, Memory, Policy, PoolPolicy, PoolSeen, Snapshot
 from remuda.pools.kinds import POOL_KINDS
 from remuda.sources.queue.schema import TABLES
 

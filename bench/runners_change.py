@@ -23,7 +23,7 @@ from remuda.loop.clock import SystemClock
 from remuda.loop.logs import Log
 from remuda.model.needs import Worker
 from remuda.pools.controller import PoolsController
-from remuda.pools.decide.world import Bounds, Memory, Policy, PoolPolicy
+from remuda.pools.decide.model import Bounds, Memory, Policy, PoolPolicy
 from remuda.pools.meters import PoolMeters
 from remuda.pools.policy import PoolSetup
 from remuda.providers.kubevirt.provider import KubevirtProvider

@@ -58,7 +58,7 @@ async def cycles(url: str) -> Measured:
     from remuda.model.machines import Supplied
     from remuda.model.needs import Worker
     from remuda.pools.controller import PoolsController
-    from remuda.pools.decide.world import Bounds, Memory, Policy, PoolPolicy
+    from remuda.pools.decide.model import Bounds, Memory, Policy, PoolPolicy
     from remuda.pools.meters import PoolMeters
     from remuda.pools.policy import PoolSetup
     from remuda.sources.circleci.agents import Listing

@@ -4,7 +4,7 @@ from remuda.model.machines import Ended, Machine, State, pool_of
 from remuda.model.needs import Need
 from remuda.model.plans import Operation, Outcome, Plan, Reason
 from remuda.model.times import Instant
-from remuda.pools.decide.world import (
+from remuda.pools.decide.model import (
     Bounds,
     Close,
     Create,

@@ -24,7 +24,7 @@ from remuda.model.plans import Outcome
 from remuda.model.times import MINUTE, SECOND
 from remuda.pools.controller import LOOP
 from remuda.pools.decide import decide
-from remuda.pools.decide.world import Memory, Override, Policy, PoolAction, PoolSeen, Snapshot
+from remuda.pools.decide.model import Memory, Override, Policy, PoolAction, PoolSeen, Snapshot
 from remuda.pools.kinds import POOL_KINDS
 from remuda.pools.policy import EXACT_SOURCES, compile_objects
 from remuda.sources.queue import rows

@@ -11,7 +11,7 @@ from remuda.ledger.record import Ledger, MemoryRecorder
 from remuda.ledger.store import InlineStore, SqliteStore
 from remuda.loop.controller import Recorder
 from remuda.model.plans import Operation, Outcome, Plan
-from remuda.pools.decide.world import Memory, Policy, PoolAction, PoolMemory, Snapshot
+from remuda.pools.decide.model import Memory, Policy, PoolAction, PoolMemory, Snapshot
 from remuda.pools.kinds import POOL_KINDS
 
 PoolsRecorder = Recorder[Snapshot, Memory, Policy, PoolAction]

@@ -7,7 +7,7 @@ import sys
 import pytest
 from tests.processes import Place, ceiling, eventually, pool
 
-from remuda.pools.decide.world import Override
+from remuda.pools.decide.model import Override
 from remuda.pools.why import Why
 
 pytestmark = [

@@ -15,7 +15,7 @@ from remuda.ledger.record import pack
 from remuda.ledger.schema import VERSIONS
 from remuda.ledger.store import InlineStore
 from remuda.model.times import SECOND
-from remuda.pools.decide.world import Bounds, Override, Policy, PoolPolicy
+from remuda.pools.decide.model import Bounds, Override, Policy, PoolPolicy
 from remuda.pools.policy import Setup
 from remuda.sim.clock import MONDAY
 from remuda.sim.faults import Fault

@@ -6,7 +6,7 @@ from remuda.model.machines import Ended, Machine, State
 from remuda.model.needs import Need
 from remuda.model.plans import Operation, Outcome, Reason
 from remuda.model.times import MINUTE, SECOND
-from remuda.pools.decide.world import (
+from remuda.pools.decide.model import (
     Bounds,
     Create,
     Memory,

@@ -7,7 +7,7 @@ from remuda.model.machines import Machine, State
 from remuda.model.times import MINUTE, SECOND
 from remuda.pools.decide.backoff import FAILING, may_create, remember_failures
 from remuda.pools.decide.census import take_census
-from remuda.pools.decide.world import PoolMemory
+from remuda.pools.decide.model import PoolMemory
 
 
 def remembered(memory: PoolMemory, *members: Machine) -> tuple[int, int, int]:

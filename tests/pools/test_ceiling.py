@@ -18,7 +18,7 @@ from tests.builders import (
 from remuda.model.machines import Machine, State
 from remuda.output.words import sentence
 from remuda.pools.decide import decide
-from remuda.pools.decide.world import (
+from remuda.pools.decide.model import (
     Bounds,
     Close,
     Create,

@@ -7,7 +7,7 @@ from tests.builders import NOW, closing, creation, deletion, machine, machines, 
 from remuda.model.machines import Ended, Machine, State
 from remuda.model.plans import Operation
 from remuda.pools.decide.census import Census, take_census
-from remuda.pools.decide.world import PoolAction, PoolMemory
+from remuda.pools.decide.model import PoolAction, PoolMemory
 
 BOOTING = machine("a-1", State.CREATING)
 OVERDUE = machine("a-1", State.CREATING, created_at=NOW - 600_000)

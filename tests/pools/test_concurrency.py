@@ -7,7 +7,7 @@ from tests.builders import NOW, pool, settings, snapshot
 
 from remuda.pools.decide import decide
 from remuda.pools.decide.concurrency import beyond_concurrency
-from remuda.pools.decide.world import Memory, Policy
+from remuda.pools.decide.model import Memory, Policy
 
 
 def rules(plan: int, **pools: int) -> Policy:

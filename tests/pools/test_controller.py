@@ -18,7 +18,7 @@ from remuda.model.plans import Operation, Outcome, Reason
 from remuda.pools.controller import PoolsController, _machine, _own
 from remuda.pools.decide import decide
 from remuda.pools.decide.census import take_census
-from remuda.pools.decide.world import (
+from remuda.pools.decide.model import (
     Close,
     Create,
     Delete,

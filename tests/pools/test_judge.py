@@ -19,8 +19,7 @@ from remuda.model.plans import Plan, Term
 from remuda.model.times import HOUR, MINUTE
 from remuda.pools.decide import decide
 from remuda.pools.decide.census import Census, take_census
-from remuda.pools.decide.target import bounds_in_force
-from remuda.pools.decide.world import (
+from remuda.pools.decide.model import (
     Bounds,
     Close,
     Create,
@@ -34,6 +33,7 @@ from remuda.pools.decide.world import (
     PoolSeen,
     Snapshot,
 )
+from remuda.pools.decide.target import bounds_in_force
 from remuda.rules.ceilings import Member, share
 
 _REMOVED = PoolPolicy(name="", job_class="", template="", bounds=Bounds(0, 0))

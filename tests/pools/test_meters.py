@@ -5,7 +5,7 @@ from tests.builders import NOW, machine, machines, policy, pool, settings, snaps
 
 from remuda.model.machines import State
 from remuda.pools.decide import decide
-from remuda.pools.decide.world import Memory, PoolSeen
+from remuda.pools.decide.model import Memory, PoolSeen
 from remuda.pools.meters import PoolMeters
 
 

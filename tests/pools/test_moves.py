@@ -20,7 +20,7 @@ from tests.builders import (
 from remuda.model.machines import Machine, State
 from remuda.model.plans import Operation, Plan
 from remuda.pools.decide import decide
-from remuda.pools.decide.world import (
+from remuda.pools.decide.model import (
     Close,
     Create,
     Delete,

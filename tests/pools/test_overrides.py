@@ -4,7 +4,7 @@ import msgspec
 from tests.builders import machine
 
 from remuda.ledger.store import InlineStore
-from remuda.pools.decide.world import Override
+from remuda.pools.decide.model import Override
 from remuda.pools.overrides import overrides, set_override
 
 

@@ -9,7 +9,7 @@ from tests.catalog import CHECKS, KINDS
 
 from remuda.model.times import MINUTE, SECOND
 from remuda.objects.load import Loaded, load_text
-from remuda.pools.decide.world import Bounds, Hours, Policy, PoolPolicy
+from remuda.pools.decide.model import Bounds, Hours, Policy, PoolPolicy
 from remuda.pools.policy import INEXACT_WINDOW, PoolSetup, Setup, compile_objects
 from remuda.rules.windows import Window
 

@@ -7,7 +7,7 @@ from remuda.model.machines import Machine, State
 from remuda.model.times import MINUTE
 from remuda.output.words import sentence
 from remuda.pools.decide import decide
-from remuda.pools.decide.world import Delete, Memory, Override, Policy, PoolMemory, PoolPolicy, PoolSeen
+from remuda.pools.decide.model import Delete, Memory, Override, Policy, PoolMemory, PoolPolicy, PoolSeen
 
 DRAINING = Override(draining=True)
 RULES = settings(boot_timeout=10 * MINUTE)

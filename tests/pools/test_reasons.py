@@ -18,7 +18,7 @@ from remuda.model.machines import Ended, State
 from remuda.model.plans import Operation, Outcome
 from remuda.output.words import sentence
 from remuda.pools.decide import decide
-from remuda.pools.decide.world import Memory, Override, PoolAction, PoolMemory, PoolPolicy, PoolSeen
+from remuda.pools.decide.model import Memory, Override, PoolAction, PoolMemory, PoolPolicy, PoolSeen
 
 ONE_FAILURE = PoolMemory(failures=1, failed_at=NOW, retry_at=NOW + 1)
 MANY = PoolMemory(failures=5, failed_at=NOW, retry_at=NOW)

@@ -9,7 +9,7 @@ from tests.loop.toy import virtually
 from remuda.control.routes import Call
 from remuda.ledger.store import InlineStore
 from remuda.pools.controller import PoolsController
-from remuda.pools.decide.world import Override
+from remuda.pools.decide.model import Override
 from remuda.pools.meters import PoolMeters
 from remuda.pools.overrides import overrides
 from remuda.pools.policy import Setup

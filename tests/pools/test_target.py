@@ -6,8 +6,8 @@ from tests.builders import NOW, settings
 from remuda.model.needs import Need
 from remuda.model.times import HOUR, MINUTE
 from remuda.pools.decide.census import Census
+from remuda.pools.decide.model import Bounds, Hours, Override, PoolMemory, PoolPolicy
 from remuda.pools.decide.target import Wish, bounds_in_force, falling_steps, give_way, wish
-from remuda.pools.decide.world import Bounds, Hours, Override, PoolMemory, PoolPolicy
 from remuda.rules.windows import Window
 
 OFFICE = Hours(Window("0 8 * * MON-FRI", "0 18 * * MON-FRI", "UTC"), Bounds(4, 20, 2))

@@ -7,7 +7,7 @@ from remuda.ledger.record import Ledger
 from remuda.ledger.store import InlineStore
 from remuda.pools.controller import LOOP
 from remuda.pools.decide import decide
-from remuda.pools.decide.world import Memory, Policy, PoolAction, Snapshot
+from remuda.pools.decide.model import Memory, Policy, PoolAction, Snapshot
 from remuda.pools.kinds import POOL_KINDS
 from remuda.pools.views import pools_view
 

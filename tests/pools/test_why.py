@@ -2,7 +2,7 @@
 
 import pytest
 
-from remuda.pools.decide.world import Override
+from remuda.pools.decide.model import Override
 from remuda.pools.why import clearing
 
 

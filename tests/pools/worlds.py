@@ -7,7 +7,7 @@ from remuda.model.machines import Ended, Machine, State
 from remuda.model.needs import Need
 from remuda.model.plans import Operation
 from remuda.model.times import HOUR, MINUTE, SECOND
-from remuda.pools.decide.world import (
+from remuda.pools.decide.model import (
     Bounds,
     Hours,
     Memory,

@@ -11,7 +11,7 @@ from tests.builders import policy, settings
 
 from remuda.loop.loop import Pace
 from remuda.model.times import MINUTE, SECOND
-from remuda.pools.decide.world import Policy
+from remuda.pools.decide.model import Policy
 from remuda.pools.policy import Setup
 from remuda.sim.circle import Mood, Outage
 from remuda.sim.faults import Fault

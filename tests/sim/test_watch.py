@@ -8,7 +8,7 @@ from tests.builders import NOW, deletion, policy, pool, settings, snapshot
 from remuda.model.jobs import Finished, Run
 from remuda.model.machines import Order, State, machine_name
 from remuda.model.plans import Plan
-from remuda.pools.decide.world import Override
+from remuda.pools.decide.model import Override
 from remuda.sim.provider import SimMachine
 from remuda.sim.watch import Violation, Watch
 from remuda.sources.queue.queue import Work

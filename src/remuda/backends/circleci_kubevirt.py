@@ -11,7 +11,7 @@ from remuda.kube.secrets import NoSecret, Secrets
 from remuda.model.plans import Reason
 from remuda.output.words import number
 from remuda.pools.codes import UNKNOWN
-from remuda.pools.decide.world import Policy
+from remuda.pools.decide.model import Policy
 from remuda.pools.policy import PoolSetup
 from remuda.pools.ports import Backend
 from remuda.providers.kubevirt.guest.masking import masked

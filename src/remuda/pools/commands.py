@@ -9,7 +9,7 @@ from remuda.control.command import Command, Group, Session, confirm, pass_sessio
 from remuda.errors import BadInput
 from remuda.output.moments import age, clock_time
 from remuda.output.show import Report, Table
-from remuda.pools.decide.world import Override
+from remuda.pools.decide.model import Override
 from remuda.pools.questions import answer_lines, complete_machines, complete_pools, first_lines
 from remuda.pools.views import MachineView, PoolsView, PoolView
 from remuda.pools.why import Why, describe_override

@@ -32,7 +32,7 @@ from remuda.model.plans import Operation, Outcome, Plan, Reason
 from remuda.model.times import Instant
 from remuda.pools.decide import decide
 from remuda.pools.decide.census import PROPER_ENDS
-from remuda.pools.decide.world import (
+from remuda.pools.decide.model import (
     Close,
     Create,
     Delete,

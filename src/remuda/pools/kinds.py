@@ -2,7 +2,7 @@
 
 from remuda.ledger.record import Kinds
 from remuda.model.plans import Operation, Plan
-from remuda.pools.decide.world import Memory, Policy, PoolAction, Snapshot
+from remuda.pools.decide.model import Memory, Policy, PoolAction, Snapshot
 
 POOL_KINDS: Kinds[Snapshot, Memory, Policy, PoolAction] = Kinds(
     snapshot=Snapshot,

@@ -5,7 +5,7 @@ from collections import Counter as Tally
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from remuda.model.plans import Plan
-from remuda.pools.decide.world import PoolAction, Snapshot
+from remuda.pools.decide.model import PoolAction, Snapshot
 
 _STATES = ("creating", "idle", "unknown", "busy", "draining", "dead")
 

@@ -6,7 +6,7 @@ import msgspec
 
 from remuda.ledger.record import decode
 from remuda.model.times import Instant
-from remuda.pools.decide.world import Override
+from remuda.pools.decide.model import Override
 
 _PREFIX = "override/"
 _NONE = Override()

@@ -12,7 +12,7 @@ from remuda.objects.ceiling import CeilingMember, CeilingSpec
 from remuda.objects.kinds import Complaint, Kind, Object
 from remuda.objects.load import Blame, Objects
 from remuda.objects.scalars import Share
-from remuda.pools.decide.world import Bounds, Hours, Policy, PoolPolicy
+from remuda.pools.decide.model import Bounds, Hours, Policy, PoolPolicy
 from remuda.pools.objects import (
     RUNNER_POOL_COLUMNS,
     RUNNER_POOL_RULES,

@@ -9,7 +9,7 @@ from remuda.model.machines import Order, Supplied
 from remuda.model.needs import Reading
 from remuda.model.plans import Reason
 from remuda.model.times import Instant
-from remuda.pools.decide.world import Policy
+from remuda.pools.decide.model import Policy
 from remuda.pools.policy import PoolSetup
 
 

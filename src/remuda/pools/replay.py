@@ -20,7 +20,7 @@ from remuda.output.moments import age, clock_time
 from remuda.output.words import number, sentence
 from remuda.pools.controller import LOOP
 from remuda.pools.decide import decide
-from remuda.pools.decide.world import Policy, PoolAction
+from remuda.pools.decide.model import Policy, PoolAction
 from remuda.pools.kinds import POOL_KINDS
 from remuda.pools.policy import EXACT_SOURCES, change
 

@@ -9,7 +9,7 @@ from remuda.errors import BadInput, NotFound, Unavailable
 from remuda.ledger.store import Store
 from remuda.loop.clock import Clock
 from remuda.pools.controller import PoolsController
-from remuda.pools.decide.world import Override
+from remuda.pools.decide.model import Override
 from remuda.pools.overrides import overrides, set_override
 from remuda.pools.policy import PoolSetup
 from remuda.pools.ports import Provider

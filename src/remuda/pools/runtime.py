@@ -14,7 +14,7 @@ from remuda.model.plans import Reason
 from remuda.model.times import Instant
 from remuda.objects.load import Objects
 from remuda.pools.controller import PoolsController
-from remuda.pools.decide.world import Policy
+from remuda.pools.decide.model import Policy
 from remuda.pools.kinds import POOL_KINDS
 from remuda.pools.meters import PoolMeters
 from remuda.pools.overrides import overrides

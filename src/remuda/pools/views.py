@@ -16,7 +16,7 @@ from remuda.model.times import Instant
 from remuda.output.words import number, sentence
 from remuda.pools.arithmetic import demand
 from remuda.pools.controller import LOOP
-from remuda.pools.decide.world import Memory, Override, Policy, PoolAction, PoolPolicy, Snapshot
+from remuda.pools.decide.model import Memory, Override, Policy, PoolAction, PoolPolicy, Snapshot
 from remuda.pools.kinds import POOL_KINDS
 
 PoolCycle = Cycle[Snapshot, Memory, Policy, PoolAction]

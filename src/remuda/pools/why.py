@@ -20,7 +20,7 @@ from remuda.output.words import number, sentence
 from remuda.pools.arithmetic import demand, pool_lines
 from remuda.pools.controller import LOOP
 from remuda.pools.decide import decide
-from remuda.pools.decide.world import Override, PoolPolicy
+from remuda.pools.decide.model import Override, PoolPolicy
 from remuda.pools.kinds import POOL_KINDS
 from remuda.pools.views import PoolCycle, last_cycle
 

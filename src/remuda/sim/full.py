@@ -11,8 +11,8 @@ from remuda.ledger.store import InlineStore
 from remuda.model.jobs import Finished, JobSpec, JobState, Run
 from remuda.model.machines import State, number_of
 from remuda.model.needs import Reading
+from remuda.pools.decide.model import Override
 from remuda.pools.decide.target import bounds_in_force
-from remuda.pools.decide.world import Override
 from remuda.pools.overrides import set_override
 from remuda.pools.policy import Setup
 from remuda.sim.history import Summary

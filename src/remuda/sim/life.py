@@ -13,7 +13,7 @@ from remuda.errors import Unavailable
 from remuda.ledger.store import InlineStore, Write
 from remuda.loop.loop import Loop
 from remuda.model.machines import Order, Supplied
-from remuda.pools.decide.world import Memory, Policy, PoolAction, Snapshot
+from remuda.pools.decide.model import Memory, Policy, PoolAction, Snapshot
 from remuda.pools.ports import Provider
 from remuda.sim.faults import Crash, Faults
 

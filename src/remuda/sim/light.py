@@ -4,7 +4,7 @@ from prometheus_client import CollectorRegistry
 
 from remuda.ledger.record import MemoryRecorder
 from remuda.model.jobs import Finished
-from remuda.pools.decide.world import Memory, Policy, PoolAction, Snapshot
+from remuda.pools.decide.model import Memory, Policy, PoolAction, Snapshot
 from remuda.pools.meters import PoolMeters
 from remuda.sim.history import Summary
 from remuda.sim.process import WatchedJob, make_loop, terms_of

@@ -9,7 +9,7 @@ import random
 
 from remuda.loop.loop import Pace
 from remuda.model.times import MINUTE
-from remuda.pools.decide.world import Bounds, Policy, PoolPolicy
+from remuda.pools.decide.model import Bounds, Policy, PoolPolicy
 from remuda.pools.policy import Setup
 from remuda.sim.full import FullWorld
 from remuda.sim.history import Summary

@@ -21,7 +21,7 @@ from remuda.model.machines import Order, Supplied
 from remuda.model.plans import Plan
 from remuda.model.times import Instant
 from remuda.pools.controller import LOOP, PoolsController
-from remuda.pools.decide.world import Memory, Policy, PoolAction, Snapshot
+from remuda.pools.decide.model import Memory, Policy, PoolAction, Snapshot
 from remuda.pools.kinds import POOL_KINDS
 from remuda.pools.meters import PoolMeters
 from remuda.pools.overrides import overrides

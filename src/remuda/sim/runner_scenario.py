@@ -6,7 +6,7 @@ from msgspec import structs
 
 from remuda.loop.loop import Pace
 from remuda.model.times import HOUR, MINUTE, SECOND
-from remuda.pools.decide.world import Policy
+from remuda.pools.decide.model import Policy
 from remuda.pools.policy import Setup
 from remuda.sim.circle import Mood, Outage
 from remuda.sim.faults import Fault

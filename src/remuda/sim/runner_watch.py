@@ -10,7 +10,7 @@ from remuda.model.jobs import Run
 from remuda.model.machines import State
 from remuda.model.plans import Plan, Reason
 from remuda.model.times import Instant
-from remuda.pools.decide.world import Close, Delete, Policy, PoolAction, PoolPolicy, Snapshot
+from remuda.pools.decide.model import Close, Delete, Policy, PoolAction, PoolPolicy, Snapshot
 from remuda.sim.circle import SimApi, Task
 from remuda.sim.provider import SimMachine
 from remuda.sim.vms import Vm

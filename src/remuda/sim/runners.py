@@ -21,8 +21,8 @@ from remuda.loop.loop import Pace
 from remuda.model.plans import Operation
 from remuda.model.times import MINUTE
 from remuda.pools.controller import LOOP
+from remuda.pools.decide.model import Memory, Policy, PoolAction, Snapshot
 from remuda.pools.decide.target import scheduled_bounds
-from remuda.pools.decide.world import Memory, Policy, PoolAction, Snapshot
 from remuda.pools.kinds import POOL_KINDS
 from remuda.pools.meters import PoolMeters
 from remuda.pools.policy import Setup

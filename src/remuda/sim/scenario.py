@@ -8,7 +8,7 @@ from msgspec import Struct, structs
 
 from remuda.loop.loop import Pace
 from remuda.model.times import MINUTE, SECOND
-from remuda.pools.decide.world import Bounds, Hours, Override, Policy, PoolPolicy
+from remuda.pools.decide.model import Bounds, Hours, Override, Policy, PoolPolicy
 from remuda.pools.policy import PoolSetup, Setup
 from remuda.rules.windows import Window
 from remuda.sim.faults import Fault

@@ -16,8 +16,8 @@ from remuda.loop.clock import Clock
 from remuda.model.jobs import Finished, Run
 from remuda.model.plans import Plan, Reason
 from remuda.model.times import MINUTE, Instant
+from remuda.pools.decide.model import Close, Override, Policy, PoolAction, Snapshot
 from remuda.pools.decide.target import bounds_in_force
-from remuda.pools.decide.world import Close, Override, Policy, PoolAction, Snapshot
 from remuda.sim.provider import SimMachine
 from remuda.sources.queue.queue import Work
 

@@ -14,7 +14,7 @@ from remuda.model.needs import Reading
 from remuda.model.plans import Operation
 from remuda.model.times import MINUTE
 from remuda.pools.controller import PoolsController
-from remuda.pools.decide.world import Memory
+from remuda.pools.decide.model import Memory
 from remuda.pools.meters import PoolMeters
 
 pytestmark = pytest.mark.slow

@@ -2,7 +2,7 @@
 
 from remuda.model.times import MINUTE, SECOND, Instant
 from remuda.pools.decide.census import Census
-from remuda.pools.decide.world import PoolMemory
+from remuda.pools.decide.model import PoolMemory
 
 FIRST_WAIT = SECOND
 LONGEST_WAIT = 5 * MINUTE

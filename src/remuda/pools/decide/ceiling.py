@@ -8,8 +8,8 @@ takes its place until it is gone. What is wanted comes before what a scale-down 
 from collections import defaultdict
 from collections.abc import Sequence
 
+from remuda.pools.decide.model import Policy
 from remuda.pools.decide.pool_decision import PoolDecision, Room
-from remuda.pools.decide.world import Policy
 from remuda.rules.ceilings import Member, share
 
 

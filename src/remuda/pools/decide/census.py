@@ -7,7 +7,7 @@ from msgspec import Struct
 from remuda.model.machines import Machine, State, machine_name
 from remuda.model.plans import Operation
 from remuda.model.times import Instant
-from remuda.pools.decide.world import Create, PoolAction, PoolMemory, PoolPolicy, PoolSeen
+from remuda.pools.decide.model import Create, PoolAction, PoolMemory, PoolPolicy, PoolSeen
 
 #: endings of a machine that did what it was for; any other ending before its first job is a failure
 PROPER_ENDS = frozenset({"finished", "idle", "closed", "orphaned"})

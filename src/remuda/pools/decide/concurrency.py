@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from remuda.pools.decide.world import Policy, PoolPolicy, PoolSeen, Snapshot
+from remuda.pools.decide.model import Policy, PoolPolicy, PoolSeen, Snapshot
 from remuda.rules.ceilings import Member, share
 
 

@@ -21,12 +21,7 @@ from remuda.pools.decide.backoff import FAILING, may_create, remember_failures
 from remuda.pools.decide.ceiling import share_ceilings
 from remuda.pools.decide.census import Census, take_census
 from remuda.pools.decide.concurrency import beyond_concurrency
-from remuda.pools.decide.moves import moves_of
-from remuda.pools.decide.pool_decision import PoolDecision
-from remuda.pools.decide.possibly_busy import possibly_busy, possibly_busy_since
-from remuda.pools.decide.reasons import reason_for
-from remuda.pools.decide.target import Wish, falling_steps, give_way, wish
-from remuda.pools.decide.world import (
+from remuda.pools.decide.model import (
     Bounds,
     Memory,
     Override,
@@ -37,6 +32,11 @@ from remuda.pools.decide.world import (
     PoolSeen,
     Snapshot,
 )
+from remuda.pools.decide.moves import moves_of
+from remuda.pools.decide.pool_decision import PoolDecision
+from remuda.pools.decide.possibly_busy import possibly_busy, possibly_busy_since
+from remuda.pools.decide.reasons import reason_for
+from remuda.pools.decide.target import Wish, falling_steps, give_way, wish
 
 _NOTHING = PoolMemory()
 

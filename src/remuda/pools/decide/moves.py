@@ -6,9 +6,9 @@ from remuda.model.machines import Machine, State
 from remuda.model.plans import Reason, Term
 from remuda.model.times import Instant
 from remuda.pools.decide.census import Census, identity_of
+from remuda.pools.decide.model import Close, Create, Delete, PoolAction, PoolPolicy
 from remuda.pools.decide.pool_decision import PoolDecision
 from remuda.pools.decide.possibly_busy import ends_at
-from remuda.pools.decide.world import Close, Create, Delete, PoolAction, PoolPolicy
 
 
 class Moves(Struct, gc=False):

@@ -6,8 +6,8 @@ from msgspec import Struct
 
 from remuda.model.machines import Machine
 from remuda.pools.decide.census import Census
+from remuda.pools.decide.model import PoolMemory, PoolPolicy, PoolSeen
 from remuda.pools.decide.target import Wish
-from remuda.pools.decide.world import PoolMemory, PoolPolicy, PoolSeen
 
 
 class Room(Struct, frozen=True, gc=False):

@@ -10,7 +10,7 @@ machine must be heard of: an answer is the better way, a short silence is common
 from remuda.model.machines import Machine
 from remuda.model.times import Instant
 from remuda.pools.decide.census import Census
-from remuda.pools.decide.world import PoolMemory, PoolPolicy, PoolSeen
+from remuda.pools.decide.model import PoolMemory, PoolPolicy, PoolSeen
 
 
 def possibly_busy(seen: PoolSeen, policy: PoolPolicy, census: Census) -> list[Machine]:

@@ -5,7 +5,7 @@ from msgspec import Struct
 from remuda.model.needs import Need
 from remuda.model.times import Instant
 from remuda.pools.decide.census import Census
-from remuda.pools.decide.world import Bounds, Override, PoolMemory, PoolPolicy
+from remuda.pools.decide.model import Bounds, Override, PoolMemory, PoolPolicy
 from remuda.rules.windows import first_open
 
 Steps = tuple[tuple[Instant, int], ...]
