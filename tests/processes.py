@@ -236,11 +236,13 @@ class Place:
     def shims(self) -> dict[str, int]:
         """Machine → pid of every shim process that runs on this data directory."""
         root = os.fsencode(self.data / "machines") + b"/"
-        found = {}
-        for pid, command, _ in _processes():
-            if any(b"shim.py" in word for word in command) and command[-1].startswith(root):
-                found[os.fsdecode(command[-1].removeprefix(root))] = pid
-        return found
+        alike = {
+            pid: os.fsdecode(command[-1].removeprefix(root))
+            for pid, command, _ in _processes()
+            if any(b"shim.py" in word for word in command) and command[-1].startswith(root)
+        }
+        # What a shim forked to separate a job from others has its command line, too.
+        return {machine: pid for pid, machine in alike.items() if _parent(pid) not in alike}
 
     def job_processes(self, number: int | None = None) -> list[int]:
         """Every process that the machines of this data directory started, or those of one job."""
@@ -298,6 +300,14 @@ def place() -> Iterator[Place]:
         raise
     finally:
         made.clear()
+
+
+def _parent(pid: int) -> int:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return 0
+    return int(stat.rpartition(")")[2].split()[1])
 
 
 def _processes() -> Iterator[tuple[int, list[bytes], list[bytes]]]:

@@ -208,8 +208,9 @@ def test_a_shim_killed_while_nothing_runs_is_an_attempt_that_is_lost(running: Pl
 
 def test_a_job_killed_from_outside_has_failed_by_that_signal(running: Place) -> None:
     running.wait_idle(2)
-    number = running.submit("sh", "-c", "echo $$; exec sleep 600")
-    pid = int(eventually(lambda: running.output(number), "the job's pid"))
+    number = running.submit("sh", "-c", "echo on; exec sleep 600")
+    eventually(lambda: running.output(number), "the job's first line")
+    (pid,) = running.job_processes(number)  # it does not know its own: it may have a namespace of processes
     os.kill(pid, signal.SIGKILL)
     ended = running.wait_end(number)
     assert [(a.status, a.exit_code) for a in ended.attempts] == [("signaled", 137)]
