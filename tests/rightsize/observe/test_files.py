@@ -228,7 +228,7 @@ def test_no_junk_in_any_field_breaks_the_reading_of_the_rest(
     (folder / "objects.yaml").write_text(yaml.safe_dump(listed(items), sort_keys=False))
     slow = read_files([folder / "objects.yaml"], NOW)
     # Whoever belongs to another is not sized: its amounts are not looked at where that would cost time.
-    if items[which].get("kind") not in {"Pod", "ReplicationController"}:
+    if items[which].get("kind") not in ("Pod", "ReplicationController"):
         assert _told(quick.problems) == _told(slow.problems)
     assert _told(quick.problems) <= _told(slow.problems)
     if not quick.problems:
