@@ -20,7 +20,7 @@ import pytest
 
 from remuda.capacity.codes import RULES
 from remuda.jobs import JOBS
-from remuda.rightsize.decide.findings import RULES as SIZE_RULES
+from remuda.rightsize.codes import RULES as SIZE_RULES
 
 ROOT = Path(__file__).parents[2]
 PAGES = [

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remuda.model.amount_texts import amount_text, amounts_text, bytes_text, figure, quantity
+from remuda.model.amount_texts import amount_text, amounts_text, bytes_text, exact_text, figure, quantity
 from remuda.model.amounts import KVM, amount
 
 GIB = 2**30
@@ -53,6 +53,20 @@ def test_some_or_all_amounts_are_listed() -> None:
 )
 def test_a_quantity_is_as_one_writes_it(resource: str, value: int, text: str) -> None:
     assert quantity(resource, value) == text
+
+
+@pytest.mark.parametrize(
+    ("resource", "value", "text"),
+    [
+        ("cpu", 1500, "1500m"),
+        ("memory", 0, "0"),
+        ("memory", 3 * GIB, "3Gi"),
+        ("memory", 1536 * 2**20, "1536Mi"),
+        ("memory", 1_000_000, "1000000 (1.0Mi)"),
+    ],
+)
+def test_an_amount_that_a_person_checks_is_exact(resource: str, value: int, text: str) -> None:
+    assert exact_text(resource, value) == text
 
 
 @given(st.sampled_from(["cpu", "memory", "pods", "example.com/x"]), st.integers(0, 2**50))

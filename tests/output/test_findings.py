@@ -38,6 +38,14 @@ def test_a_part_whose_terms_say_nothing_is_left_out(owner: str | None) -> None:
     assert describe(found(number=1, most=0, owner=owner)).found == "1 toy"
 
 
+def test_a_term_may_only_let_its_part_be_said() -> None:
+    add_codes(
+        ("toy",), lambda: {"toy.old": ("", "[{broken:?}does not turn||turns]", "", "[{broken:?}mend it]")}
+    )
+    assert describe(Finding("toy.old", "info", "", terms={"broken": 1})) == ("does not turn", "", "mend it")
+    assert describe(Finding("toy.old", "info", "")) == ("turns", "", "")
+
+
 def test_a_term_that_is_missing_outside_of_a_part_is_a_dash() -> None:
     assert describe(found(number=1)).expected == "at most -, see toys[].max"
 

@@ -53,7 +53,7 @@ def judged_of(all_: list[History], kind: str) -> dict[str, list[ContainerReview]
         for who, each in zip(ids, all_, strict=True)
     )
     found = summarize(columns(all_), "samples", since=BEGIN, now=NOW)
-    made = review(
+    made, _ = review(
         Snapshot(NOW * 1000, "files", workloads),
         {(who, "main"): each for who, each in zip(ids, found, strict=True)},
         RightsizePolicySpec(),

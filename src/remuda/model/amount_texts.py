@@ -41,6 +41,13 @@ def amounts_text(amounts: Mapping[str, int], resources: Iterable[str] | None = N
     return ", ".join(amount_text(name, amounts[name]) for name in chosen) or "nothing"
 
 
+def exact_text(resource: str, amount: int) -> str:
+    """In a sentence whose numbers a person checks: `1500m`, `512Mi`, `1000000 (1.0Mi)` where it is no whole MiB."""
+    if resource == "cpu":
+        return f"{amount}m"
+    return quantity(resource, amount) if amount % MIB == 0 else f"{amount} ({amount / MIB:.1f}Mi)"
+
+
 def bytes_text(amount: int) -> str:
     """Bytes to two decimals of the largest unit that they fill: `54.68Gi`, `32Mi`, `512`."""
     for size, unit in _UNITS:

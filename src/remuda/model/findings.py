@@ -6,7 +6,7 @@ and where, and the terms of its sentences. These are made in `remuda.output.find
 """
 
 from collections.abc import Iterable
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -44,13 +44,21 @@ class Finding(Struct, frozen=True):
         return self.code.partition(".")[2]
 
 
-def is_any(findings: Iterable[Finding], least: Severity) -> bool:
+class Severe(Protocol):
+    """What has a severity: a finding, be it in words or not."""
+
+    @property
+    def severity(self) -> Severity:
+        """How severe it is."""
+
+
+def is_any(findings: Iterable[Severe], least: Severity) -> bool:
     """Whether there is any at or above a severity."""
     severe = SEVERITIES[: SEVERITIES.index(least) + 1]
     return any(finding.severity in severe for finding in findings)
 
 
-def count_severities(findings: Iterable[Finding]) -> dict[Severity, int]:
+def count_severities(findings: Iterable[Severe]) -> dict[Severity, int]:
     """How many there are of each severity, the most severe first."""
     counts: dict[Severity, int] = dict.fromkeys(SEVERITIES, 0)
     for finding in findings:

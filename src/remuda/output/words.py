@@ -3,8 +3,9 @@ The only place where a reason becomes a sentence, with the words that its job br
 
 Code → (what it means, the sentence). `{live:machine}` is `1 machine` or `3 machines`, `{live:is|are}` is `1 is` or
 `3 are`, `{waiting+running:task}` a sum of terms. A part in square brackets, `[; one more is tried at {retry_at}]`, is
-said only where all terms in it have something to say, and what stands behind `||` in it otherwise. Codes never change
-their meaning; one that nobody knows (from a newer Remuda's ledger) is still described, with its terms.
+said only where all terms in it have something to say, and what stands behind `||` in it otherwise; `{leaking:?}` is not
+said itself, and only lets its part be said. Codes never change their meaning; one that nobody knows (from a newer Remuda's
+ledger) is still described, with its terms.
 """
 
 import re
@@ -48,13 +49,13 @@ def fill(text: str, terms: Mapping[str, str], present: Collection[str]) -> str:
 
 
 class _Word(str):
-    """A term as text; `{live:machine}` is `1 machine` or `3 machines`, `{live:is|are}` is `1 is` or `3 are`."""
+    """A term as text; `{live:machine}` is `1 machine` or `3 machines`, `{live:is|are}` is `1 is` or `3 are`, `{live:?}` nothing."""
 
     __slots__ = ()
 
     def __format__(self, noun: str) -> str:
-        if not noun:
-            return str(self)
+        if noun in {"", "?"}:
+            return "" if noun else str(self)
         one, _, more = noun.partition("|")
         return f"{self} {one if self == '1' else more or f'{one}s'}"
 

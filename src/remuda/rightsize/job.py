@@ -24,5 +24,7 @@ JOB = Job(
             "Why a workload should have the size that a review advises.",
         ),
     },
+    reasons="remuda.rightsize.codes:CODES",
+    prefixes=("rightsize",),
     permissions="remuda.rightsize.permissions:PERMISSIONS",
 )

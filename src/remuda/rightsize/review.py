@@ -9,6 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 from msgspec import Meta, Struct
 
+from remuda.model.findings import Severity
 from remuda.model.times import Instant
 from remuda.output.steps import Step
 from remuda.rightsize.evidence import Evidence
@@ -18,7 +19,6 @@ SCHEMA = "remuda.dev/rightsize-review/v1"
 #: what `usage` of a review is that goes by the word of advisors alone
 ADVISED = "vpa objects"
 
-Severity: TypeAlias = Literal["error", "warning", "info"]
 Direction: TypeAlias = Literal["raise", "lower", "set", "remove"]
 #: how even the use of memory is
 UsageClass: TypeAlias = Literal["stable", "volatile", "gpu"]
@@ -30,7 +30,7 @@ Verdict: TypeAlias = Annotated[
 
 
 class Finding(Struct, frozen=True):
-    """Something to know before, or instead of, changing a size: where, what is, what should be, how to fix it."""
+    """Something to know before, or instead of, changing a size, in words: where, what is, what should be, how to fix it."""
 
     rule: str
     severity: Severity

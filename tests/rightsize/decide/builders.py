@@ -1,15 +1,18 @@
 """Worlds and evidence that show only what matters. Memory is in MiB, CPU in millicores, days are counted from the first."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 from tests.rightsize.estimate.builders import BEGIN, DAY
 
+from remuda.model import findings as model
 from remuda.rightsize.decide import review
 from remuda.rightsize.estimate.estimator import Amounts, Estimate
 from remuda.rightsize.evidence import Day, Evidence, Floor
 from remuda.rightsize.objects import RightsizePolicySpec
+from remuda.rightsize.report.findings import with_findings
 from remuda.rightsize.review import ContainerReview, Finding, Review, WorkloadReview
 from remuda.rightsize.snapshot import Ask, Container, Size, Snapshot, Workload, WorkloadId
 
@@ -123,7 +126,7 @@ def judge(
     if isinstance(known, Evidence) or known is None:
         one = known or evidence()
         known = {(each.id, part.name): one for each in all_workloads for part in each.containers}
-    return review(
+    made, findings = review(
         Snapshot(NOW * 1000, "files", all_workloads, **snapshot),
         known,
         policy or RightsizePolicySpec(),
@@ -131,6 +134,11 @@ def judge(
         usage="use.json",
         history_s=8 * DAY,
     )
+    assert msgspec.json.decode(msgspec.json.encode(findings), type=tuple[model.Finding, ...]) == findings
+    worded = with_findings(made, findings)
+    for each in worded.findings:
+        assert "-" not in re.split(r"[ ,;:()]+", f"{each.is_} {each.should} {each.fix}"), "a term is missing"
+    return worded
 
 
 def the_workload(made: Review, name: str = "web") -> WorkloadReview:

@@ -2,28 +2,28 @@
 
 import ast
 from pathlib import Path
-from typing import get_args
 
 import msgspec
 import pytest
 from tests.rightsize.decide.builders import container, evidence, judge, rules, size, workload
 
+from remuda.model.findings import SEVERITIES
+from remuda.rightsize.codes import RULES
 from remuda.rightsize.decide import findings
-from remuda.rightsize.decide.findings import RULES, SEVERITIES, Rule
 from remuda.rightsize.review import Review
-from remuda.rightsize.snapshot import Container, Unknown
+from remuda.rightsize.snapshot import Ask, Container, LimitRange, Unknown
 
 ROOM = Path(findings.__file__).parent
 
 
 def told_rules() -> set[str]:
-    """First arguments of `Finding(…)` and `….find(…)` in the source."""
+    """First arguments of `finding(…)` and `….find(…)` in the source."""
     named = set()
     for path in ROOM.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             match node:
                 case ast.Call(
-                    func=ast.Name(id="Finding") | ast.Attribute(attr="find"),
+                    func=ast.Name(id="finding") | ast.Attribute(attr="find"),
                     args=[ast.Constant(value=str(rule)), *_],
                 ):
                     named.add(rule)
@@ -31,7 +31,7 @@ def told_rules() -> set[str]:
 
 
 def test_every_rule_is_in_the_table_and_told_somewhere() -> None:
-    assert set(RULES) == set(get_args(Rule)) == told_rules()
+    assert set(RULES) == told_rules()
 
 
 def test_the_gravest_come_first() -> None:
@@ -44,6 +44,13 @@ def test_the_gravest_come_first() -> None:
     assert order == sorted(order)
     assert {0, 1, 2} == set(order)
     assert [each.object for each in made.findings if each.rule == "not-read"] == ["limitranges", "quotas"]
+
+
+def test_findings_that_differ_in_their_numbers_alone_have_an_order_of_their_own() -> None:
+    ranges = [LimitRange("shop", "pods", "Pod", most=Ask(None, most * 2**20)) for most in (90, 110)]
+    one, other = (judge(limit_ranges=each) for each in (tuple(ranges), tuple(reversed(ranges))))
+    assert len(one.findings) == 2
+    assert one == other
 
 
 def test_a_container_names_the_rules_of_its_findings() -> None:

@@ -18,6 +18,7 @@ from remuda.rightsize.decide.words import cpu as cpu_words
 from remuda.rightsize.decide.words import memory as memory_words
 from remuda.rightsize.evidence import Evidence
 from remuda.rightsize.objects import RightsizePolicySpec
+from remuda.rightsize.report.findings import with_findings
 from remuda.rightsize.review import ContainerReview, Review, WorkloadReview
 from remuda.rightsize.snapshot import WorkloadId
 
@@ -33,8 +34,8 @@ Row = tuple[WorkloadReview, ContainerReview, Known]
 def reviewed(seed: int) -> Review:
     made = fleet(seed)
     policy = RightsizePolicySpec()
-    return review(
-        made.snapshot, made.evidence(), policy, strategy="vpa", usage="synthetic", history_s=8 * DAY
+    return with_findings(
+        *review(made.snapshot, made.evidence(), policy, strategy="vpa", usage="synthetic", history_s=8 * DAY)
     )
 
 

@@ -9,8 +9,9 @@ import msgspec
 import pytest
 from tests.rightsize.report.reviews import AT, changed, sample_review
 
+from remuda.rightsize.codes import RULES
 from remuda.rightsize.report.compare import changes
-from remuda.rightsize.report.page import MEANINGS, html
+from remuda.rightsize.report.page import html
 from remuda.rightsize.review import ADVISED, Review, Waste
 from remuda.rightsize.snapshot import Ask, Size
 
@@ -109,7 +110,7 @@ def test_workloads_come_before_findings_and_these_by_their_cause() -> None:
     found = text[text.index('id="findings"') : text.index('<section id="w0"')]
     assert found.count("<caption>") == 2
     assert found.index('id="f0"') < found.index('id="f2"') < found.index('id="f1"')
-    assert f"<b>killed</b> {MEANINGS['killed']}" in found
+    assert f"<b>killed</b> {RULES['killed']}" in found
 
 
 def test_the_table_of_workloads_shows_what_is_now_and_what_is_advised() -> None:

@@ -9,6 +9,7 @@ import msgspec
 
 from remuda.control.command import Command, Session, pass_session
 from remuda.errors import BadInput, RemudaError
+from remuda.model.findings import SEVERITIES, Severity, is_any
 from remuda.model.times import SECOND, Duration, Instant
 from remuda.objects.load import load_files
 from remuda.rightsize.objects import RIGHTSIZE_POLICY, RightsizePolicySpec
@@ -66,7 +67,7 @@ if TYPE_CHECKING:  # not for --help
 )
 @click.option(
     "--fail-on",
-    type=click.Choice(["error", "warning", "info"]),
+    type=click.Choice(SEVERITIES),
     default="error",
     show_default=True,
     help="Exit 1 for findings that are at least so grave.",
@@ -89,7 +90,7 @@ def review(
     since_last: bool,
     no_keep: bool,
     html: Path | None,
-    fail_on: str,
+    fail_on: Severity,
     schema: bool,
 ) -> None:
     """
@@ -143,7 +144,7 @@ def review(
     if not no_keep:
         _keep(session, made, scope)
     session.show(report(made, session.form, changes))
-    if _is_blank(made) or any(_is_grave(item.severity, fail_on) for item in made.findings):
+    if _is_blank(made) or is_any(made.findings, fail_on):
         raise click.exceptions.Exit(1)
 
 
@@ -172,6 +173,7 @@ def _review(
     from remuda.rightsize.decide.review import review as decide
     from remuda.rightsize.estimate.plugins import find_strategy
     from remuda.rightsize.observe.sources import observe
+    from remuda.rightsize.report.findings import with_findings
 
     plugged = find_strategy(strategy)
     with session.progress() as progress:
@@ -179,7 +181,7 @@ def _review(
     if not session.quiet:
         for note in seen.notes:
             click.echo(note, err=True)
-    return decide(
+    made = decide(
         seen.snapshot,
         seen.evidence,
         policy,
@@ -187,6 +189,7 @@ def _review(
         usage=seen.usage,
         history_s=selection.history_s,
     )
+    return with_findings(*made)
 
 
 def _changes(session: Session, made: "Review", scope: str) -> "Changes | None":
@@ -259,8 +262,3 @@ def _history(text: str) -> Duration:
 def _need_numpy() -> None:
     if importlib.util.find_spec("numpy") is None:
         raise BadInput("remuda rightsize review needs NumPy: pip install 'remuda[rightsize]'")
-
-
-def _is_grave(severity: str, least: str) -> bool:
-    order = ("error", "warning", "info")
-    return order.index(severity) <= order.index(least)

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from remuda.rightsize.review import Finding
+from remuda.model.findings import Finding
+from remuda.rightsize.decide.findings import finding
 from remuda.rightsize.snapshot import Advisor, WorkloadId
 
 
@@ -19,18 +20,16 @@ def find_in_advisors(advisors: Sequence[Advisor], workloads: Sequence[WorkloadId
 def _acting(advisors: Sequence[Advisor]) -> Iterator[Finding]:
     """`Initial` acts, too: it writes its own sizes when a pod is made."""
     for each in advisors:
-        if each.mode == "Off":
-            continue
-        when = "when pods are made" if each.mode == "Initial" else "and evicts or resizes pods for it"
-        yield Finding(
-            "advisor-acts",
-            "warning",
-            f"VerticalPodAutoscaler {each.target.namespace}/{each.name}",
-            "spec.updatePolicy.updateMode",
-            f"{each.mode or 'not set, which is Recreate'}: it sets the sizes of {each.target} itself, {when}",
-            "Off",
-            "set it to Off before applying a size: it would be overruled",
-        )
+        if each.mode != "Off":
+            yield finding(
+                "advisor-acts",
+                "warning",
+                f"VerticalPodAutoscaler {each.target.namespace}/{each.name}",
+                "spec.updatePolicy.updateMode",
+                mode=each.mode,
+                workload=str(each.target),
+                initial=each.mode == "Initial",
+            )
 
 
 def _several(advisors: Sequence[Advisor]) -> Iterator[Finding]:
@@ -44,13 +43,11 @@ def _several(advisors: Sequence[Advisor]) -> Iterator[Finding]:
         if len(names) > 1:
             groups.setdefault((target, tuple(names)), []).append(container)
     for (target, names_of), containers in groups.items():
-        yield Finding(
+        yield finding(
             "many-advisors",
             "warning",
-            str(target),
-            "",
-            f"VerticalPodAutoscalers {' and '.join(names_of)} all recommend for {', '.join(sorted(containers))}; without"
-            f" samples {names_of[-1]} is taken at its word",
-            "one VerticalPodAutoscaler for a workload",
-            "delete all but one of them",
+            target,
+            names=" and ".join(names_of),
+            containers=", ".join(sorted(containers)),
+            last=names_of[-1],
         )

@@ -1,6 +1,7 @@
 """Whether there is enough to go by: a day of a sample a minute, all of it, of late."""
 
-from remuda.model.times import DAY, SECOND
+from remuda.model.plans import Term
+from remuda.model.times import SECOND
 from remuda.output.moments import age
 from remuda.rightsize.decide import words
 from remuda.rightsize.decide.context import ContainerContext
@@ -10,7 +11,6 @@ from remuda.rightsize.estimate.estimator import (
     DAILY_SAMPLES,
     FLOOR_BYTES,
     FLOOR_MILLICORES,
-    Amounts,
     Estimate,
 )
 from remuda.rightsize.estimate.histogram import DAY_S
@@ -86,77 +86,39 @@ def explain_certainty(context: ContainerContext, explanation: Explanation) -> No
     else:
         _explain_sparse(context, explanation)
     if context.is_advice:
-        explanation.find(
-            "advice-only",
-            "info",
-            "",
-            f"no samples, only what {evidence.origin} recommends",
-            "samples of its use, for peaks and leaks",
-            "give --prometheus or --usage",
-        )
+        explanation.find("advice-only", "info", origin=evidence.origin)
     if evidence.is_partial:
-        explanation.find(
-            "partial-evidence",
-            "warning",
-            "",
-            "a part of the samples could not be read, or cannot be told from those of others",
-            "all of them, and no others",
-            "read them again: until then nothing is lowered",
-        )
+        explanation.find("partial-evidence", "warning")
     if evidence.anomalies:
-        explanation.find(
-            "odd-samples",
-            "info",
-            "",
-            "; ".join(evidence.anomalies),
-            "samples without gaps and oddities",
-            "see what wrote them: the numbers rest on the others",
-        )
+        explanation.find("odd-samples", "info", anomalies="; ".join(evidence.anomalies))
     if evidence.last is not None and context.now - evidence.last > DAY_S:
         explanation.find(
             "old-evidence",
             "warning" if context.workload.replicas else "info",
-            "",
-            f"the last sample is of {words.moment(evidence.last)}, {age((context.now - evidence.last) * SECOND)} ago",
-            "samples until now",
-            "see remuda diagnose metrics" if context.workload.replicas else "nothing: it has no pods now",
+            last=words.moment(evidence.last),
+            age=age((context.now - evidence.last) * SECOND),
+            idle=not context.workload.replicas,
         )
 
 
 def _explain_provisional(context: ContainerContext, explanation: Explanation) -> None:
     evidence = context.evidence
-    wide = _width(evidence.estimate)
+    terms: dict[str, Term]
     if evidence.first is None or evidence.last is None:
-        explanation.find(
-            "under-a-day",
-            "warning",
-            "",
-            f"nothing tells how much data {evidence.origin} rests on, and "
-            + ("it has no bounds: both are its target" if _is_unbounded(evidence.estimate) else wide),
-            "an upper bound above the target and of at most twice the target, which proves a day",
-            "review again in a day, or give --prometheus or --usage",
-        )
+        terms = {"origin": evidence.origin}
+        terms |= {"unbounded": True} if _is_unbounded(evidence.estimate) else _width(evidence.estimate)
+        explanation.find("under-a-day", "warning", **terms)
         return
     span = evidence.last - evidence.first
-    samples = "no samples" if not evidence.cpu_samples else words.counted(evidence.cpu_samples, "sample")
+    samples = words.counted(evidence.cpu_samples, "sample") if evidence.cpu_samples else "no samples"
     if span < DAY_S:
-        there = f"{age(span * SECOND)} of data with {samples} of CPU, {evidence.confidence:.3g} days of a sample a minute"
-        should = f"{age(DAY)} with a sample a minute"
-        fix = f"review again after {words.moment(evidence.first + DAY_S)}"
+        until = words.moment(evidence.first + DAY_S)
+        terms = {"samples": samples, "confidence": f"{evidence.confidence:.3g}", "until": until}
     elif is_by_runs(context):
-        there = f"{words.counted(evidence.replicas, 'run')} in {age(span * SECOND)}"
-        should, fix = f"{LEAST_RUNS} runs", "review with a longer --history"
+        terms = {"runs": evidence.replicas, "least_runs": LEAST_RUNS, "longer": True}
     else:
-        there, fix = _few(context, span, samples)
-        should = f"{DAILY_SAMPLES:.0f} samples of CPU, as many as a day has with one a minute"
-    explanation.find(
-        "under-a-day",
-        "warning",
-        "",
-        f"{there}; {wide}",
-        should,
-        f"{fix}; until then it is left out of patches",
-    )
+        terms = {"few": samples, "least_samples": int(DAILY_SAMPLES), **_few(context)}
+    explanation.find("under-a-day", "warning", span=age(span * SECOND), **terms, **_width(evidence.estimate))
 
 
 def _explain_sparse(context: ContainerContext, explanation: Explanation) -> None:
@@ -169,55 +131,40 @@ def _explain_sparse(context: ContainerContext, explanation: Explanation) -> None
     if not evidence.cpu_samples or evidence.confidence >= _DENSE * days:
         return
     factor, of_time = 1 + 1 / evidence.confidence, 1 + 1 / days
-    every = age(max(1, span // evidence.cpu_samples) * SECOND)
-    longer = "review with a longer --history"
     explanation.find(
         "sparse-samples",
         "info",
-        "",
-        f"{words.counted(evidence.cpu_samples, 'sample')} of CPU in {age(span * SECOND)}, one in {every}"
-        + (f" of all {evidence.replicas} replicas together" if evidence.replicas > 1 else "")
-        + f": they count as {evidence.confidence:.3g} days, and the upper bound is × {factor:.4g} for that, where"
-        f" {age(span * SECOND)} alone make it × {of_time:.4g}: {factor / of_time - 1:.0%} wider",
-        "a sample a minute",
-        f"{longer}, if it runs seldom"
-        if context.workload.id.kind in SELDOM
-        else f"scrape every minute; if it does not run all the time, {longer}",
+        samples=evidence.cpu_samples,
+        span=age(span * SECOND),
+        every=age(max(1, span // evidence.cpu_samples) * SECOND),
+        replicas=evidence.replicas if evidence.replicas > 1 else None,
+        confidence=f"{evidence.confidence:.3g}",
+        factor=f"{factor:.4g}",
+        of_time=f"{of_time:.4g}",
+        wider=f"{factor / of_time - 1:.0%}",
+        seldom=context.workload.id.kind in SELDOM,
     )
 
 
-def _few(context: ContainerContext, span: int, samples: str) -> tuple[str, str]:
-    """What there is, and what to do, where samples are few though they reach back far enough."""
-    there = f"{samples} of CPU in {age(span * SECOND)}"
+def _few(context: ContainerContext) -> dict[str, Term]:
+    """Why samples are few though they reach back far enough."""
     if not context.evidence.cpu_samples:
-        return (
-            f"{there}: by these it is counted how much is known",
-            "let CPU be sampled as well, see remuda diagnose metrics",
-        )
-    longer = "review with a longer --history"
-    if context.evidence.krr is not None:
-        longer += ", or with --strategy krr, which goes by the peak"
-    if context.workload.id.kind in SELDOM:
-        return f"{there}: it runs seldom", longer
-    return (
-        f"{there}: it runs seldom, or is scraped seldom",
-        f"take more samples: a scrape a minute, if it runs all the time; if it does not, {longer}",
-    )
+        return {"unsampled": True}
+    why = "seldom" if context.workload.id.kind in SELDOM else "sparse"
+    return {why: True, "longer": True, "krr": context.evidence.krr is not None}
 
 
-def _width(estimate: Estimate) -> str:
+def _width(estimate: Estimate) -> dict[str, Term]:
     lower, upper = estimate.lower_bound, estimate.upper_bound
-    return (
-        f"CPU is between {words.cpu(lower.cpu_millicores)} and {words.cpu(upper.cpu_millicores)}"
-        f" ({_times(lower, upper, 'cpu')}), memory between {words.memory(lower.memory_bytes)} and"
-        f" {words.memory(upper.memory_bytes)} ({_times(lower, upper, 'memory')})"
-    )
+    return {
+        "cpu_lower": words.cpu(lower.cpu_millicores),
+        "cpu_upper": words.cpu(upper.cpu_millicores),
+        "cpu_width": _times(lower.cpu_millicores, upper.cpu_millicores),
+        "memory_lower": words.memory(lower.memory_bytes),
+        "memory_upper": words.memory(upper.memory_bytes),
+        "memory_width": _times(lower.memory_bytes, upper.memory_bytes),
+    }
 
 
-def _times(lower: Amounts, upper: Amounts, resource: str) -> str:
-    low, high = (
-        (lower.cpu_millicores, upper.cpu_millicores)
-        if resource == "cpu"
-        else (lower.memory_bytes, upper.memory_bytes)
-    )
-    return f"× {high / low:.3g}" if low else "no lower bound"
+def _times(lower: int, upper: int) -> str:
+    return f"× {upper / lower:.3g}" if lower else "no lower bound"

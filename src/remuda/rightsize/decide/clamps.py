@@ -1,6 +1,6 @@
 """Bounds from outside, in order: those of the tier, then those of LimitRanges, because the API server keeps to them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 from msgspec import Struct
@@ -41,8 +41,7 @@ def clamps_of(context: ContainerContext, resource: Resource) -> tuple[Clamp, ...
 
 def clamped(amount: int, clamps: Sequence[Clamp], explanation: Explanation, resource: Resource) -> int:
     """The amount within all bounds, the later one winning where they contradict each other, which is told."""
-    write = _writer(resource)
-    part = "requests.cpu" if resource == "cpu" else "limits.memory"
+    write = words.writer_of(resource)
     for clamp in clamps:
         if clamp.least is not None and amount < clamp.least:
             explanation.step(
@@ -56,14 +55,13 @@ def clamped(amount: int, clamps: Sequence[Clamp], explanation: Explanation, reso
             amount = clamp.most
     broken = [clamp.who for clamp in clamps if not clamp.admits(amount)]
     if broken:
-        who = words.some(clamp.who for clamp in clamps)
         explanation.find(
             "limit-range-conflict",
             "warning",
-            part,
-            f"{write(amount)}, against {words.some(broken)}",
-            f"within the bounds of {who}",
-            "change one of the bounds: they contradict each other, and the last one was kept to",
+            "requests.cpu" if resource == "cpu" else "limits.memory",
+            amount=write(amount),
+            broken=words.some(broken),
+            who=words.some(clamp.who for clamp in clamps),
         )
     return amount
 
@@ -145,7 +143,3 @@ def as_pods_have(each: LimitRange, workload: Workload) -> LimitRange:
 def name_of(each: LimitRange) -> str:
     """Its kind and name."""
     return f"LimitRange {each.namespace}/{each.name}"
-
-
-def _writer(resource: Resource) -> Callable[[int | None], str]:
-    return words.cpu if resource == "cpu" else words.memory

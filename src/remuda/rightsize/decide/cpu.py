@@ -1,5 +1,6 @@
 """The CPU of a container: the target as request, and no limit, which would slow it down while processors are idle."""
 
+from remuda.model.plans import Term
 from remuda.rightsize.decide import words
 from remuda.rightsize.decide.clamps import Clamp, clamped, clamps_of, default_cpu_limit, name_of, tightest
 from remuda.rightsize.decide.context import ContainerContext, requested
@@ -61,40 +62,31 @@ def is_starved(context: ContainerContext, estimate: Estimate) -> bool:
     )
 
 
-def starved_fix(context: ContainerContext, estimate: Estimate, made: Sized) -> str:
+def explain_starved(
+    context: ContainerContext, estimate: Estimate, made: Sized, explanation: Explanation
+) -> None:
     """What helps a starved container: its request, or, where that is not raised, what keeps it down."""
-    if made.request is not None and made.request > (requested(context.effective, "cpu") or 0):
-        return f"raise it to {words.cpu(made.request)}"
-    bound = tightest(clamps_of(context, "cpu"))
-    target = words.cpu(estimate.target.cpu_millicores)
-    if bound is None or bound.most is None or bound.most >= estimate.target.cpu_millicores:
-        return f"raise it to {target} once what holds it is out of the way: see the other findings"
-    return f"raise the maximum of {bound.who}, {words.cpu(bound.most)}, to {target} or more"
+    now = requested(context.effective, "cpu")
+    terms: dict[str, Term]
+    if made.request is not None and made.request > (now or 0):
+        terms = {"enough": words.cpu(made.request)}
+    else:
+        terms = {"enough": words.cpu(estimate.target.cpu_millicores)}
+        bound = tightest(clamps_of(context, "cpu"))
+        if bound is None or bound.most is None or bound.most >= estimate.target.cpu_millicores:
+            terms["held"] = True
+        else:
+            terms |= {"who": bound.who, "most": words.cpu(bound.most)}
+    least = words.cpu(lower_bound(context, estimate))
+    explanation.find("starved", "warning", "requests.cpu", request=words.cpu(now), least=least, **terms)
 
 
 def _held(context: ContainerContext, now: Sized, explanation: Explanation) -> Sized | None:
     scaler = context.autoscalers.get("cpu")
     if scaler is not None:
-        explanation.step(
-            "hpa", "CPU is left as it is", f"HorizontalPodAutoscaler {scaler.name} counts its use"
-        )
-        explanation.find(
-            "scaled-by-use",
-            "info",
-            "requests.cpu",
-            f"{words.cpu(now.request)}; HorizontalPodAutoscaler {scaler.name} scales it by CPU",
-            "left as it is",
-            f"change it together with the target of HorizontalPodAutoscaler {scaler.name}, or scale by something else",
-        )
+        explanation.find_scaled(scaler, words.cpu(now.request))
     elif not context.evidence.cpu_samples and not context.is_advice:
-        explanation.find(
-            "no-evidence",
-            "warning",
-            "requests.cpu",
-            "no samples of CPU",
-            "samples of CPU",
-            "see remuda diagnose metrics",
-        )
+        explanation.find("no-evidence", "warning", "requests.cpu", resource="CPU")
     else:
         return None
     return Sized(now.request, now.limit, is_held=True)
@@ -128,14 +120,7 @@ def _settled(
             "quota", "the CPU limit stays", f"{context.wants_cpu_limit} refuses pods without one"
         )
         return Sized(request, max(now.limit, request))
-    explanation.find(
-        "cpu-limit",
-        "info",
-        "limits.cpu",
-        words.cpu(now.limit),
-        "not set",
-        "remove it: the request keeps its share when processors are short, and the limit only slows it down",
-    )
+    explanation.find("cpu-limit", "info", "limits.cpu", limit=words.cpu(now.limit))
     return Sized(request, None)
 
 
@@ -162,28 +147,26 @@ def _with_limit(
     )
     desired = max(request, now.limit or 0, context.evidence.cpu_peak)
     limit = desired if most is None else min(desired, most)
-    refused = f"{default} for containers without a CPU limit, below the request {words.cpu(request)}"
-    if limit < request:
-        limit_now, fix = now.limit, f"raise the maximum of {who} to {words.cpu(request)} or more"
-    else:
-        limit_now, fix = (
-            limit,
-            f"raise or remove default.cpu of {who}; until then set a CPU limit of {words.cpu(limit)}",
-        )
+    fits = limit >= request
+    if fits:
         explanation.step(
             "range",
             f"a CPU limit of {words.cpu(limit)}",
-            f"{who} gives {refused}: without one its pods are refused",
+            f"{who} gives {default} for containers without a CPU limit, below the request {words.cpu(request)}: without one its"
+            " pods are refused",
         )
     explanation.find(
         "limit-range-gives-cpu-limit",
-        "warning" if limit_now == now.limit and limit >= request else "error",
+        "warning" if fits and limit == now.limit else "error",
         "limits.cpu",
-        f"{words.cpu(now.limit)}; {who} gives {refused}",
-        "at least the request: else the API server refuses its pods",
-        fix,
+        limit=words.cpu(now.limit),
+        range=who,
+        default=default,
+        request=words.cpu(request),
+        set_to=words.cpu(limit) if fits else None,
+        needed=None if fits else words.cpu(request),
     )
-    return Sized(request, limit_now)
+    return Sized(request, limit if fits else now.limit)
 
 
 def _is_near(
@@ -201,13 +184,13 @@ def _explain_clamped(
     request: int, estimate: Estimate, clamps: tuple[Clamp, ...], explanation: Explanation
 ) -> None:
     bound = tightest(clamps)
-    who = bound.who if bound else "a bound"
     target = words.cpu(estimate.target.cpu_millicores)
     explanation.find(
         "clamped-below-use",
         "warning",
         "requests.cpu",
-        f"at most {words.cpu(request)} by {who}",
-        f"{target}, the target",
-        f"raise the maximum of {who} to {target} or more",
+        amount=words.cpu(request),
+        who=bound.who if bound else "a bound",
+        target=target,
+        enough=target,
     )

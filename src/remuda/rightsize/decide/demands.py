@@ -54,10 +54,12 @@ def size_as_demanded(
         "limit-range-wants-cpu-limit",
         "warning",
         "limits.cpu",
-        f"{words.cpu(now.limit)}; {who}",
-        f"{words.cpu(limit)} beside the request {words.cpu(request)}: else the API server refuses its pods",
-        f"take that out of {words.some(dict.fromkeys(map(name_of, demanding)))}, as a CPU limit only slows it down; until"
-        f" then {'keep' if limit == now.limit else 'set'} a CPU limit of {words.cpu(limit)}",
+        limit=words.cpu(now.limit),
+        who=who,
+        fitting=words.cpu(limit),
+        request=words.cpu(request),
+        ranges=words.some(dict.fromkeys(map(name_of, demanding))),
+        verb="keep" if limit == now.limit else "set",
     )
     return Sized(request, limit)
 
@@ -111,7 +113,8 @@ def _explain_unfit(now: Sized, request: int, most: int | None, who: str, explana
         "limit-range-wants-cpu-limit",
         "error",
         "limits.cpu",
-        f"{words.cpu(now.limit)}; {who}",
-        f"at least {words.cpu(max(request, now.limit or 0))}, and at most {words.cpu(most)}",
-        "change the bounds: no CPU limit is within all of them, and it is left as it is",
+        limit=words.cpu(now.limit),
+        who=who,
+        least=words.cpu(max(request, now.limit or 0)),
+        most=words.cpu(most),
     )

@@ -44,14 +44,18 @@ def leak_of(context: ContainerContext, limit: int) -> Leak | None:
 def explain_leak(context: ContainerContext, leak: Leak, explanation: Explanation) -> None:
     """How fast it rises, and when it is there."""
     rise = leak.rise
-    name = "its limit of" if leak.is_limit else "a limit of"
-    what = f"{name} {words.memory(leak.bound)} {_when(context, leak)}"
+    pace, bound = words.about(rise.bytes_a_day), words.memory(leak.bound)
+    after = age((leak.at - rise.last) * SECOND) if rise.killed else None
+    at = None if rise.killed or leak.at <= context.now else words.moment(leak.at)
+    when = (
+        f"will be reached at {at}" if at else f"is reached {after} after a restart" if after else "is reached"
+    )
     restarted = _restarted(rise)
     least = "the memory that it never falls below" if rise.killed else "the least memory of a day"
     compared = "two steps of a life" if rise.killed else f"{rise.days} days"
     explanation.step(
         "leak",
-        f"+{words.about(rise.bytes_a_day)} a day: {what}",
+        f"+{pace} a day: {'its' if leak.is_limit else 'a'} limit of {bound} {when}",
         f"{least} rises in {rise.rising} of {rise.pairs} pairs of {compared}, from"
         f" {words.moment(rise.first)} to {words.moment(rise.last)}, "
         + (f"{restarted}, after which it" if restarted else "when the line")
@@ -61,17 +65,15 @@ def explain_leak(context: ContainerContext, leak: Leak, explanation: Explanation
         "leak",
         "error" if leak.is_limit or context.size.limits.memory_bytes is None else "warning",
         "limits.memory",
-        (f"{restarted}, and each time " if restarted else "")
-        + f"{least} rises by {words.about(rise.bytes_a_day)} a day: {what}",
-        f"not reached within {context.policy.review_every}",
-        "fix the leak, or restart it in time: more memory only delays the kill, so that it is left as it is",
+        restarts=None if rise.killed else rise.restarts or None,
+        killed=rise.killed or None,
+        pace=pace,
+        limited=leak.is_limit,
+        bound=bound,
+        at=at,
+        after=after,
+        review_every=str(context.policy.review_every),
     )
-
-
-def _when(context: ContainerContext, leak: Leak) -> str:
-    if leak.rise.killed:
-        return f"is reached {age((leak.at - leak.rise.last) * SECOND)} after a restart"
-    return "is reached" if leak.at <= context.now else f"will be reached at {words.moment(leak.at)}"
 
 
 def _restarted(rise: Rise) -> str:

@@ -186,31 +186,14 @@ def _settled(
         explain_leak(context, leak, explanation)
     scaler = context.autoscalers.get("memory")
     if scaler is not None:
-        explanation.step(
-            "hpa", "memory is left as it is", f"HorizontalPodAutoscaler {scaler.name} counts its use"
-        )
-        explanation.find(
-            "scaled-by-use",
-            "info",
-            "requests.memory",
-            f"{words.memory(now.request)}; HorizontalPodAutoscaler {scaler.name} scales it by memory",
-            "left as it is",
-            f"change it together with the target of HorizontalPodAutoscaler {scaler.name}, or scale by something else",
-        )
+        explanation.find_scaled(scaler, words.memory(now.request))
         return held
     if leak is not None:
         return held
     if then.is_held:
         return then
     if not context.evidence.memory_samples and not context.is_advice:
-        explanation.find(
-            "no-evidence",
-            "warning",
-            "requests.memory",
-            "no samples of memory",
-            "samples of memory",
-            "see remuda diagnose metrics",
-        )
+        explanation.find("no-evidence", "warning", "requests.memory", resource="memory")
         return held
     if _is_near(context, _effective(context), then, estimate, clamps):
         explanation.step(

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 
+from remuda.model.findings import Finding
 from remuda.rightsize.decide import words
-from remuda.rightsize.decide.findings import Explanation, field_of
+from remuda.rightsize.decide.findings import Explanation, field_of, finding
 from remuda.rightsize.evidence import Evidence, OomKill
-from remuda.rightsize.review import ContainerReview, Finding, UsageClass
+from remuda.rightsize.review import ContainerReview, UsageClass
 from remuda.rightsize.snapshot import KINDS, Container, Snapshot, Workload, WorkloadId
 
 
@@ -24,23 +25,11 @@ def without_evidence(
 ) -> ContainerReview:
     """A container that nothing is known of: left as it is, at risk if it was killed."""
     if siblings_have:
-        explanation.find(
-            "new-container",
-            "warning",
-            "",
-            "no samples, though its siblings have some",
-            "samples of its use",
-            "review again when it has run for a day; if it was renamed, its history is under the old name",
-        )
+        explanation.find("new-container", "warning")
+    elif workload.replicas:
+        explanation.find("no-evidence", "warning")
     else:
-        explanation.find(
-            "no-evidence",
-            "warning" if workload.replicas else "info",
-            "",
-            "no samples of its use" + ("" if workload.replicas else ", and no pods now"),
-            "samples of its use",
-            "see remuda diagnose metrics" if workload.replicas else "review it when it runs",
-        )
+        explanation.find("no-evidence", "info", idle=True)
     _explain_kills(container, kills, explanation)
     explanation.step("samples", "none", "it is left as it is")
     return _left(container, kills, explanation)
@@ -83,11 +72,10 @@ def without_estimate(
     explanation.find(
         "too-few-for-strategy",
         "warning",
-        "",
-        f"{words.counted(evidence.cpu_samples, 'sample')} of CPU and {evidence.memory_samples} of memory:"
-        f" the strategy {strategy} gives no answer",
-        "100 samples over 3 hours" if strategy == "krr" else f"samples enough for {strategy}",
-        "review again later, or with --strategy vpa, which answers with less",
+        cpu=evidence.cpu_samples,
+        memory=evidence.memory_samples,
+        strategy=strategy,
+        krr=strategy == "krr",
     )
     _explain_kills(container, kills, explanation)
     explanation.step("strategy", f"{strategy} gives no answer", "it is left as it is")
@@ -100,10 +88,10 @@ def _explain_kills(container: Container, kills: tuple[OomKill, ...], explanation
             "killed",
             "error",
             "limits.memory",
-            f"OOM-killed {words.counted(len(kills), 'time')}, last at {words.moment(kills[-1].at)}; the"
-            f" limit is {words.memory(container.size.limits.memory_bytes)}",
-            "never killed",
-            "raise its memory limit: by how much cannot be told without samples",
+            kills=len(kills),
+            last=words.moment(kills[-1].at),
+            limit=words.memory(container.size.limits.memory_bytes),
+            unsampled=True,
         )
 
 
@@ -116,16 +104,14 @@ def find_unsized(snapshot: Snapshot) -> Iterator[Finding]:
             some = found.setdefault(owner.kind, {})
             some[owner] = some.get(owner, 0) + 1
     for kind, owners in sorted(found.items()):
-        yield Finding(
+        yield finding(
             "not-sized",
             "info",
             kind,
-            "",
-            f"{words.counted(sum(owners.values()), 'pod')} of {words.some(str(each) for each in sorted(owners))}",
-            f"known: sized are {', '.join(KINDS)}",
-            "size it by hand: no template of a Deployment or the like makes these pods"
-            if kind == "Pod"
-            else f"size its template by hand: what {kind} makes of it is not known here",
+            pods=sum(owners.values()),
+            owners=words.some(map(str, sorted(owners))),
+            sized=", ".join(KINDS),
+            kind=None if kind == "Pod" else kind,
         )
 
 
@@ -133,15 +119,7 @@ def find_operated(snapshot: Snapshot) -> Iterator[Finding]:
     """Workloads whose size is to be set in another object, from which an operator makes them."""
     for each in sorted(snapshot.workloads, key=lambda each: each.id):
         if each.sized_by:
-            yield Finding(
-                "sized-by-operator",
-                "info",
-                str(each.id),
-                "",
-                f"an operator makes its pods, from {each.sized_by}",
-                "sized there",
-                f"set requests and limits in {each.sized_by}: no patch is written, as the operator would undo it",
-            )
+            yield finding("sized-by-operator", "info", each.id, origin=each.sized_by)
 
 
 def find_gone(snapshot: Snapshot, evidence: Mapping[tuple[WorkloadId, str], Evidence]) -> Iterator[Finding]:
@@ -155,38 +133,13 @@ def find_gone(snapshot: Snapshot, evidence: Mapping[tuple[WorkloadId, str], Evid
         elif name not in {container.name for container in workload.containers} | set(
             workload.init_containers
         ):
-            where = field_of(workload, Container(name))
-            yield Finding(
-                "container-gone",
-                "info",
-                str(identity),
-                where,
-                "has samples, and the template does not have it any more",
-                "ignored",
-                "nothing: its samples fade",
-            )
+            yield finding("container-gone", "info", identity, field_of(workload, Container(name)))
     if gone:
-        yield Finding(
-            "workload-gone",
-            "info",
-            "samples",
-            "",
-            f"samples of {words.counted(len(gone), 'workload')} that {'is' if len(gone) == 1 else 'are'} not there:"
-            f" {words.some(str(each) for each in sorted(gone))}",
-            "ignored",
-            "nothing, if they were deleted; else see whether all of the world was read",
-        )
+        names = words.some(map(str, sorted(gone)))
+        yield finding("workload-gone", "info", "samples", gone=len(gone), names=names)
 
 
 def find_unread(snapshot: Snapshot) -> Iterator[Finding]:
     """Parts of the world that could not be read."""
-    for each in sorted(snapshot.unknown, key=lambda each: (each.part, each.why)):
-        yield Finding(
-            "not-read",
-            "warning",
-            each.part,
-            "",
-            each.why,
-            "can be read: nothing is concluded from what is missing",
-            "make it readable and review again: what it bounds, scales or tells was not minded",
-        )
+    for each in snapshot.unknown:
+        yield finding("not-read", "warning", each.part, why=each.why)

@@ -20,30 +20,11 @@ def explain_odd_sizes(size: Size, explanation: Explanation) -> None:
     ):
         if request is not None and limit is not None and limit < request:
             explanation.find(
-                "limit-below-request",
-                "error",
-                f"limits.{name}",
-                f"{write(limit)}, below the request {write(request)}",
-                "at least the request",
-                "raise the limit or lower the request: such a pod is refused",
+                "limit-below-request", "error", f"limits.{name}", limit=write(limit), request=write(request)
             )
     for part, amount in (("requests", size.requests.memory_bytes), ("limits", size.limits.memory_bytes)):
         if amount is not None and (0 < amount < _LEAST_BYTES or amount > _MOST_BYTES):
-            explanation.find(
-                "odd-size",
-                "warning",
-                f"{part}.memory",
-                f"{words.memory(amount)}",
-                "from 1Mi to 100Ti",
-                "see its suffix: m is a thousandth of a byte, M is a megabyte and Mi is a mebibyte",
-            )
+            explanation.find("odd-size", "warning", f"{part}.memory", bytes=words.memory(amount))
     for part, cores in (("requests", size.requests.cpu_millicores), ("limits", size.limits.cpu_millicores)):
         if cores is not None and cores > _MOST_MILLICORES:
-            explanation.find(
-                "odd-size",
-                "warning",
-                f"{part}.cpu",
-                words.cpu(cores),
-                "at most 1000 cores",
-                "see its suffix: 500m is half a core, and 500 are five hundred",
-            )
+            explanation.find("odd-size", "warning", f"{part}.cpu", cores=words.cpu(cores))

@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
+from remuda.model.findings import Finding
 from remuda.rightsize.decide import words
 from remuda.rightsize.decide.clamps import as_pods_have, defaults_of
 from remuda.rightsize.decide.context import counted, filled, requested, reserved
+from remuda.rightsize.decide.findings import finding
 from remuda.rightsize.decide.waste import is_applied
-from remuda.rightsize.review import ContainerReview, Finding
+from remuda.rightsize.review import ContainerReview
 from remuda.rightsize.snapshot import InitContainer, LimitRange, Quota, Size, Workload, WorkloadId
 
 #: what a quota counts → how much of it a container asks for
@@ -90,15 +92,8 @@ def find_in_quotas(quotas: Sequence[Quota], rollouts: Sequence[Rollout]) -> Iter
         if not any(each.is_change for each in there):
             continue
         if quota.scopes:
-            yield Finding(
-                "quota-with-scopes",
-                "info",
-                _name(quota),
-                "spec.scopes",
-                words.some(quota.scopes),
-                "looked at by a person: it counts only some pods",
-                "see whether the changes of this namespace fit",
-            )
+            scopes = words.some(quota.scopes)
+            yield finding("quota-with-scopes", "info", _name(quota), "spec.scopes", scopes=scopes)
             continue
         for name in sorted(quota.hard):
             if name in _COUNTED or name in _PODS:
@@ -119,15 +114,9 @@ def peak_of(rollout: Rollout, name: str) -> int:
 
 def _too_small(quota: Quota, name: str, rollouts: Sequence[Rollout]) -> Iterator[Finding]:
     hard = quota.hard[name]
-    used = quota.used.get(name)
     write = _writer(name)
     by_templates = sum(each.replicas * _before(each, name) for each in rollouts)
-    message = ""
-    if used is None:
-        used = by_templates
-        message = ", by what the workloads ask for"
-    elif used < by_templates:
-        message = f", less than the {write(by_templates)} that its workloads ask for"
+    used = quota.used.get(name, by_templates)
     asked = [(peak_of(each, name), each.id) for each in rollouts]
     most = used + sum(more for more, _ in asked)
     if most <= hard:
@@ -141,18 +130,22 @@ def _too_small(quota: Quota, name: str, rollouts: Sequence[Rollout]) -> Iterator
         for more, each in sorted(asked, key=lambda pair: (-pair[0], pair[1]))
         if more > 0
     )
-    already = f", already {write(used - hard)} too much" if used > hard else ""
-    yield Finding(
+    yield finding(
         "quota-too-small",
         "error",
         _name(quota),
         f"spec.hard[{name}]",
-        f"{write(hard)}, of which {write(used)} are used{message}{already}; all changes together ask for {write(most)} on"
-        f" their way, {write(most - hard)} too much: {who}",
-        f"at least {write(most)} while the changes are rolled out, {write(after)} afterwards",
-        f"raise it to {enough}"
-        if after > hard
-        else f"raise it to {enough} for a while, or apply what is lowered first and the rest one by one, or without surge",
+        hard=write(hard),
+        used=write(used),
+        reckoned=name not in quota.used,
+        asked=write(by_templates) if used < by_templates else None,
+        already=write(used - hard) if used > hard else None,
+        most=write(most),
+        over=write(most - hard),
+        who=who,
+        after=write(after),
+        enough=enough,
+        passing=after <= hard,
     )
 
 
@@ -163,14 +156,14 @@ def _wants_limit(quota: Quota, name: str, rollouts: Sequence[Rollout]) -> Iterat
         if each.is_change and any(_COUNTED[name](counted(size, each.defaults)) is None for size in each.after)
     ]
     if without:
-        yield Finding(
+        yield finding(
             "quota-wants-limit",
             "error" if name == "limits.memory" else "warning",
             _name(quota),
             f"spec.hard[{name}]",
-            f"counts {name}, and containers of {words.some(map(str, sorted(without)))} have none",
-            f"a {name.removeprefix('limits.')} limit on every container, or no {name} in the quota",
-            f"take {name} out of the quota, or let a LimitRange give a default: pods without are refused",
+            counted=name,
+            workloads=words.some(map(str, sorted(without))),
+            resource=name.removeprefix("limits."),
         )
 
 
@@ -194,7 +187,7 @@ def _sum(rollout: Rollout, sizes: Sequence[Size], name: str) -> int:
 def _writer(name: str) -> Callable[[int], str]:
     if name in _PODS:
         return lambda amount: words.counted(amount, "pod")
-    return words.cpu if name.endswith("cpu") else words.memory
+    return words.writer_of(name)
 
 
 def _name(quota: Quota) -> str:

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
+from remuda.model.findings import Finding
 from remuda.rightsize.decide import words
 from remuda.rightsize.decide.clamps import default_cpu_limit, least_for_ratio, name_of
 from remuda.rightsize.decide.context import counted
 from remuda.rightsize.decide.demands import demands_cpu_limit
+from remuda.rightsize.decide.findings import finding
 from remuda.rightsize.decide.quotas import Rollout
-from remuda.rightsize.review import Finding
 from remuda.rightsize.snapshot import LimitRange, Size
 
 
@@ -49,14 +50,14 @@ def _of_pod(each: LimitRange, rollout: Rollout) -> Iterator[Finding]:
     ):
         if bound is None or (amount <= bound if is_most else amount >= bound):
             continue
-        yield Finding(
+        yield finding(
             "limit-range-of-pod",
             "error",
-            str(rollout.id),
+            rollout.id,
             f"{part} of all containers",
-            f"{write(amount)} together",
-            f"at {'most' if is_most else 'least'} {write(bound)}, by {name_of(each)}",
-            f"change {name_of(each)}, or say which container should have {'less' if is_most else 'more'}: pods are refused",
+            amount=write(amount),
+            range=name_of(each),
+            **{"most" if is_most else "least": write(bound)},
         )
 
 
@@ -64,29 +65,20 @@ def _unlimited(each: LimitRange, rollout: Rollout, sizes: Sequence[Size]) -> Ite
     """A maximum or a ratio of pods is compared with limits, so that each container must have one."""
     without = sum(_is_bare(size) for size in sizes)
     if without and demands_cpu_limit(each):
-        yield Finding(
-            "limit-range-of-pod",
-            "error",
-            str(rollout.id),
-            "limits.cpu of all containers",
-            f"{words.counted(without, 'container')} without",
-            f"a CPU limit on every container, by {name_of(each)}",
-            f"change {name_of(each)}, or give every container a CPU limit: pods are refused",
-        )
+        where = "limits.cpu of all containers"
+        yield finding("limit-range-of-pod", "error", rollout.id, where, bare=without, range=name_of(each))
 
 
 def _cpu_limit(each: LimitRange, rollouts: Sequence[Rollout]) -> Iterator[Finding]:
     bare = [str(rollout.id) for rollout in rollouts if any(_is_bare(size) for size in rollout.after)]
     if bare:
-        yield Finding(
+        yield finding(
             "limit-range-gives-cpu-limit",
             "warning",
             name_of(each),
             "spec.limits[Container].default.cpu",
-            f"{words.cpu(default_cpu_limit(each))}: containers without a CPU limit get it, as those of"
-            f" {words.some(sorted(bare))}",
-            "no default and no maximum of CPU",
-            "take default.cpu and max.cpu out of it: a quota on requests.cpu bounds what a namespace gets",
+            default=words.cpu(default_cpu_limit(each)),
+            workloads=words.some(sorted(bare)),
         )
 
 

@@ -5,15 +5,16 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
+from remuda.model.findings import Finding
 from remuda.model.times import SECOND
 from remuda.rightsize.decide import words
 from remuda.rightsize.decide.advisors import find_in_advisors
 from remuda.rightsize.decide.certainty import explain_certainty, is_provisional
 from remuda.rightsize.decide.clamps import as_pods_have, defaults_of, name_of
-from remuda.rightsize.decide.context import Bounds, ContainerContext, Resource, counted, requested
-from remuda.rightsize.decide.cpu import is_starved, lower_bound, size_cpu, starved_fix
+from remuda.rightsize.decide.context import Bounds, ContainerContext, Resource, counted
+from remuda.rightsize.decide.cpu import explain_starved, is_starved, size_cpu
 from remuda.rightsize.decide.estimates import adjusted
-from remuda.rightsize.decide.findings import Explanation, rank
+from remuda.rightsize.decide.findings import Explanation, finding, ordered_findings
 from remuda.rightsize.decide.kills import kills_of
 from remuda.rightsize.decide.memory import by_rule, size_memory
 from remuda.rightsize.decide.missing import (
@@ -40,7 +41,6 @@ from remuda.rightsize.evidence import Evidence
 from remuda.rightsize.objects import RightsizePolicySpec
 from remuda.rightsize.review import (
     ContainerReview,
-    Finding,
     Review,
     Risk,
     UsageClass,
@@ -84,9 +84,9 @@ def review(
     strategy: str,
     usage: str,
     history_s: int,
-) -> Review:
+) -> tuple[Review, tuple[Finding, ...]]:
     """
-    What every workload of a world should ask for.
+    What every workload of a world should ask for, and what was found: these findings are not in the review yet.
 
     Safety: nothing is lowered on partial evidence, or changed without any; no limit is below what was used, unless a
     bound from outside says so, which is an error among the findings. Where use as a whole is in doubt (an `Unknown` whose
@@ -104,25 +104,25 @@ def review(
     reviews: list[WorkloadReview] = []
     rollouts: list[Rollout] = []
     for workload in sorted(snapshot.workloads, key=lambda each: each.id):
-        made, found = _workload(inputs, workload)
-        reviews.append(made)
+        one, found = _workload(inputs, workload)
+        reviews.append(one)
         findings += found
-        rollouts.append(rollout_of(workload, made.containers, inputs.ranges.get(workload.id.namespace, ())))
+        rollouts.append(rollout_of(workload, one.containers, inputs.ranges.get(workload.id.namespace, ())))
     findings += find_in_quotas(snapshot.quotas, rollouts)
     findings += find_in_ranges(snapshot.limit_ranges, rollouts)
     findings += find_in_advisors(snapshot.advisors, [each.id for each in snapshot.workloads])
-    return Review(
+    made = Review(
         snapshot.at,
         snapshot.source,
         usage,
         strategy,
         history_s,
         ordered(reviews),
-        tuple(sorted(_unique(findings), key=rank)),
-        total_of((each.waste for each in reviews), policy.prices),
-        policy.prices.currency if policy.prices else "",
+        waste=total_of((each.waste for each in reviews), policy.prices),
+        currency=policy.prices.currency if policy.prices else "",
         is_partial=bool(snapshot.unknown) or any(each.is_partial for each in evidence.values()),
     )
+    return made, ordered_findings(findings)
 
 
 def _inputs_of(
@@ -155,17 +155,7 @@ def _workload(inputs: Inputs, workload: Workload) -> tuple[WorkloadReview, list[
         if (found := inputs.evidence.get((workload.id, container.name))) is not None and not is_empty(found)
     }
     if not workload.replicas and known:
-        findings.append(
-            Finding(
-                "scaled-to-zero",
-                "info",
-                str(workload.id),
-                "spec.replicas",
-                "0",
-                "known: quotas and waste count no pods of it",
-                "nothing: its size takes effect when it is scaled up",
-            )
-        )
+        findings.append(finding("scaled-to-zero", "info", workload.id, "spec.replicas"))
     containers = []
     for container in workload.containers:
         made, explanation = _container(inputs, workload, container, tiered, known)
@@ -242,14 +232,7 @@ def _judged(
     recommended = size_of(cpu, memory)
     risk = _risk(context, estimate, memory)
     if is_starved(context, estimate):
-        explanation.find(
-            "starved",
-            "warning",
-            "requests.cpu",
-            words.cpu(requested(context.effective, "cpu")),
-            f"at least {words.cpu(lower_bound(context, estimate))}, the lower bound",
-            starved_fix(context, estimate, cpu),
-        )
+        explain_starved(context, estimate, cpu, explanation)
     evidence = context.evidence
     return ContainerReview(
         context.container.name,
@@ -342,13 +325,3 @@ def _explain_tier(context: ContainerContext, tiered: Tiered, explanation: Explan
             explanation.step(
                 "tier", f"{resource} from {least} to {most}", f"the policy of tier {context.tier}"
             )
-
-
-def _unique(findings: Iterable[Finding]) -> list[Finding]:
-    """Each once: what is about a workload may be found with each of its containers."""
-    seen: dict[tuple[str, ...], Finding] = {}
-    for each in findings:
-        seen.setdefault(
-            (each.rule, each.severity, each.object, each.field, each.is_, each.should, each.fix), each
-        )
-    return list(seen.values())

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from remuda.model.plans import Term
 from remuda.rightsize.decide import words
 from remuda.rightsize.decide.clamps import Clamp, tightest
 from remuda.rightsize.decide.context import ContainerContext
@@ -17,15 +18,15 @@ def too_little(
     """Where bounds allow less than what was used, the most they allow; but nothing is taken away for that."""
     bound = tightest(clamps)
     is_more = now.limit is not None and now.limit <= limit
-    who = bound.who if bound else "a bound"
     explanation.find(
         "clamped-below-use",
         "error",
         "limits.memory",
-        f"at most {words.memory(limit)} by {who}",
-        f"at least {words.memory(then.need)}: less was not enough within the history",
-        f"raise the maximum of {who} to {words.memory(round_up(then.need))} or more"
-        + ("" if is_more else f"; until then memory is left at {words.memory(now.limit)}"),
+        amount=words.memory(limit),
+        who=bound.who if bound else "a bound",
+        need=words.memory(then.need),
+        enough=words.memory(round_up(then.need)),
+        left=None if is_more else words.memory(now.limit),
     )
     return then if is_more else Sized(now.request, now.limit, is_held=True, need=then.need)
 
@@ -39,26 +40,23 @@ def explain_kills(
     now = context.effective.limits.memory_bytes
     is_mended = now is not None and bump is not None and now >= bump.amount
     is_changed = bump is not None and was_changed(context, bump.kill)
-    used = "" if bump is None else f", with {words.memory(bump.used)} used ({bump.why})"
+    terms: dict[str, Term]
     if made.is_leaking:
-        fix = "fix the leak: more memory only delays the next kill"
+        terms = {"leaking": True}
     elif not is_mended or _is_raised(now, made):
-        fix = _raise(now, made)
-    elif is_changed:
-        fix = "nothing: its size has been changed since"
+        terms = _raise(now, made)
     else:
-        fix = (
-            "nothing, if its limit has been raised since the kill; if not, raise it by a fifth: which limit it ran into is"
-            " not known"
-        )
+        terms = {"changed" if is_changed else "unsure": True}
+    if bump is not None:
+        terms |= {"used": words.memory(bump.used), "why": bump.why, "least": words.memory(bump.amount)}
     explanation.find(
         "killed",
         "error" if not is_mended else "info" if is_changed else "warning",
         "limits.memory",
-        f"OOM-killed {words.counted(len(context.kills), 'time')}, last at"
-        f" {words.moment(context.kills[-1].at)}{used}; the limit is {words.memory(now)}",
-        "never killed" if bump is None else f"at least {words.memory(bump.amount)}",
-        fix,
+        kills=len(context.kills),
+        last=words.moment(context.kills[-1].at),
+        limit=words.memory(now),
+        **terms,
     )
 
 
@@ -71,11 +69,10 @@ def explain_need(context: ContainerContext, made: Sized, explanation: Explanatio
         "limit-below-use",
         "error",
         "limits.memory",
-        words.memory(now),
-        f"at least {words.memory(need)}: {words.memory(context.evidence.memory_peak)} was used"
-        if context.evidence.memory_peak
-        else f"at least {words.memory(need)}, the target",
-        "fix the leak" if made.is_leaking else _raise(now, made),
+        limit=words.memory(now),
+        need=words.memory(need),
+        used=words.memory(context.evidence.memory_peak) if context.evidence.memory_peak else None,
+        **({"leaking": True} if made.is_leaking else _raise(now, made)),
     )
 
 
@@ -83,11 +80,9 @@ def _is_raised(now: int | None, made: Sized) -> bool:
     return made.limit is not None and (now is None or made.limit > now)
 
 
-def _raise(now: int | None, made: Sized) -> str:
+def _raise(now: int | None, made: Sized) -> dict[str, Term]:
     """By the number that is recommended; where nothing is, because it is held, by what is needed."""
-    verb = "set its memory limit to" if now is None else "raise its memory limit to"
+    how = "set_to" if now is None else "raise_to"
     if made.limit is not None and _is_raised(now, made):
-        return f"{verb} {words.quantity(made.limit)}"
-    if not made.need:
-        return "raise its memory limit: by how much cannot be told, as nothing tells what was used"
-    return f"{verb} {words.quantity(round_up(made.need))} once what holds it is out of the way: see the other findings"
+        return {how: words.quantity(made.limit)}
+    return {how: words.quantity(round_up(made.need)), "held": True} if made.need else {"unknown": True}

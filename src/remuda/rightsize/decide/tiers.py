@@ -5,10 +5,11 @@ from fnmatch import fnmatchcase
 
 from msgspec import Struct
 
+from remuda.model.findings import Finding
 from remuda.rightsize.decide.context import Bounds
+from remuda.rightsize.decide.findings import finding
 from remuda.rightsize.estimate.estimator import Amounts, floors
 from remuda.rightsize.objects import RightsizePolicySpec, WorkloadSpec
-from remuda.rightsize.review import Finding
 from remuda.rightsize.snapshot import Snapshot, Workload
 
 
@@ -42,17 +43,7 @@ def tier_of(workload: Workload, snapshot: Snapshot, policy: RightsizePolicySpec)
         tier = read_tier(value)
         if tier is not None:
             return Tiered(tier, f"{who} {label} is {value}", tuple(unread))
-        unread.append(
-            Finding(
-                "tier-not-read",
-                "warning",
-                name,
-                f"metadata.labels[{label}]",
-                value or '""',
-                "begins with a digit from 0 to 4, as 0-core does",
-                "change the label, or name another one as tierLabel of the policy",
-            )
-        )
+        unread.append(finding("tier-not-read", "warning", name, f"metadata.labels[{label}]", value=value))
     if policy.default_tier is not None:
         return Tiered(policy.default_tier, "the policy's defaultTier", tuple(unread))
     return Tiered(None, f"no label {label}, and nothing in the policy", tuple(unread))

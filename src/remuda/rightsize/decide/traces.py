@@ -1,7 +1,5 @@
 """How an estimate came about, in steps: samples, percentiles, buckets, margin, confidence, floor."""
 
-from collections.abc import Callable
-
 from remuda.rightsize.decide import words
 from remuda.rightsize.decide.context import ContainerContext, Resource
 from remuda.rightsize.decide.estimates import by_runs
@@ -66,7 +64,7 @@ def explain_estimate(
     ):
         explanation.step(
             resource,
-            f"{name} {_write(resource)(percentile.amount)}",
+            f"{name} {words.writer_of(resource)(percentile.amount)}",
             _how(
                 percentile,
                 trace,
@@ -77,7 +75,7 @@ def explain_estimate(
 
 
 def _how(percentile: Percentile, trace: Trace, resource: Resource, minimum: str) -> str:
-    write = _write(resource)
+    write = words.writer_of(resource)
     bucket = f"bucket {percentile.bucket}, from {write(percentile.first)} to {write(percentile.end)}"
     parts = [f"p{percentile.part * 100:g} is the end of {bucket}", f"with 15 % {write(percentile.padded)}"]
     if percentile.factor != 1:
@@ -112,8 +110,4 @@ def _explain_plain(
         ("upper bound", estimate.upper_bound),
     ):
         amount = amounts.cpu_millicores if resource == "cpu" else amounts.memory_bytes
-        explanation.step(resource, f"{name} {_write(resource)(amount)}", who)
-
-
-def _write(resource: Resource) -> Callable[[int | None], str]:
-    return words.cpu if resource == "cpu" else words.memory
+        explanation.step(resource, f"{name} {words.writer_of(resource)(amount)}", who)

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from remuda.model.findings import Finding
 from remuda.model.quantities import Quantity
 from remuda.rightsize.decide.days import whole_days
+from remuda.rightsize.decide.findings import finding
 from remuda.rightsize.decide.tiers import matching
 from remuda.rightsize.evidence import Evidence
 from remuda.rightsize.objects import RightsizePolicySpec
-from remuda.rightsize.review import Finding, UsageClass
+from remuda.rightsize.review import UsageClass
 from remuda.rightsize.snapshot import Container, Workload
 
 _CLASSES: dict[str, UsageClass] = {"stable": "stable", "volatile": "volatile", "gpu": "gpu"}
@@ -41,7 +43,8 @@ def usage_class_of(
     value = workload.labels.get(label)
     if value in _CLASSES:
         return Judged(_CLASSES[value], f"its label {label} says so")
-    unread = () if value is None else (_unread(workload, label, value),)
+    where = f"metadata.labels[{label}]"
+    unread = () if value is None else (finding("class-not-read", "warning", workload.id, where, value=value),)
     gpu = next((name for name, amount in sorted(container.others.items()) if _is_gpu(name, amount)), None)
     if gpu is not None:
         return Judged("gpu", f"it has {container.others[gpu]} of {gpu}", unread)
@@ -82,15 +85,3 @@ def _is_gpu(name: str, amount: str) -> bool:
         return name.startswith(_ACCELERATORS) and Quantity.parse(amount) > 0
     except ValueError:
         return False
-
-
-def _unread(workload: Workload, label: str, value: str) -> Finding:
-    return Finding(
-        "class-not-read",
-        "warning",
-        str(workload.id),
-        f"metadata.labels[{label}]",
-        value or '""',
-        "one of stable, volatile and gpu",
-        "change the label, or name another one as classLabel of the policy",
-    )

@@ -1,6 +1,6 @@
 """How amounts, times and names are written in steps and findings: exactly, so that a person can check them."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from remuda.model import amount_texts
 from remuda.model.amount_texts import MIB
@@ -12,12 +12,8 @@ _SOME = 5
 
 
 def memory(amount: int | None) -> str:
-    """`512Mi`; what is no whole MiB in bytes, with about how many MiB that are."""
-    if amount is None:
-        return NOT_SET
-    if amount % MIB == 0:
-        return amount_texts.quantity("memory", amount)
-    return f"{amount} ({amount / MIB:.1f}Mi)"
+    """`512Mi`."""
+    return NOT_SET if amount is None else amount_texts.exact_text("memory", amount)
 
 
 def about(amount: int) -> str:
@@ -37,7 +33,12 @@ def enough(amount: int) -> str:
 
 def cpu(amount: int | None) -> str:
     """`250m`."""
-    return NOT_SET if amount is None else f"{amount}m"
+    return NOT_SET if amount is None else amount_texts.exact_text("cpu", amount)
+
+
+def writer_of(resource: str) -> Callable[[int | None], str]:
+    """What writes amounts of a resource, be it of requests or limits: `limits.cpu`."""
+    return cpu if resource.endswith("cpu") else memory
 
 
 def moment(at: Second) -> str:

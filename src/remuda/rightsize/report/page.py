@@ -4,14 +4,14 @@ A review as one HTML file: a summary, all workloads, what was found by its cause
 The page loads nothing from anywhere, which its own policy forbids, too, and is whole without scripts.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from remuda.model.amount_texts import gib
 from remuda.model.times import SECOND, write_instant
 from remuda.output.pages import page_head, page_text
 from remuda.output.plots import Window, axis
 from remuda.output.show import Table
-from remuda.rightsize.decide.findings import RULES
+from remuda.rightsize.codes import RULES
 from remuda.rightsize.decide.waste import waste_of
 from remuda.rightsize.evidence import Evidence
 from remuda.rightsize.report.changes_show import change_tables
@@ -41,8 +41,6 @@ from remuda.rightsize.report.page_style import SCRIPT, STYLE
 from remuda.rightsize.report.plots import plot
 from remuda.rightsize.review import ContainerReview, Review, WorkloadReview
 
-#: rule → what it means
-MEANINGS: Mapping[str, str] = {str(rule): meaning for rule, meaning in RULES.items()}
 #: with more containers than this, plots have fewer points
 _LARGE = 500
 _FEW_COLUMNS = 60
@@ -142,7 +140,7 @@ def _findings(review: Review) -> Iterator[str]:
         causes.setdefault(item.rule, []).append(n)
     for rule, found in causes.items():
         yield (
-            f'<div class="wide"><table><caption><b>{page_text(rule)}</b> {page_text(MEANINGS.get(rule, ""))}</caption><thead><tr>'
+            f'<div class="wide"><table><caption><b>{page_text(rule)}</b> {page_text(RULES.get(rule, ""))}</caption><thead><tr>'
             "<th>Severity</th><th>Where</th><th>Is</th><th>Should be</th><th>Fix</th></tr></thead><tbody>"
         )
         for n in found:

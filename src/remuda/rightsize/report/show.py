@@ -7,6 +7,7 @@ A review for people: a table that begins with what matters, a page of markdown t
 from collections.abc import Iterable, Iterator
 
 from remuda.model.amount_texts import gib
+from remuda.model.findings import count_severities
 from remuda.model.times import write_instant
 from remuda.output.show import Report, Table
 from remuda.rightsize.decide.waste import waste_of
@@ -37,7 +38,6 @@ from remuda.rightsize.review import ContainerReview, Finding, Review, WorkloadRe
 
 #: rows of a table, two for a container; -o json and csv have all
 MOST_ROWS = 400
-_SEVERITIES = ("error", "warning", "info")
 LEGEND = "A verdict with ? has too little data, under a day of a sample a minute, and is left out of patches; with * a part of its samples could not be read."
 
 
@@ -197,7 +197,7 @@ def _page_findings(findings: tuple[Finding, ...]) -> Table:
 
 
 def _findings_title(findings: tuple[Finding, ...]) -> str:
-    counts = {severity: sum(item.severity == severity for item in findings) for severity in _SEVERITIES}
+    counts = count_severities(findings)
     message = ", ".join(f"{count} {severity}" for severity, count in counts.items() if count)
     return f"Findings: {message}" if message else "Findings"
 
