@@ -56,6 +56,15 @@ def test_a_jump_is_distrusted_for_a_day_reported_once_and_then_believed() -> Non
     assert age.now() == hands.wall
 
 
+@pytest.mark.parametrize(("waited", "is_believed"), [(DAY - SECOND, False), (DAY, True)])
+def test_a_jump_is_believed_when_a_day_has_gone_by_and_not_before(waited: int, is_believed: bool) -> None:
+    hands = Hands(NEWEST + 8 * DAY)
+    age = AgeClock(hands, NEWEST, lambda _: None)
+    assert age.now() == NEWEST
+    hands.wait(waited)
+    assert age.now() == (hands.wall if is_believed else NEWEST + waited)
+
+
 def test_a_clock_that_is_set_right_again_is_believed_at_once() -> None:
     hands = Hands(NEWEST + 8 * DAY)
     age = AgeClock(hands, NEWEST, lambda _: None)

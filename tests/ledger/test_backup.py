@@ -58,7 +58,8 @@ def test_without_a_copy_nothing_is_upgraded(tmp_path: Path) -> None:
     before = contents(path)
     (tmp_path / f"{FILE}.v2.backup").mkdir()  # nothing can be put there
     with pytest.raises(
-        BadInput, match="must be upgraded, and the copy that is made before cannot be written"
+        BadInput,
+        match=r"must be upgraded, and the copy that is made before cannot be written: .*; make 1 MiB free",
     ):
         SqliteStore(path, tables=(TABLES,))
     assert contents(path) == before

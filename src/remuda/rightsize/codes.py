@@ -219,7 +219,7 @@ CODES: dict[str, tuple[str, str, str, str]] = {
     "rightsize.quota-too-small": (
         "All changes together, with the surge of their rollouts, do not fit a ResourceQuota.",
         ("{hard}, of which {used} are used[{reckoned:?}, by what the workloads ask for][, less than the {asked} that its workloads"
-        " ask for][, already {already} too much]; all changes together ask for {most} on their way, {over} too much: [{who}]"),
+        " ask for][, already {already} too much]; all changes together ask for {most} on their way, {over} too much[: {who}]"),
         "at least {most} while the changes are rolled out, {after} afterwards",
         ("raise it to {enough}[{passing:?} for a while, or apply what is lowered first and the rest one by one, or without"
         " surge]"),
