@@ -122,8 +122,6 @@ def _cheapest(
     where, units = domain[victims.kind], fit[victims.kind] * victims.each
     place = np.flatnonzero((rank[victims.lot] >= 0) & (units > 0))
     key, pair = np.unique(where[place] * len(order) + rank[victims.lot[place]], return_inverse=True)
-    if not len(key):
-        return None
     gain = np.zeros(len(key), np.int64)
     np.add.at(gain, pair, units[place])
     home, lot = key // len(order), order[key % len(order)]
