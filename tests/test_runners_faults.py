@@ -24,7 +24,7 @@ def test_vms_that_never_register_are_replaced_ever_more_slowly_and_it_is_said_wh
     rig.wait_gone(*before.values())
     rig.wait(lambda: rig.status()["ready"] == 0 and "fail" in rig.status()["why"], "the failures are told")
     answer = rig.cli("why", "machine", min(before), "--history")
-    assert "it is up, and its source has not told of it" in answer
+    assert "it is up, and its source has not listed it" in answer
     rig.pool(min=2, max=2)
     rig.agents.is_mute = False
     rig.wait_ready(2)

@@ -135,10 +135,10 @@ CODES: Mapping[str, tuple[str, str]] = {
     ),
     "machine.unheard": (
         "Powered off: it is up, and its source never reported it. It takes no more work, and a job it may have ends first.",
-        "is powered off: it is up, and its source has not told of it since {unheard_since}; a job it may have ends first",
+        "is powered off: it is up, and its source has not listed it since {unheard_since}; a job it may have ends first",
     ),
     "machine.finished": ("Removed: it did its work.", "is removed: it did its work"),
-    "machine.closed": ("Removed: it was asked to end while idle.", "is removed: it ended as it was told"),
+    "machine.closed": ("Removed: it was asked to end while idle.", "is removed: it ended as it was asked to"),
     "machine.idle": (
         "Removed: it ended itself after its idle timeout.",
         "is removed: it was idle too long and ended",

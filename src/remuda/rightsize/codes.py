@@ -14,7 +14,7 @@ _WIDTH = (
 #: what a memory limit should be raised to, as far as that is known
 _RAISE = (
     "[set its memory limit to {set_to}][raise its memory limit to {raise_to}][{held:?}" + _HELD + "]"
-    "[{unknown:?}raise its memory limit: by how much cannot be told, as nothing tells what was used]"
+    "[{unknown:?}raise its memory limit: by how much is unknown, as there is no record of what was used]"
 )
 
 #: code → (meaning, what is, what should be, fix)
@@ -23,7 +23,7 @@ CODES: dict[str, tuple[str, str, str, str]] = {
         "The container ran out of memory and was killed within the history.",
         "OOM-killed {kills:time}, last at {last}[, with {used} used ({why})]; the limit is {limit}",
         "[at least {least}||never killed]",
-        ("[{unsampled:?}raise its memory limit: by how much cannot be told without samples]"
+        ("[{unsampled:?}raise its memory limit: by how much is unknown without samples]"
         "[{leaking:?}fix the leak: more memory only delays the next kill]" + _RAISE
         + "[{changed:?}nothing: its size has been changed since]"
         "[{unsure:?}nothing, if its limit has been raised since the kill; if not, raise it by a fifth: which limit it ran into"
@@ -99,8 +99,8 @@ CODES: dict[str, tuple[str, str, str, str]] = {
         "nothing, if they were deleted; else see whether all of the world was read",
     ),
     "rightsize.partial-evidence": (
-        "A part of the samples could not be read, or cannot be told from those of others: nothing is lowered.",
-        "a part of the samples could not be read, or cannot be told from those of others",
+        "A part of the samples could not be read, or cannot be distinguished from those of others: nothing is lowered.",
+        "a part of the samples could not be read, or cannot be distinguished from those of others",
         "all of them, and no others",
         "read them again: until then nothing is lowered",
     ),
@@ -118,7 +118,7 @@ CODES: dict[str, tuple[str, str, str, str]] = {
     ),
     "rightsize.under-a-day": (
         "There are fewer samples than a day of one a minute has: the bounds are wide and the size is left out of patches.",
-        ("[nothing tells how much data {origin} rests on, and ][{unbounded:?}it has no bounds: both are its target]"
+        ("[it is unknown how much data {origin} rests on, and ][{unbounded:?}it has no bounds: both are its target]"
         "[{span} of data with {samples} of CPU, {confidence} days of a sample a minute; ][{runs:run} in {span}; ]"
         "[{few} of CPU in {span}: ][{unsampled:?}by these it is counted how much is known; ][{seldom:?}it runs seldom; ]"
         "[{sparse:?}it runs seldom, or is scraped seldom; ]" + _WIDTH),
@@ -250,10 +250,10 @@ CODES: dict[str, tuple[str, str, str, str]] = {
         "set requests and limits in {origin}: no patch is written, as the operator would undo it",
     ),
     "rightsize.not-read": (
-        "A part of the cluster, or of what tells the use, could not be read: nothing is concluded from it.",
+        "A part of the cluster, or of its recorded use, could not be read: nothing is concluded from it.",
         "{why}",
         "can be read: nothing is concluded from what is missing",
-        "make it readable and review again: what it bounds, scales or tells was not minded",
+        "make it readable and review again: what it bounds, scales or shows was not taken into account",
     ),
 }  # fmt: skip
 #: rule → what it means

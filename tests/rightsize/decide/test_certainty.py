@@ -187,7 +187,7 @@ def test_an_advisors_word_without_bounds_proves_nothing(
     assert the(made).is_provisional is provisional
     if provisional:
         assert found(made, "under-a-day").is_ == (
-            "nothing tells how much data vpa shop/web rests on, and it has no bounds: both are its target"
+            "it is unknown how much data vpa shop/web rests on, and it has no bounds: both are its target"
         )
 
 

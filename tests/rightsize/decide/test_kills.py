@@ -132,7 +132,7 @@ def test_a_kill_of_which_nothing_tells_the_use_is_a_risk_whatever_the_limit() ->
     known = little(memory_samples=0, memory_peak=0, days=())
     made = judge(known=known, kills=(kill(None),))
     assert (the(made).risk, memory_of(the(made))) == ("will-oom", (1024, 1024))
-    assert found(made, "killed").fix.startswith("raise its memory limit: by how much cannot be told")
+    assert found(made, "killed").fix.startswith("raise its memory limit: by how much is unknown")
 
 
 @pytest.mark.parametrize("in_samples", [True, False])

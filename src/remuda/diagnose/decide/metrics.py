@@ -72,7 +72,7 @@ def samples(snapshot: Measurements) -> CheckResult:
     lines = [f"{asked.series[metric]:,} series of {metric}" for metric in (MEMORY, CPU)]
     if not asked.series.get(REQUESTS):
         lines.append(
-            f"no series of {REQUESTS}: without kube-state-metrics kills are known only as far as pods still tell them"
+            f"no series of {REQUESTS}: without kube-state-metrics kills are known only as far as pods still show them"
         )
     return seen.ok("use of CPU and memory is measured", lines)
 

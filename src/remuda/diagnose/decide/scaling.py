@@ -91,7 +91,7 @@ def demand(snapshot: Snapshot) -> CheckResult:
         else:
             seen.add(
                 f"pool {pool.name} has no VM with min {pool.words.min} and {pool.status.waiting} waiting: "
-                f"{pool.status.why or 'nothing is told of it'}",
+                f"{pool.status.why or 'no reason is given'}",
                 "see the checks controller and scaling",
             )
     if seen:
@@ -120,7 +120,7 @@ def scaling(snapshot: Snapshot) -> CheckResult:
             else:
                 unsure.append(f"pool {pool.name}, asked from here: {asked.message}")
         if ready is None:
-            unsure.append(f"pool {pool.name}: Remuda has not told how it fares")
+            unsure.append(f"pool {pool.name}: Remuda has not reported its state yet")
         elif ready.reason in _HELD and not (ready.reason == "HeldByMax" and pool.status.waiting == 0):
             ceiling = pool.words.ceiling or "of the pool"
             seen.add(

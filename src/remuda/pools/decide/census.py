@@ -53,7 +53,7 @@ class Census(Struct, gc=False):
     dead: Sequence[Machine] = _NOBODY
     #: still booting after the time it is given
     overdue: Sequence[Machine] = _NOBODY
-    #: as overdue, though it is up: its source has not told of it for as long, the one that waits longest first
+    #: as overdue, though it is up: its source has not listed it for as long, the one that waits longest first
     unheard: Sequence[Machine] = _NOBODY
     #: all that are up and not told of yet → since when; each name with its moment of creation
     unheard_since: dict[str, Instant] = _NEVER
@@ -163,7 +163,7 @@ def _add_others(
             # What ends while we end it did not fail.
             if name not in targets:
                 census.failures += 1
-                census.failure = _told(machine)
+                census.failure = _failure_text(machine)
     census.creating, census.draining, census.dead = creating, draining, dead
     census.overdue, census.moving, census.failed = overdue, moving, tuple(failed)
     unheard.sort(key=lambda machine: (unheard_since[identity_of(machine)], machine.name))
@@ -218,7 +218,7 @@ def _is_failure(machine: Machine) -> bool:
     return machine.uses == 0 and (machine.ended is None or machine.ended.code not in PROPER_ENDS)
 
 
-def _told(machine: Machine) -> str:
+def _failure_text(machine: Machine) -> str:
     """How a machine failed, in its provider's words as far as it has some."""
     if machine.ended is not None:
         return _shortened(machine.ended.detail or machine.ended.code)

@@ -18,10 +18,10 @@ def possibly_busy(seen: PoolSeen, policy: PoolPolicy, census: Census) -> list[Ma
     if not census.idle or seen.override.paused:
         return []
     need = seen.need
-    is_told = need is not None and need.stale_since is None and need.unsure_since is None
+    is_fresh = need is not None and need.stale_since is None and need.unsure_since is None
     if seen.override.draining or not policy.template:
-        return list(census.idle) if not is_told else [machine for machine in census.idle if machine.unsure]
-    if not census.unsure or not is_told or policy.natural:
+        return list(census.idle) if not is_fresh else [machine for machine in census.idle if machine.unsure]
+    if not census.unsure or not is_fresh or policy.natural:
         return []
     # The source tells of the pool's class, so these are of another one.
     return [machine for machine in census.idle if machine.unsure and machine.template != policy.template]
