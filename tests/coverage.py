@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "remuda"
 #: packages that are not at 100 % yet, and what they must not fall below; one that is not named here must be at 100
 FLOORS: dict[str, float] = {
-    "fleet/decide": 99.7,
+    "fleet/decide": 100,
 }
 JOBS = os.environ.get("JOBS", "2")
 _EXCEPTION = re.compile(r"#\s*pragma:\s*no (?:cover|branch)\b(?P<reason>.*)")

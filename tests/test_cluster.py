@@ -301,6 +301,7 @@ def test_a_replica_that_was_frozen_past_its_term_shows_and_writes_nothing_any_mo
     first = replica("first")
     until(lambda: first.pools_shown() == {"shared"}, "first leads")
     until(lambda: conditions(defined, namespace, "lost"), "lost is judged")
+    until(lambda: "Accepted" in conditions(defined, namespace, "shared"), "shared is judged")
     before = conditions(defined, namespace, "shared")["Accepted"]
     second = replica("second")
     until(
