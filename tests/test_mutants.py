@@ -1,11 +1,12 @@
 """The mutants: each is one small change that still is Python, the same for the same seed, and those with a name are among them."""
 
 import ast
+import shutil
 from pathlib import Path
 
 import pytest
 from tests.mutants.__main__ import close_tests
-from tests.mutants.changes import SOURCE, Mutant, mutants_of, named, sample, targets
+from tests.mutants.changes import NAMED, SOURCE, Mutant, mutants_of, named, sample, targets
 from tests.mutants.rooms import Reach, statement, swapped
 
 SMALL = """\
@@ -59,6 +60,20 @@ def test_the_mutants_of_a_seed_are_python_differ_from_the_source_and_stay_the_sa
         text = (SOURCE / mutant.file).read_text(encoding="utf-8")
         assert mutant.applied(text) != text
         ast.parse(mutant.applied(text))
+
+
+def test_an_edit_of_one_file_leaves_the_mutants_of_the_others_as_they_were(tmp_path: Path) -> None:
+    for file in {file for file, _, _ in NAMED}:
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(SOURCE / file, tmp_path / file)
+    edited = tmp_path / "kube" / "cache.py"
+    before = sample(30, 7, tmp_path)
+    edited.write_text(edited.read_text(encoding="utf-8") + "\n\n_EVEN = 1 + 1 == 2\n", encoding="utf-8")
+    after = sample(30, 7, tmp_path)
+    assert before != after
+    assert [one for one in before if one.file != "kube/cache.py"] == [
+        one for one in after if one.file != "kube/cache.py"
+    ]
 
 
 def test_judgement_the_watch_cache_and_the_ledger_are_changed() -> None:

@@ -209,13 +209,16 @@ def targets(source: Path = SOURCE) -> list[str]:
 
 
 def sample(count: int, seed: int, source: Path = SOURCE) -> list[Mutant]:
-    """The named ones, and others from every file alike, so that a large file does not take them all."""
-    rng = random.Random(seed)
+    """
+    The named ones, and others from every file alike, so that a large file does not take them all.
+
+    Each file has dice of its own: what is edited elsewhere leaves its sample as it was.
+    """
     texts = {file: (source / file).read_text(encoding="utf-8") for file in targets(source)}
     chosen = [named(file, old, new, (source / file).read_text(encoding="utf-8")) for file, old, new in NAMED]
     pools = {file: list(dict.fromkeys(mutants_of(file, text))) for file, text in texts.items()}
-    for pool in pools.values():
-        rng.shuffle(pool)
+    for file, pool in pools.items():
+        random.Random(f"{seed} {file}").shuffle(pool)
     while len(chosen) < count and any(pools.values()):
         chosen += [pool.pop() for pool in pools.values() if pool]
     return chosen[: max(count, len(NAMED))]
