@@ -266,7 +266,8 @@ async def test_a_big_status_is_read_whole_though_it_comes_in_pieces(new_client: 
     async with Loopback([Reply(raw)]) as server:
         error = await failing(new_client(server.url))
     assert isinstance(error, Conflict)
-    assert error.managers == ('conflict with "someone"',) * 5_000
+    assert error.status.details is not None
+    assert [each.reason for each in error.status.details.causes] == ["FieldManagerConflict"] * 5_000
 
 
 async def test_forbidden_and_others_have_a_kind_of_their_own(new_client: NewClient) -> None:

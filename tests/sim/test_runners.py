@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 from msgspec.structs import replace
 from tests.builders import policy, settings
+from tests.sim.runner_histories import removed_runners, unlisted_runners
 
 from remuda.loop.loop import Pace
 from remuda.model.times import MINUTE, SECOND
@@ -17,7 +18,7 @@ from remuda.sim.circle import Mood, Outage
 from remuda.sim.faults import Fault
 from remuda.sim.history import Summary
 from remuda.sim.loop import run
-from remuda.sim.runner_scenario import hostile_runners, removed_runners, unlisted_runners
+from remuda.sim.runner_scenario import hostile_runners
 from remuda.sim.runners import (
     Comes,
     Deletes,

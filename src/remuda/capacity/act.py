@@ -29,6 +29,7 @@ from remuda.kube.resources import (
     KubeObject,
     Resource,
 )
+from remuda.model.nodes import NodeSpec
 from remuda.model.pods import Taint
 from remuda.objects.load import load_text
 
@@ -134,12 +135,8 @@ async def taints_of(client: Client, node: str) -> tuple[Taint, ...] | None:
         return None
 
 
-class _NodeSpec(Struct, frozen=True):
-    taints: tuple[Taint, ...] = ()
-
-
 class _Node(Struct, frozen=True):
-    spec: _NodeSpec = _NodeSpec()
+    spec: NodeSpec = NodeSpec()
 
 
 async def roll_back(client: Client, seen: Mapping[str, Any], patch: Mapping[str, Any]) -> None:

@@ -10,7 +10,8 @@ from msgspec import Struct, field
 
 from remuda.model import manifests
 from remuda.model.manifests import Name, NonNegative, Quantities, Reference, Resources, TemplateMeta
-from remuda.model.pods import Condition, Match, Named, Taint, Term, Toleration
+from remuda.model.nodes import NodeSpec, NodeStatus
+from remuda.model.pods import Match, Named, Term, Toleration
 
 
 class ObjectMeta(manifests.ObjectMeta, frozen=True, gc=False, rename="camel"):
@@ -314,26 +315,18 @@ class Pool(Manifest, frozen=True, kw_only=True):
     spec: PoolSpec = PoolSpec()
 
 
-class _NodeSpec(Struct, frozen=True):
-    unschedulable: bool = False
-    taints: tuple[Taint, ...] = ()
-
-
 class _Image(Struct, frozen=True, gc=False):
     names: tuple[str, ...] = ()
 
 
-class _NodeStatus(Struct, frozen=True):
-    allocatable: Quantities | None = None
-    capacity: Quantities = {}
-    conditions: tuple[Condition, ...] = ()
+class _NodeStatus(NodeStatus, frozen=True):
     images: tuple[_Image, ...] = ()
 
 
 class Node(Manifest, frozen=True, kw_only=True):
     """A node."""
 
-    spec: _NodeSpec = _NodeSpec()
+    spec: NodeSpec = NodeSpec()
     status: _NodeStatus = _NodeStatus()
 
 

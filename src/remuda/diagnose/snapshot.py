@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from msgspec import Struct, field
 
 from remuda.model.amounts import KVM, Amounts, amounts
-from remuda.model.pods import Condition, Meta, Pod, PodSpec, Taint, Toleration
+from remuda.model.manifests import Condition, TemplateMeta
+from remuda.model.nodes import NodeSpec, NodeStatus
+from remuda.model.pods import Meta, Pod, PodSpec, Toleration
 from remuda.model.times import Instant, read_instant
 
 POOL, TEMPLATE, BESIDE = "remuda.dev/pool", "remuda.dev/template", "remuda.dev/beside"
@@ -150,12 +152,8 @@ class Vmi(Struct, frozen=True):
         return None
 
 
-class _TemplateMeta(Struct, frozen=True):
-    labels: dict[str, str] = {}
-
-
 class _Template(Struct, frozen=True):
-    metadata: _TemplateMeta = _TemplateMeta()
+    metadata: TemplateMeta = TemplateMeta()
 
 
 class _VmPoolSpec(Struct, frozen=True, rename="camel"):
@@ -183,22 +181,12 @@ class VmPool(Struct, frozen=True):
         return labels.get(TEMPLATE, ""), labels.get(BESIDE, "")
 
 
-class _NodeSpec(Struct, frozen=True):
-    unschedulable: bool = False
-    taints: tuple[Taint, ...] = ()
-
-
-class _NodeStatus(Struct, frozen=True):
-    allocatable: dict[str, str | int] = {}
-    conditions: tuple[Condition, ...] = ()
-
-
 class Node(Struct, frozen=True):
     """A node."""
 
     metadata: Meta = Meta()
-    spec: _NodeSpec = _NodeSpec()
-    status: _NodeStatus = _NodeStatus()
+    spec: NodeSpec = NodeSpec()
+    status: NodeStatus = NodeStatus()
 
     @property
     def name(self) -> str:
@@ -375,7 +363,7 @@ class Snapshot(Struct, frozen=True, rename="camel"):
         """Nodes that take VMs and have no /dev/kvm to give."""
         for node in self.nodes:
             takes_vms = node.metadata.labels.get(SCHEDULABLE) == "true"
-            if takes_vms and not amounts(node.status.allocatable).get(KVM):
+            if takes_vms and not amounts(node.status.room).get(KVM):
                 yield node
 
     def guests(self) -> dict[str, Vmi]:

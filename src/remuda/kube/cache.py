@@ -76,7 +76,6 @@ class Cache(Generic[T]):
         self._labels, self._fields = labels, fields
         self._silence = silence
         self._synced = asyncio.Event()
-        self._heard_at = clock.monotonic()
         self._agreed_at: float | None = None
         self._before: dict[Key, T | None] = {}
         #: uids of what was deleted last, oldest first
@@ -92,10 +91,6 @@ class Cache(Generic[T]):
         """Return when everything was listed once; `TimeoutError` when that takes too long."""
         async with asyncio.timeout(timeout):
             await self._synced.wait()
-
-    def staleness(self) -> float:
-        """Seconds since the server was last heard of: a bookmark comes about once a minute."""
-        return self._clock.monotonic() - self._heard_at
 
     def get(self, name: str, namespace: str = "") -> T | None:
         """One object, if there is one."""
@@ -176,7 +171,6 @@ class Cache(Generic[T]):
             self._before.setdefault(key, None)
             changed = True
         self.objects = fresh
-        self._heard_at = self._clock.monotonic()
         was_synced = self.is_synced
         self._synced.set()
         if changed or not was_synced:
@@ -194,9 +188,8 @@ class Cache(Generic[T]):
             silence=self._silence,
         ) as lines:
             self.trouble = None
-            self._agreed_at = self._heard_at = self._clock.monotonic()
+            self._agreed_at = self._clock.monotonic()
             async for line in lines:
-                self._heard_at = self._clock.monotonic()
                 self._version = self._take(line) or self._version
 
     def _take(self, line: bytes) -> str:

@@ -74,12 +74,6 @@ class Missing(KubeError):
 class Conflict(KubeError):
     """Someone else changed it, owns a field of it, or it exists already."""
 
-    @property
-    def managers(self) -> tuple[str, ...]:
-        """The managers that own the fields in conflict, in the server's words."""
-        causes = self.status.details.causes if self.status.details else ()
-        return tuple(cause.message for cause in causes if cause.reason == "FieldManagerConflict")
-
 
 class Gone(KubeError):
     """The version asked for is too old."""

@@ -6,6 +6,7 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from remuda.errors import BadInput
+from remuda.model.manifests import OwnerReference
 
 Key: TypeAlias = tuple[str, str]
 
@@ -55,15 +56,6 @@ def _checked(name: str) -> str:
     if name in ("", ".", "..") or "/" in name or "%" in name:
         raise BadInput(f"{name!r} cannot be the name of an object")
     return name
-
-
-class OwnerReference(Struct, frozen=True, gc=False, rename="camel"):
-    """Who an object belongs to."""
-
-    kind: str = ""
-    name: str = ""
-    uid: str = ""
-    controller: bool = False
 
 
 class Meta(Struct, frozen=True, gc=False, rename="camel"):

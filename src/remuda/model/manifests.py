@@ -44,6 +44,30 @@ class Reference(Struct, frozen=True, gc=False):
     name: str = ""
 
 
+class OwnerReference(Struct, frozen=True, gc=False):
+    """Who an object belongs to."""
+
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool = False
+
+
+def controller_of(owners: tuple[OwnerReference, ...]) -> OwnerReference | None:
+    """The one owner that keeps an object as it should be, if there is one; other owners only outlive it."""
+    return next((each for each in owners if each.controller), None)
+
+
+class Condition(Struct, frozen=True, gc=False, rename="camel"):
+    """One fact in a status."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    last_transition_time: str | None = None
+
+
 class Resources(Struct, frozen=True, gc=False):
     """Requests and limits."""
 

@@ -5,15 +5,7 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 from remuda.model.labels import Operator, Requirement
-from remuda.model.manifests import Quantities, Resources
-
-
-class Owner(Struct, frozen=True):
-    """Who an object belongs to."""
-
-    kind: str = ""
-    name: str = ""
-    uid: str = ""
+from remuda.model.manifests import Condition, OwnerReference, Quantities, Resources
 
 
 class Meta(Struct, frozen=True, rename="camel"):
@@ -26,17 +18,7 @@ class Meta(Struct, frozen=True, rename="camel"):
     labels: dict[str, str] = {}
     creation_timestamp: str = ""
     deletion_timestamp: str | None = None
-    owner_references: tuple[Owner, ...] = ()
-
-
-class Condition(Struct, frozen=True, rename="camel"):
-    """One fact in a status."""
-
-    type: str = ""
-    status: str = ""
-    reason: str = ""
-    message: str = ""
-    last_transition_time: str | None = None
+    owner_references: tuple[OwnerReference, ...] = ()
 
 
 class Taint(Struct, frozen=True):

@@ -9,30 +9,30 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, field
 
 from remuda.model import manifests
-from remuda.model.manifests import NonNegative, Quantities, Reference, TemplateMeta
+from remuda.model.manifests import (
+    Condition,
+    NonNegative,
+    OwnerReference,
+    Quantities,
+    Reference,
+    TemplateMeta,
+    controller_of,
+)
 
 #: whole, or a percentage; the description tells it from a quantity
 Share = Annotated[Any, Meta(description="A number of pods, or a percentage of them.")]
 
 
-class Owner(Struct, frozen=True, gc=False):
-    """Who an object belongs to."""
-
-    kind: str = ""
-    name: str = ""
-    controller: bool = False
-
-
 class ObjectMeta(manifests.ObjectMeta, frozen=True, gc=False, rename="camel"):
     """Who an object is, and to whom it belongs."""
 
-    owner_references: tuple[Owner, ...] = ()
+    owner_references: tuple[OwnerReference, ...] = ()
     creation_timestamp: str | None = None
 
     @property
-    def owner(self) -> Owner | None:
+    def owner(self) -> OwnerReference | None:
         """Who keeps it, if anybody does."""
-        return next((each for each in self.owner_references if each.controller), None)
+        return controller_of(self.owner_references)
 
 
 class Manifest(manifests.Manifest, frozen=True, kw_only=True, gc=False, rename="camel"):
@@ -92,22 +92,8 @@ class Strategy(Struct, frozen=True, rename="camel"):
     rolling_update: Rolling = Rolling()
 
 
-class DeploymentSpec(Struct, frozen=True):
-    """Of a Deployment."""
-
-    replicas: NonNegative | None = None
-    strategy: Strategy = Strategy()
-    template: Template = Template()
-
-
-class Deployment(Manifest, frozen=True, kw_only=True):
-    """A Deployment."""
-
-    spec: DeploymentSpec = DeploymentSpec()
-
-
-class ReplicatedSpec(Struct, frozen=True):
-    """Of a StatefulSet or a ReplicaSet."""
+class ReplicatedSpec(Struct, frozen=True, rename="camel"):
+    """Of whatever makes a number of equal pods."""
 
     replicas: NonNegative | None = None
     template: Template = Template()
@@ -117,6 +103,18 @@ class Replicated(Manifest, frozen=True, kw_only=True):
     """A StatefulSet or a ReplicaSet: its pods are replaced without more of them, or not at all."""
 
     spec: ReplicatedSpec = ReplicatedSpec()
+
+
+class DeploymentSpec(ReplicatedSpec, frozen=True):
+    """Of a Deployment."""
+
+    strategy: Strategy = Strategy()
+
+
+class Deployment(Manifest, frozen=True, kw_only=True):
+    """A Deployment."""
+
+    spec: DeploymentSpec = DeploymentSpec()
 
 
 class BlueGreen(Struct, frozen=True):
@@ -130,12 +128,10 @@ class RolloutStrategy(Struct, frozen=True, rename="camel"):
     blue_green: BlueGreen | None = None
 
 
-class RolloutSpec(Struct, frozen=True, rename="camel"):
+class RolloutSpec(ReplicatedSpec, frozen=True, rename="camel"):
     """Of a Rollout: it has a template, or says which Deployment has it."""
 
-    replicas: NonNegative | None = None
     strategy: RolloutStrategy = RolloutStrategy()
-    template: Template = Template()
     workload_ref: Reference | None = None
 
 
@@ -145,19 +141,16 @@ class Rollout(Manifest, frozen=True, kw_only=True):
     spec: RolloutSpec = RolloutSpec()
 
 
-class ConfigStrategy(Struct, frozen=True, rename="camel"):
-    """Whether pods are replaced one after another."""
+class ConfigStrategy(Strategy, frozen=True):
+    """The same with OpenShift's word for it."""
 
-    type: str = ""
-    rolling_params: Rolling = Rolling()
+    rolling_update: Rolling = field(name="rollingParams", default=Rolling())
 
 
-class DeploymentConfigSpec(Struct, frozen=True):
+class DeploymentConfigSpec(DeploymentSpec, frozen=True):
     """Of a DeploymentConfig."""
 
-    replicas: NonNegative | None = None
     strategy: ConfigStrategy = ConfigStrategy()
-    template: Template = Template()
 
 
 class DeploymentConfig(Manifest, frozen=True, kw_only=True):
@@ -204,15 +197,6 @@ class JobSpec(Struct, frozen=True):
     parallelism: NonNegative | None = None
     suspend: bool = False
     template: Template = Template()
-
-
-class Condition(Struct, frozen=True, gc=False):
-    """What holds of an object, and why."""
-
-    type: str = ""
-    status: str = ""
-    reason: str = ""
-    message: str = ""
 
 
 class JobStatus(Struct, frozen=True):

@@ -18,7 +18,8 @@ from tests.diagnose.snapshots import (
 
 from remuda.diagnose.decide.controller import controller, permissions, secret_keys
 from remuda.diagnose.snapshot import Lead, Permissions, SecretKeys, Snapshot, Workload
-from remuda.model.pods import Condition, Pod
+from remuda.model.manifests import Condition
+from remuda.model.pods import Pod
 
 REGCRED = {"imagePullSecrets": [{"name": "regcred"}]}
 CRASHED = {"terminated": {"exitCode": 2, "reason": "Error"}}

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from msgspec import structs
 from tests.diagnose.snapshots import (
     ROOM,
     component,
@@ -45,6 +46,15 @@ def test_a_node_without_kvm_is_a_problem_when_no_other_has_it() -> None:
     assert found.evidence == ("devices.kubevirt.io/kvm is not allocatable on: node-1",)
     assert "never patched on" in found.fix[0]
     assert kvm(healthy(nodes=(node(room=NO_KVM), node("node-2")))).verdict == "ok"
+
+
+def test_a_node_that_reports_its_capacity_alone_has_all_of_it() -> None:
+    """As Kubernetes and the capacity audit read it: nothing allocatable means the capacity, an empty list means nothing."""
+    made = node()
+    status = structs.replace(made.status, allocatable=None, capacity=ROOM)
+    assert kvm(healthy(nodes=(structs.replace(made, status=status),))).verdict == "ok"
+    empty = structs.replace(status, allocatable={})
+    assert kvm(healthy(nodes=(structs.replace(made, status=empty),))).verdict == "problem"
 
 
 GONE = "ls: cannot access '/dev/kvm': No such file or directory"

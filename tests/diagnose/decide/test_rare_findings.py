@@ -29,7 +29,7 @@ from remuda.diagnose.decide.nodes import placement, virt_handler
 from remuda.diagnose.decide.scaling import configuration, rollout, scaling
 from remuda.diagnose.measurements import Api, Component, Measurements
 from remuda.diagnose.snapshot import SecretKeys, Snapshot
-from remuda.model.pods import Condition
+from remuda.model.manifests import Condition
 
 CLASS = {"circleci": {"url": "https://circleci.example"}}
 

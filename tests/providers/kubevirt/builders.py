@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from remuda.kube.resources import Meta, OwnerReference
+from remuda.kube.resources import Meta
+from remuda.model.manifests import Condition, OwnerReference
 from remuda.providers.kubevirt.orders import Notes, write_notes
 from remuda.providers.kubevirt.resources import (
     MANAGED_BY,
@@ -13,7 +14,6 @@ from remuda.providers.kubevirt.resources import (
     POOL_FINALIZER,
     POOL_KIND,
     TEMPLATE,
-    Condition,
     Passed,
     PoolSpec,
     PoolStatus,

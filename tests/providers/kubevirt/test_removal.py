@@ -4,7 +4,7 @@ import pytest
 from msgspec import structs
 from tests.providers.kubevirt.builders import vm
 
-from remuda.kube.resources import OwnerReference
+from remuda.model.manifests import OwnerReference
 from remuda.providers.kubevirt.removal import detachment
 from remuda.providers.kubevirt.resources import MANAGED_BY, MEMBER, OURS, OUT, POOL, POOL_FINALIZER, Vm
 

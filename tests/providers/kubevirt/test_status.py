@@ -6,6 +6,7 @@ import pytest
 from tests.providers.kubevirt.builders import MADE_AT, RAN_AT, vm, vmi
 
 from remuda.model.machines import Ended, Supplied
+from remuda.model.manifests import Condition
 from remuda.pools.codes import CODES
 from remuda.providers.kubevirt.resources import (
     MANAGED_BY,
@@ -14,7 +15,6 @@ from remuda.providers.kubevirt.resources import (
     OUT,
     POOL,
     TEMPLATE,
-    Condition,
     Vm,
     Vmi,
 )

@@ -33,7 +33,7 @@ from tests.rightsize.observe.clusters import (
 from remuda.rightsize.estimate.estimator import Amounts, Estimate
 from remuda.rightsize.observe.bounds import METRICS
 from remuda.rightsize.observe.files import read_files
-from remuda.rightsize.observe.owners import owner_of
+from remuda.rightsize.observe.owners import Owning
 from remuda.rightsize.snapshot import (
     Advisor,
     Ask,
@@ -178,14 +178,14 @@ def test_pods_belong_to_what_is_at_the_top(tmp_path: Path) -> None:
     ids = [WorkloadId(NAMESPACE, *each.split()) for each in (*kinds, "Pod odd-name-6")]
     assert found.owners == {(NAMESPACE, f"odd-name-{n}"): each for n, each in enumerate(ids, 1)}
     assert {each.id for each in found.workloads} == {*ids[:4]}
-    message = [owner_of(NAMESPACE, f"odd-name-{n}", found) for n in range(1, 7)]
+    message = [Owning(found).of(NAMESPACE, f"odd-name-{n}") for n in range(1, 7)]
     assert message == [*ids[:4], None, None]
 
 
 def test_a_pod_whose_replica_set_was_not_read_is_known_by_its_name(tmp_path: Path) -> None:
     found = read(tmp_path, workload(), pod("web-5d4f8-x2x4z", ("ReplicaSet", "web-5d4f8")))
     assert found.owners == {}
-    assert owner_of(NAMESPACE, "web-5d4f8-x2x4z", found) == WEB
+    assert Owning(found).of(NAMESPACE, "web-5d4f8-x2x4z") == WEB
 
 
 def status(**states: Any) -> dict[str, Any]:
@@ -543,7 +543,7 @@ def test_a_rollout_is_read_as_a_deployment_is(tmp_path: Path, strategy: dict[str
     assert made.containers[0].size == read(tmp_path, workload()).workloads[0].containers[0].size
     assert found.owners == {(NAMESPACE, "web-5d4f8-x2x4z"): made.id}
     # of a pod that is gone the name tells
-    assert owner_of(NAMESPACE, "web-6c7d9-bcdfg", found) == made.id
+    assert Owning(found).of(NAMESPACE, "web-6c7d9-bcdfg") == made.id
 
 
 def test_pods_of_a_rollout_whose_template_a_deployment_has_are_that_ones(tmp_path: Path) -> None:
@@ -595,8 +595,8 @@ def test_a_deployment_config_is_read_with_the_pods_of_its_controllers(
     assert made.id == WorkloadId(NAMESPACE, "DeploymentConfig", "web")
     assert (made.replicas, made.surge) == (2, surge)
     assert found.owners == {(NAMESPACE, "odd"): made.id}
-    assert owner_of(NAMESPACE, "web-4-x2x4z", found) == made.id
-    assert owner_of(NAMESPACE, "web-4-deploy", found) is None
+    assert Owning(found).of(NAMESPACE, "web-4-x2x4z") == made.id
+    assert Owning(found).of(NAMESPACE, "web-4-deploy") is None
 
 
 @pytest.mark.parametrize(
@@ -639,7 +639,7 @@ def test_a_set_of_strimzis_pods_is_read_with_the_place_of_its_size(
     [made] = found.workloads
     assert (made.replicas, made.sized_by) == (3, place.replace("shop/", f"{NAMESPACE}/"))
     assert found.owners == {(NAMESPACE, f"{name}-0"): made.id}
-    assert owner_of(NAMESPACE, f"{name}-7", found) == made.id
+    assert Owning(found).of(NAMESPACE, f"{name}-7") == made.id
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from remuda.rightsize.observe.owners import Owning, owner_of
+from remuda.rightsize.observe.owners import Owning
 from remuda.rightsize.snapshot import Snapshot, Workload, WorkloadId
 
 LONG = "a-very-long-name-that-nobody-would-give-to-anything-he-had-to-type"
@@ -22,7 +22,7 @@ def who(named: str, namespace: str = "shop") -> WorkloadId:
 
 
 def owner(pod: str, found: Snapshot, namespace: str = "shop") -> str | None:
-    made = owner_of(namespace, pod, found)
+    made = Owning(found).of(namespace, pod)
     return None if made is None else f"{made.kind} {made.name}"
 
 

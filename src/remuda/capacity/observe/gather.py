@@ -400,14 +400,12 @@ def _vm_sizes(vm: manifests.VmSpec) -> tuple[Amounts, Amounts]:
 def node_of(item: manifests.Node, place: Place, names: dict[str, str]) -> Node:
     """The node; `names` keeps each name of an image once, since nodes have much the same."""
     status = item.status
-    # Kubernetes means the capacity where nothing is said to be allocatable.
-    room = status.capacity if status.allocatable is None else status.allocatable
     return Node(
         name=item.metadata.name,
         labels=item.metadata.labels,
         taints=item.spec.taints,
-        allocatable=strict_amounts(room),
-        written=room,
+        allocatable=strict_amounts(status.room),
+        written=status.room,
         cordoned=item.spec.unschedulable,
         ready=all(each.status == "True" for each in status.conditions if each.type == "Ready"),
         images=tuple([names.setdefault(name, name) for image in status.images for name in image.names]),

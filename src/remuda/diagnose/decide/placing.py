@@ -60,7 +60,7 @@ def untolerated(node: Node, tolerations: tuple[Toleration, ...]) -> Iterator[Tai
 
 
 def _room(wish: Wish, node: Node, taken: Mapping[str, Amounts] | None) -> Iterator[Obstacle]:
-    whole = amounts(node.status.allocatable)
+    whole = amounts(node.status.room)
     used = (taken or {}).get(node.name, {})
     free = {name: max(0, whole.get(name, 0) - used.get(name, 0)) for name in wish.asks}
     short = {name: value - free[name] for name, value in wish.asks.items() if value > free[name]}

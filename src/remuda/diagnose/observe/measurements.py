@@ -12,7 +12,8 @@ from remuda.kube.client import Client
 from remuda.kube.discovery import server_version
 from remuda.kube.errors import KubeError, Missing
 from remuda.kube.resources import ADVISORS, API_SERVICES, DEPLOYMENTS, PODS, STATEFUL_SETS, Resource
-from remuda.model.pods import Condition, Meta
+from remuda.model.manifests import Condition, Reference
+from remuda.model.pods import Meta
 from remuda.model.times import MINUTE, SECOND, Instant, read_instant
 from remuda.prometheus import probe
 from remuda.prometheus.client import Prometheus as Server
@@ -57,13 +58,8 @@ class _ApiService(Struct, frozen=True):
     status: _Status = _Status()
 
 
-class _Target(Struct, frozen=True):
-    kind: str = ""
-    name: str = ""
-
-
 class _VpaSpec(Struct, frozen=True, rename="camel"):
-    target_ref: _Target = _Target()
+    target_ref: Reference = Reference()
 
 
 class _Vector(Struct, frozen=True, rename="camel"):

@@ -5,6 +5,7 @@ from typing import Any
 from msgspec import Struct
 
 from remuda.kube.resources import KubeObject, Resource
+from remuda.model.manifests import Condition, TemplateMeta, controller_of
 
 VMS = Resource("kubevirt.io", "v1", "virtualmachines", "VirtualMachine")
 VMIS = Resource("kubevirt.io", "v1", "virtualmachineinstances", "VirtualMachineInstance")
@@ -35,15 +36,6 @@ MANAGED_BY, OURS = "remuda.dev/managed-by", "remuda"
 ORDERS, WRITTEN = "remuda.dev/orders", "remuda.dev/written"
 
 FINAL = ("Succeeded", "Failed")
-
-
-class Condition(Struct, frozen=True, gc=False):
-    """One fact in a status."""
-
-    type: str = ""
-    status: str = ""
-    reason: str = ""
-    message: str = ""
 
 
 class Passed(Struct, frozen=True, gc=False, rename="camel"):
@@ -80,10 +72,8 @@ class Vm(KubeObject, frozen=True, gc=False):
     @property
     def owner_uid(self) -> str:
         """The VirtualMachinePool that has it, if one does."""
-        for owner in self.metadata.owner_references:
-            if owner.controller and owner.kind == POOL_KIND and owner.name == self.pool:
-                return owner.uid
-        return ""
+        owner = controller_of(self.metadata.owner_references)
+        return owner.uid if owner and (owner.kind, owner.name) == (POOL_KIND, self.pool) else ""
 
     @property
     def is_ours(self) -> bool:
@@ -121,12 +111,8 @@ class Vmi(KubeObject, frozen=True, gc=False):
         return self.status.phase in FINAL
 
 
-class _TemplateMeta(Struct, frozen=True, gc=False):
-    labels: dict[str, str] = {}
-
-
 class _Template(Struct, frozen=True, gc=False):
-    metadata: _TemplateMeta = _TemplateMeta()
+    metadata: TemplateMeta = TemplateMeta()
 
 
 class PoolSpec(Struct, frozen=True, gc=False, rename="camel"):

@@ -6,6 +6,7 @@ timeout decides. One that KubeVirt starts again and again has ended.
 """
 
 from remuda.model.machines import Ended, Supplied
+from remuda.model.manifests import Condition
 from remuda.model.times import Instant, read_instant
 from remuda.providers.kubevirt.resources import (
     BOOTS,
@@ -15,7 +16,6 @@ from remuda.providers.kubevirt.resources import (
     OUT,
     POOL_FINALIZER,
     TEMPLATE,
-    Condition,
     Vm,
     Vmi,
 )

@@ -6,7 +6,7 @@ from typing import Final, Literal
 import msgspec
 
 from remuda.model.amounts import amount
-from remuda.model.manifests import Quantities, ScopeTerm
+from remuda.model.manifests import Condition, Quantities, ScopeTerm
 from remuda.model.quantities import NANO, Quantity
 from remuda.objects.problems import child_path
 from remuda.rightsize import manifests
@@ -137,7 +137,7 @@ def _both(amounts: Quantities, instead: Quantities) -> Amounts:
     return Amounts(cpu, memory)
 
 
-def _complaints(conditions: tuple[manifests.Condition, ...]) -> Iterator[tuple[str, str]]:
+def _complaints(conditions: tuple[Condition, ...]) -> Iterator[tuple[str, str]]:
     """All conditions but one say what is wrong by being true."""
     for each in conditions:
         if each.status == "True" if each.type != _PROVIDED else each.status != "True":

@@ -8,7 +8,7 @@ from remuda.objects.problems import child_path
 from remuda.objects.slow_path import bad_amounts
 from remuda.rightsize import manifests
 from remuda.rightsize.observe.bounds import METRICS, kept_metrics
-from remuda.rightsize.observe.templates import canary, rolling, surge_of
+from remuda.rightsize.observe.templates import canary, surge_of
 
 
 def all_faults(item: manifests.Manifest) -> Iterator[tuple[str, str]]:
@@ -32,7 +32,7 @@ def faults(item: manifests.Manifest) -> Iterator[tuple[str, str]]:
             yield from _surge(canary(spec.strategy), "spec.strategy", "canary")
             yield from _twice(spec.template.spec, "spec.template.spec")
         case manifests.DeploymentConfig(spec=spec):
-            yield from _surge(rolling(spec.strategy), "spec.strategy", "rollingParams")
+            yield from _surge(spec.strategy, "spec.strategy", "rollingParams")
             yield from _twice(spec.template.spec, "spec.template.spec")
         case manifests.PodSet(spec=spec):
             for n, each in enumerate(spec.pods):

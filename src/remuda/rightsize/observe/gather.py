@@ -20,7 +20,6 @@ from remuda.rightsize.observe.templates import (
     initial_of,
     kills_of,
     limited_of,
-    rolling,
     second_of,
     strimzi_place,
     surge_of,
@@ -84,12 +83,14 @@ class Gathering:
         self._namespaces[item.metadata.name] = item.metadata.labels
         return is_known
 
-    def add_deployment(self, item: manifests.Deployment) -> bool:
+    def add_deployment(
+        self, item: manifests.Deployment | manifests.DeploymentConfig, kind: str = "Deployment"
+    ) -> bool:
         """Take a Deployment."""
         spec = item.spec
         replicas = _or_one(spec.replicas)
         surge = surge_of(spec.strategy, replicas, DEFAULT_SURGE)
-        return self._add("Deployment", item, spec.template, replicas, surge)
+        return self._add(kind, item, spec.template, replicas, surge)
 
     def add_stateful_set(self, item: manifests.Replicated) -> bool:
         """Take a StatefulSet, whose pods are replaced in place."""
@@ -136,10 +137,7 @@ class Gathering:
 
     def add_deployment_config(self, item: manifests.DeploymentConfig) -> bool:
         """Take a DeploymentConfig of OpenShift."""
-        spec = item.spec
-        replicas = _or_one(spec.replicas)
-        surge = surge_of(rolling(spec.strategy), replicas, DEFAULT_SURGE)
-        return self._add("DeploymentConfig", item, spec.template, replicas, surge)
+        return self.add_deployment(item, "DeploymentConfig")
 
     def add_replication_controller(self, item: manifests.Replicated) -> bool:
         """Take a ReplicationController, through which a DeploymentConfig makes pods; one of nobody is not sized."""

@@ -72,11 +72,6 @@ class Owning:
         return None
 
 
-def owner_of(namespace: str, pod_name: str, snapshot: Snapshot) -> WorkloadId | None:
-    """The workload of one pod; who asks about many makes an `Owning` of the world."""
-    return Owning(snapshot).of(namespace, pod_name)
-
-
 def _beginnings(pod: str) -> Iterator[str]:
     """What may be the name of a pod's workload, the longest first."""
     found = {pod[:_CUT]} if len(pod) == _CUT + _RANDOM else set()

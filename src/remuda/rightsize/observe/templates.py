@@ -79,7 +79,7 @@ def _others(amounts: Quantities) -> dict[str, str]:
 
 def surge_of(strategy: manifests.Strategy, replicas: int, default: int | str) -> int:
     """Pods beyond `replicas` while they are replaced; `ValueError` for what is neither a count nor a percentage."""
-    if strategy.type not in {"", "RollingUpdate"}:
+    if strategy.type not in {"", "RollingUpdate", "Rolling"}:
         return 0
     share = strategy.rolling_update.max_surge
     return _pods(default if share is None else share, replicas)
@@ -90,12 +90,6 @@ def canary(strategy: manifests.RolloutStrategy) -> manifests.Strategy:
     if strategy.blue_green is not None:
         return manifests.Strategy(rolling_update=manifests.Rolling("100%"))
     return manifests.Strategy(rolling_update=strategy.canary)
-
-
-def rolling(strategy: manifests.ConfigStrategy) -> manifests.Strategy:
-    """A DeploymentConfig's strategy as a Deployment has it."""
-    kind = "RollingUpdate" if strategy.type in {"", "Rolling"} else strategy.type
-    return manifests.Strategy(kind, strategy.rolling_params)
 
 
 def _pods(share: object, replicas: int) -> int:
