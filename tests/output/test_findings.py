@@ -3,8 +3,9 @@
 import pytest
 
 from remuda.model.findings import SEVERITIES, Finding, Place, Severity, count_severities, is_any
-from remuda.output.findings import MOST_ROWS, describe, findings_page, findings_table
+from remuda.output.findings import describe, findings_table, row_of
 from remuda.output.registry import add_codes
+from remuda.output.show import MOST_ROWS
 
 WORDS = {
     "toy.too-many": (
@@ -56,20 +57,20 @@ def test_a_code_that_is_not_known_is_described_by_its_terms() -> None:
 
 
 def test_a_table_has_four_lines_for_each_and_says_where_it_was_read() -> None:
-    table = findings_table([found(number=1, most=0)])
+    table = findings_table([found(number=1, most=0)], "table", row_of)
     assert table.rows == (
         ("error", "too-many", "Box red spec.toys (box.yaml:3)"),
         ("", "found", "1 toy"),
         ("", "expected", "at most 0, see toys[].max"),
         ("", "fix", "give 1 away, and change spec.toys"),
     )
-    assert len(findings_table([found()] * MOST_ROWS).rows) == 4 * MOST_ROWS
-    many = findings_table([found()] * (MOST_ROWS + 2))
+    assert len(findings_table([found()] * MOST_ROWS, "table", row_of).rows) == 4 * MOST_ROWS
+    many = findings_table([found()] * (MOST_ROWS + 2), "table", row_of)
     assert many.rows[-1] == ("…", "", "and 2 more: -o json has all")
 
 
 def test_a_page_has_a_line_for_each() -> None:
-    (row,) = findings_page([found(number=1, most=0)]).rows
+    (row,) = findings_table([found(number=1, most=0)], "markdown", row_of).rows
     assert row[:4] == ("error", "`too-many`", "Box red", "spec.toys")
 
 

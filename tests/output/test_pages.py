@@ -5,7 +5,7 @@ from base64 import b64encode
 from hashlib import sha256
 
 from remuda.output.charts import Series, chart
-from remuda.output.pages import page_head, page_text
+from remuda.output.pages import Column, page_head, page_table, page_text
 
 NASTY = '<script>alert("x")</script>'
 
@@ -48,3 +48,13 @@ def test_areas_lie_on_top_of_each_other() -> None:
 
 def test_a_chart_of_nothing_is_empty() -> None:
     assert 'points=""' in chart("a", "b", [], [Series("x", 0, [])])
+
+
+def test_a_table_has_a_class_for_each_column_and_headings_that_are_only_shown() -> None:
+    columns = (Column(NASTY), Column("n", "r"))
+    drawn = page_table(columns, [("<b>a</b>", "1")], "<i>two</i>", name="both", has_names=True)
+    assert drawn == (
+        '<div class="wide"><table id="both"><caption><i>two</i></caption><thead><tr>'
+        f'<th>{page_text(NASTY)}<th class="r">n<tbody><tr><th><b>a</b><td class="r">1</table></div>'
+    )
+    assert page_table((Column(),), [("a",)]) == '<div class="wide"><table><tbody><tr><td>a</table></div>'

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 import yaml
 
-from remuda.output.show import FORMATS, Report, Table, show
+from remuda.output.show import FORMATS, Report, Table, shortened, show
 
 
 class KubeObject(msgspec.Struct):
@@ -175,3 +175,14 @@ def test_a_table_that_is_wider_than_the_terminal_stays_readable() -> None:
         "ROLE   primary",
         "WHY",
     ]
+
+
+def test_a_table_too_long_for_a_person_says_how_much_is_left_out() -> None:
+    table = Table(("A", "B", "C"), (("a", "b", "c"),) * 5, "title", "note")
+    assert shortened(table, 5) is table
+    assert shortened(table, 3, column=2) == Table(
+        ("A", "B", "C"),
+        (*table.rows[:3], ("…", "", "and 2 more rows: -o json has all")),
+        "title",
+        "note",
+    )

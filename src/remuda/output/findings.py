@@ -5,16 +5,15 @@ A job brings the words of its codes with its reasons, written as theirs: code â†
 The finding's field is a term, too.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar
 
-from remuda.model.findings import Finding
+from remuda.model.findings import Finding, Severity
 from remuda.output.registry import words_of
-from remuda.output.show import Table
+from remuda.output.show import MOST_ROWS, Table
 from remuda.output.words import fill
 
-#: rows of a table; -o json has all
-MOST_ROWS = 200
+T = TypeVar("T")
 #: what somebody accepted until a date says so
 _ACCEPTED = "[ (accepted by {accepted_by} until {accepted_until}: {accepted_why})]"
 
@@ -25,6 +24,23 @@ class Description(NamedTuple):
     found: str
     expected: str
     fix: str
+
+
+class Row(NamedTuple):
+    """A finding as tables have it."""
+
+    severity: Severity
+    rule: str
+    subject: str
+    field: str
+    description: Description
+    place: str = ""
+
+
+def row_of(item: Finding) -> Row:
+    """How a finding stands in a table."""
+    place = f" ({item.place.file}:{item.place.line})" if item.place.line else ""
+    return Row(item.severity, item.rule, item.subject, item.field, describe(item), place)
 
 
 def describe(finding: Finding) -> Description:
@@ -42,31 +58,21 @@ def describe(finding: Finding) -> Description:
     return Description(*(fill(text, shown, shown) for text in (found + _ACCEPTED, expected, fix)))
 
 
-def findings_table(findings: Sequence[Finding], title: str = "Findings") -> Table:
-    """For a terminal: four lines each."""
+def findings_table(
+    findings: Sequence[T], form: str, row: Callable[[T], Row], title: str = "Findings"
+) -> Table:
+    """For a terminal four lines each, and no more than a person reads; for a page of markdown all of them, a line each."""
+    if form == "markdown":
+        headings = ("Severity", "Rule", "Object", "Field", "Is", "Should be", "Fix")
+        lines = tuple(
+            (each.severity, f"`{each.rule}`", each.subject, each.field, *each.description)
+            for each in map(row, findings)
+        )
+        return Table(headings, lines, title, "No findings.")
     rows: list[tuple[str, ...]] = []
-    for item in findings[:MOST_ROWS]:
-        found, expected, fix = describe(item)
-        rows += [
-            (item.severity, item.rule, _where(item)),
-            ("", "found", found),
-            ("", "expected", expected),
-            ("", "fix", fix),
-        ]
+    for each in map(row, findings[:MOST_ROWS]):
+        rows.append((each.severity, each.rule, f"{each.subject} {each.field}".strip() + each.place))
+        rows += [("", *pair) for pair in zip(("found", "expected", "fix"), each.description, strict=True)]
     if len(findings) > MOST_ROWS:
         rows.append(("â€¦", "", f"and {len(findings) - MOST_ROWS:,} more: -o json has all"))
     return Table(("SEVERITY", "RULE", "WHERE"), tuple(rows), title, "no findings")
-
-
-def findings_page(findings: Iterable[Finding], title: str = "Findings") -> Table:
-    """For a page of markdown: a line each."""
-    headings = ("Severity", "Rule", "Object", "Field", "Is", "Should be", "Fix")
-    rows = tuple(
-        (item.severity, f"`{item.rule}`", item.subject, item.field, *describe(item)) for item in findings
-    )
-    return Table(headings, rows, title, "No findings.")
-
-
-def _where(item: Finding) -> str:
-    place = f" ({item.place.file}:{item.place.line})" if item.place.line else ""
-    return " ".join(part for part in (item.subject, item.field) if part) + place

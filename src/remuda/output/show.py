@@ -8,9 +8,11 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TextIO
 
+#: rows of a table for people
+MOST_ROWS = 200
 FORMATS = ("table", "json", "yaml", "csv", "markdown")
 
 
@@ -57,6 +59,16 @@ def show(
             stream.write(_markdown(report))
         case _:
             _print_tables(report, stream, columns, quiet=quiet)
+
+
+def shortened(table: Table, most: int = MOST_ROWS, column: int = 1) -> Table:
+    """A table with no more rows than a person reads, and then a last one that says, in `column`, how many are left out."""
+    more = len(table.rows) - most
+    if more <= 0:
+        return table
+    last = ["…", *[""] * (len(table.headings) - 1)]
+    last[column] = f"and {more:,} more rows: -o json has all"
+    return replace(table, rows=(*table.rows[:most], tuple(last)))
 
 
 def one_line(text: str) -> str:

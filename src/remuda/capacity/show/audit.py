@@ -10,8 +10,8 @@ from remuda.model.amount_texts import figure
 from remuda.model.findings import count_severities
 from remuda.model.pods import Toleration
 from remuda.model.times import write_instant
-from remuda.output.findings import MOST_ROWS, findings_page, findings_table
-from remuda.output.show import Report, Table
+from remuda.output.findings import findings_table, row_of
+from remuda.output.show import MOST_ROWS, Report, Table, shortened
 
 #: so many nodes of one reason are listed one by one
 _MOST_ALIKE = 10
@@ -35,7 +35,7 @@ def report(audit: Audit, form: str) -> Report:
         if context.policy and context.policy.owners
     ]
     tables += [_nodes(audit, context) for context in audit.contexts if context.ground.nodes]
-    tables.append(findings_page(audit.findings) if form == "markdown" else findings_table(audit.findings))
+    tables.append(findings_table(audit.findings, form, row_of))
     return Report(None, tuple(tables), tuple(_lines(audit, form)))
 
 
@@ -208,8 +208,4 @@ def _fits(context: LabelContext, index: int, names: dict[tuple[str, str], str]) 
 
 
 def _table(headings: tuple[str, ...], rows: Iterable[tuple[str, ...]], title: str, note: str) -> Table:
-    found = tuple(rows)
-    if len(found) > MOST_ROWS:
-        more = f"and {len(found) - MOST_ROWS:,} more: -o json has all"
-        found = (*found[:MOST_ROWS], ("…", more, *[""] * (len(headings) - 2)))
-    return Table(headings, found, title, note)
+    return shortened(Table(headings, tuple(rows), title, note))

@@ -13,8 +13,8 @@ from remuda.capacity.snapshot import RESOURCES
 from remuda.model.amount_texts import figure
 from remuda.model.findings import Finding, count_severities
 from remuda.model.times import write_instant
-from remuda.output.findings import MOST_ROWS, describe
-from remuda.output.show import Report, Table
+from remuda.output.findings import describe
+from remuda.output.show import Report, Table, shortened
 
 SCHEMA = "remuda.dev/capacity-plan/v1"
 _WORDS = {"cpu": "CPU", "memory": "memory GiB", "ephemeral-storage": "ephemeral GiB"}
@@ -142,7 +142,7 @@ def _findings(plan: Plan) -> Table:
             rows += _finding(what, item)
     for each in plan.altered:
         rows += _finding("changes", each.after, f"{describe(each.before).found} → ")
-    return _cut(
+    return shortened(
         Table(
             ("CHANGE", "SEVERITY", "RULE", "WHERE"), tuple(rows), "Findings that change", "no finding changes"
         )
@@ -173,19 +173,11 @@ def _placed(item: LabelPlan) -> Table:
         rows.append(("on no node", _counts_text(found.packing.left), "", "", ""))
     if found.packing.bound is not None:
         title += f": {bound_text(found.packing.bound)}"
-    return _cut(Table(headings, tuple(rows), title, "no runner"))
+    return shortened(Table(headings, tuple(rows), title, "no runner"))
 
 
 def _counts_text(counts: Mapping[str, int]) -> str:
     return some((f"{name} ×{number}" for name, number in sorted(counts.items())), 8)
-
-
-def _cut(table: Table) -> Table:
-    if len(table.rows) <= MOST_ROWS:
-        return table
-    more = f"and {len(table.rows) - MOST_ROWS:,} more rows: -o json has all"
-    rest = ("…", more, *[""] * (len(table.headings) - 2))
-    return Table(table.headings, (*table.rows[:MOST_ROWS], rest), table.title, table.note)
 
 
 def data(plan: Plan) -> dict[str, Any]:

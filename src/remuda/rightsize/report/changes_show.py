@@ -4,11 +4,10 @@ from collections.abc import Iterable, Iterator
 
 from remuda.model.times import write_instant
 from remuda.output.moments import age
-from remuda.output.show import Table
+from remuda.output.show import Table, shortened
 from remuda.rightsize.report.compare import Changes, Field, Heard, Moved, Place
 from remuda.rightsize.report.figures import RISKS, Resource, figure, write_pair, write_waste
 
-_MOST = 200
 _OUTCOMES = {
     "followed": "followed",
     "in part": "in part",
@@ -107,7 +106,4 @@ def _some(headings: tuple[str, ...], rows: Iterable[tuple[str, ...]], title: str
     found = tuple(rows)
     if not found:
         return
-    if len(found) > _MOST:
-        more = f"… and {len(found) - _MOST:,} more: -o json has all"
-        found = (*found[:_MOST], (more, *[""] * (len(headings) - 1)))
-    yield Table(headings, found, title)
+    yield shortened(Table(headings, found, title))

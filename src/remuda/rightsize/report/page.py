@@ -4,11 +4,11 @@ A review as one HTML file: a summary, all workloads, what was found by its cause
 The page loads nothing from anywhere, which its own policy forbids, too, and is whole without scripts.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from remuda.model.amount_texts import gib
 from remuda.model.times import SECOND, write_instant
-from remuda.output.pages import page_head, page_text
+from remuda.output.pages import Column, badge, page_head, page_table, page_text
 from remuda.output.plots import Window, axis
 from remuda.output.show import Table
 from remuda.rightsize.codes import RULES
@@ -39,7 +39,7 @@ from remuda.rightsize.report.figures import (
 )
 from remuda.rightsize.report.page_style import SCRIPT, STYLE
 from remuda.rightsize.report.plots import plot
-from remuda.rightsize.review import ContainerReview, Review, WorkloadReview
+from remuda.rightsize.review import ContainerReview, Finding, Review, WorkloadReview
 
 #: with more containers than this, plots have fewer points
 _LARGE = 500
@@ -55,6 +55,13 @@ _LOOKS = {
 }
 #: `up/down` of the table, in words
 _WAYS = {"up/down": "request up, limit down", "down/up": "request down, limit up"}
+
+
+_WORKLOADS = (
+    Column("Risk"), Column("Workload"), Column("Kind"), Column("Verdict"), Column("CPU now → advised", "s"),
+    Column("Memory now → advised", "s"), Column("Tier", "r"), Column("Pods", "r"), Column("Cores", "r"), Column("GiB", "r"),
+)  # fmt: skip
+_NUMBERS = [*map(Column, ("Request / limit", "Lower bound", "Target", "Upper bound", "Now", "Should be", "VPA rule", "KRR rule", "Waste"))]  # fmt: skip
 
 
 def html(review: Review, changes: Changes | None = None) -> str:
@@ -78,9 +85,9 @@ def _page(review: Review, changes: Changes | None) -> Iterator[str]:
     if changes is not None:
         yield '<h2 id="changes">Since the last review</h2>'
         first, *more = change_tables(changes, review.currency)
-        yield _table(first)
+        yield _plain(first)
         if more:
-            yield f"<details><summary>Which ones</summary>{''.join(map(_table, more))}</details>"
+            yield f"<details><summary>Which ones</summary>{''.join(map(_plain, more))}</details>"
     yield from _contents(review)
     yield from _findings(review)
     about = findings_of(review)
@@ -93,17 +100,13 @@ def _page(review: Review, changes: Changes | None) -> Iterator[str]:
     yield f"</main><script>{SCRIPT}</script></body></html>\n"
 
 
-def _badge(text: str, look: str = "") -> str:
-    return f'<span class="tag{" " if look else ""}{look}">{page_text(text)}</span>'
-
-
 def _summary(review: Review, containers: int) -> Iterator[str]:
     yield (
         f'<p class="soft">Reviewed at {write_instant(review.at)}, by the rule {page_text(review.strategy)}; use is from '
         f"{page_text(describe_usage(review))}. Times are UTC.</p>"
     )
     if review.is_partial:
-        yield f"<p>{_badge('partial', 'warn')} A part could not be read: what is missing is among the findings.</p>"
+        yield f"<p>{badge('partial', 'warn')} A part could not be read: what is missing is among the findings.</p>"
     items = [item for workload in review.workloads for item in workload.containers]
     risks = {label: sum(item.risk == risk for item in items) for risk, label in RISKS.items() if risk}
     found = {
@@ -138,25 +141,27 @@ def _findings(review: Review) -> Iterator[str]:
     causes: dict[str, list[int]] = {}
     for n, item in enumerate(review.findings):
         causes.setdefault(item.rule, []).append(n)
+    columns = (
+        Column("Severity"),
+        Column("Where", "w"),
+        Column("Is", "w"),
+        Column("Should be"),
+        Column("Fix", "w"),
+    )
     for rule, found in causes.items():
-        yield (
-            f'<div class="wide"><table><caption><b>{page_text(rule)}</b> {page_text(RULES.get(rule, ""))}</caption><thead><tr>'
-            "<th>Severity</th><th>Where</th><th>Is</th><th>Should be</th><th>Fix</th></tr></thead><tbody>"
-        )
-        for n in found:
-            item = review.findings[n]
-            place = places.get(item.object)
-            where = (
-                page_text(item.object)
-                if place is None
-                else f'<a href="#w{place}">{page_text(item.object)}</a>'
-            )
-            yield (
-                f'<tr id="f{n}"><td>{_badge(item.severity, _LOOKS[item.severity])}</td>'
-                f'<td class="w">{where}<br><code>{page_text(item.field)}</code></td><td class="w">{page_text(item.is_)}</td>'
-                f'<td>{page_text(item.should)}</td><td class="w">{page_text(item.fix)}</td></tr>'
-            )
-        yield "</tbody></table></div>"
+        caption = f"<b>{page_text(rule)}</b> {page_text(RULES.get(rule, ''))}"
+        yield page_table(columns, (_finding(n, review.findings[n], places) for n in found), caption)
+
+
+def _finding(n: int, item: Finding, places: Mapping[str, int]) -> tuple[str, ...]:
+    where = page_text(item.object)
+    if item.object in places:
+        where = f'<a href="#w{places[item.object]}">{where}</a>'
+    return (
+        f'<span id="f{n}">{badge(item.severity, _LOOKS[item.severity])}</span>',
+        f"{where}<br><code>{page_text(item.field)}</code>",
+        *map(page_text, (item.is_, item.should, item.fix)),
+    )
 
 
 def _contents(review: Review) -> Iterator[str]:
@@ -165,26 +170,28 @@ def _contents(review: Review) -> Iterator[str]:
         yield "<p>There is no workload.</p>"
         return
     has_prices = review.waste.monthly is not None
-    month = f'<th class="r">{page_text(review.currency)} a month</th>' if has_prices else ""
-    yield (
-        '<div class="wide"><table id="workloads"><caption>What matters most comes first. Waste is what all pods request beyond '
-        "the recommendation; below zero it is missing.</caption><thead><tr><th>Risk</th><th>Workload</th><th>Kind</th>"
-        "<th>Verdict</th><th>CPU now → advised</th><th>Memory now → advised</th>"
-        f'<th class="r">Tier</th><th class="r">Pods</th><th class="r">Cores</th><th class="r">GiB</th>{month}'
-        "</tr></thead><tbody>"
-    )
-    for n, item in enumerate(review.workloads):
-        waste = item.waste
-        cost = f'<td class="r">{money(waste.monthly or None)}</td>' if has_prices else ""
-        yield (
-            f"<tr><td>{_badge(RISKS[item.risk], 'bad') if item.risk else ''}</td>"
-            f'<td><a href="#w{n}">{page_text(f"{item.namespace}/{item.name}")}</a></td><td>{page_text(item.kind)}</td>'
-            f'<td>{_verdicts(item)}</td><td class="s">{_moves(item, "cpu")}</td><td class="s">{_moves(item, "memory")}</td>'
-            f'<td class="r">{"" if item.tier is None else item.tier}</td><td class="r">{item.replicas}</td>'
-            f'<td class="r">{cores(waste.cpu_millicores) if waste.cpu_millicores else ""}</td>'
-            f'<td class="r">{gib(waste.memory_bytes) if waste.memory_bytes else ""}</td>{cost}</tr>'
+    month = [Column(f"{review.currency} a month", "r")] if has_prices else []
+    rows = (
+        (
+            badge(RISKS[item.risk], "bad") if item.risk else "",
+            f'<a href="#w{n}">{page_text(f"{item.namespace}/{item.name}")}</a>',
+            page_text(item.kind),
+            _verdicts(item),
+            _moves(item, "cpu"),
+            _moves(item, "memory"),
+            "" if item.tier is None else str(item.tier),
+            str(item.replicas),
+            cores(item.waste.cpu_millicores) if item.waste.cpu_millicores else "",
+            gib(item.waste.memory_bytes) if item.waste.memory_bytes else "",
+            *(money(item.waste.monthly or None) for _ in month),
         )
-    yield "</tbody></table></div>"
+        for n, item in enumerate(review.workloads)
+    )
+    caption = (
+        "What matters most comes first. Waste is what all pods request beyond the recommendation; "
+        "below zero it is missing."
+    )
+    yield page_table((*_WORKLOADS, *month), rows, caption, name="workloads")
 
 
 def _moves(workload: WorkloadReview, resource: Resource) -> str:
@@ -201,11 +208,9 @@ def _ways(item: ContainerReview) -> str:
     """The verdict of a container; where its values go different ways, one for each resource."""
     found = verdicts(item)
     if not found:
-        return _badge(item.verdict, _LOOKS[item.verdict])
+        return badge(item.verdict, _LOOKS[item.verdict])
     return " ".join(
-        _badge(
-            f"{'CPU' if resource == 'cpu' else 'memory'} {_WAYS.get(each, each)}", _LOOKS.get(each, "warn")
-        )
+        badge(f"{'CPU' if resource == 'cpu' else 'memory'} {_WAYS.get(each, each)}", _LOOKS.get(each, "warn"))
         for resource, each in found.items()
     )
 
@@ -220,7 +225,7 @@ def _verdicts(workload: WorkloadReview) -> str:
         )
         if holds
     ]
-    return " ".join([*found, *(_badge(mark, "warn") for mark in marks)])
+    return " ".join([*found, *(badge(mark, "warn") for mark in marks)])
 
 
 def _heading(workload: WorkloadReview, n: int, called: str, currency: str) -> str:
@@ -230,7 +235,7 @@ def _heading(workload: WorkloadReview, n: int, called: str, currency: str) -> st
     waste = workload.waste
     if waste.cpu_millicores or waste.memory_bytes:
         facts.append(f"beyond the recommendation: {write_waste(waste, currency)}")
-    risk = _badge(RISKS[workload.risk], "bad") if workload.risk else ""
+    risk = badge(RISKS[workload.risk], "bad") if workload.risk else ""
     return (
         f'<section id="w{n}"><header><h3>{page_text(called)}</h3>{risk}<span class="soft">{page_text("; ".join(facts))}</span>'
         '<a href="#contents">all workloads</a></header>'
@@ -244,10 +249,10 @@ def _container(
     window: Window,
     about: Sequence[int],
 ) -> Iterator[str]:
-    badges = [_badge(RISKS[item.risk], "bad")] if item.risk else []
+    badges = [badge(RISKS[item.risk], "bad")] if item.risk else []
     badges.append(_ways(item))
     badges += [
-        _badge(label, look)
+        badge(label, look)
         for label, look, holds in (
             ("too little data: provisional", "warn", item.is_provisional),
             ("partial", "warn", is_partial(item)),
@@ -256,7 +261,7 @@ def _container(
         )
         if holds
     ]
-    badges += [_badge(f"{name}: {amount}") for name, amount in item.others.items()]
+    badges += [badge(f"{name}: {amount}") for name, amount in item.others.items()]
     yield f"<article><header><h4>{page_text(item.name)}</h4>{''.join(badges)}</header>"
     yield '<div class="plots">'
     for resource in RESOURCES:
@@ -287,21 +292,14 @@ def _numbers(workload: WorkloadReview, item: ContainerReview, strategy: str) -> 
         beyond = (
             f"{cores(waste.cpu_millicores)} cores" if resource == "cpu" else f"{gib(waste.memory_bytes)} GiB"
         )
-        cells = "".join(f"<td>{cell}" for cell in (*bounds, *sizes, beyond))
-        rows.append(f"<tr><th>{'CPU' if resource == 'cpu' else 'Memory'}{cells}")
-    return (
-        '<div class="wide"><table><thead><tr><th>Request / limit<th>Lower bound<th>Target<th>Upper bound<th>Now<th>Should be'
-        f"<th>VPA rule<th>KRR rule<th>Waste</thead><tbody>{''.join(rows)}</table></div>"
-    )
+        rows.append(("CPU" if resource == "cpu" else "Memory", *bounds, *sizes, beyond))
+    return page_table(_NUMBERS, rows, has_names=True)
 
 
 def _why(item: ContainerReview) -> str:
-    steps = "".join(
-        f"<tr><th>{page_text(step.label)}<td>{page_text(step.text)}<td>{page_text(step.remark)}"
-        for step in item.steps
-    )
+    steps = [[*map(page_text, (step.label, step.text, step.remark))] for step in item.steps]
     seen = _seen(item.evidence) if item.evidence else "There are no samples"
-    table = f"<table><tbody>{steps}</table>" if steps else ""
+    table = page_table((Column(),) * 3, steps, has_names=True) if steps else ""
     return f"<details><summary>Why</summary><p>{page_text(seen)}</p>{table}</details>"
 
 
@@ -316,13 +314,6 @@ def _seen(evidence: Evidence) -> str:
     return "; ".join(parts) or f"From {evidence.origin}"
 
 
-def _table(table: Table) -> str:
-    head = "".join(f"<th>{page_text(cell.capitalize())}</th>" for cell in table.headings)
-    return (
-        f'<div class="wide"><table><caption>{page_text(table.title)}</caption><thead><tr>{head}</tr></thead><tbody>'
-        f"{''.join(map(_row, table.rows))}</tbody></table></div>"
-    )
-
-
-def _row(cells: Iterable[str]) -> str:
-    return f"<tr>{''.join(f'<td>{page_text(cell)}</td>' for cell in cells)}</tr>"
+def _plain(table: Table) -> str:
+    columns = [Column(cell.capitalize()) for cell in table.headings]
+    return page_table(columns, ([*map(page_text, row)] for row in table.rows), page_text(table.title))

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator
 from remuda.model.amount_texts import gib
 from remuda.model.findings import count_severities
 from remuda.model.times import write_instant
-from remuda.output.show import Report, Table
+from remuda.output.findings import Description, Row, findings_table
+from remuda.output.show import Report, Table, shortened
 from remuda.rightsize.decide.waste import waste_of
 from remuda.rightsize.report import document
 from remuda.rightsize.report.changes_show import change_tables
@@ -51,7 +52,7 @@ def report(review: Review, form: str, changes: Changes | None = None) -> Report:
         case "csv":
             return Report(None, (_flat(review),))
     tables = [_sizes(review)]
-    tables.append(_page_findings(review.findings) if form == "markdown" else _findings(review.findings))
+    tables.append(findings_table(review.findings, form, _finding, _findings_title(review.findings)))
     if changes is not None:
         tables += change_tables(changes, review.currency)
     return Report(None, tuple(tables), tuple(_lines(review, form)))
@@ -113,13 +114,11 @@ def _sizes(review: Review) -> Table:
     )  # fmt: skip
     if review.waste.monthly is None:
         headings, rows = headings[:-1], [row[:-1] for row in rows]
-    if len(rows) > MOST_ROWS:
-        more = f"and {len(rows) - MOST_ROWS:,} more rows: -o json and -o csv have all"
-        rows = [*rows[:MOST_ROWS], ("…", "", more, *[""] * (len(headings) - 3))]
     message = "request/limit; waste is cores and GiB of all pods, below zero what is missing"
     if review.waste.monthly is not None:
         message += "; money is of the whole workload, beside its first container"
-    return Table(headings, tuple(rows), f"Sizes ({message})", "there is no workload")
+    table = Table(headings, tuple(rows), f"Sizes ({message})", "there is no workload")
+    return shortened(table, MOST_ROWS, column=headings.index("WORKLOAD"))
 
 
 def _verdict(item: ContainerReview, resource: Resource) -> str:
@@ -173,27 +172,10 @@ def _waste(workload: WorkloadReview, item: ContainerReview, resource: Resource) 
     return f"{gib(waste.memory_bytes)}Gi" if waste.memory_bytes else ""
 
 
-def _findings(findings: tuple[Finding, ...]) -> Table:
-    rows: list[tuple[str, ...]] = []
-    for item in findings[:MOST_ROWS]:
-        rows += [
-            (item.severity, item.rule, f"{item.object} {item.field}".rstrip()),
-            ("", "is", item.is_),
-            ("", "should be", item.should),
-            ("", "fix", item.fix),
-        ]
-    if len(findings) > MOST_ROWS:
-        rows.append(("…", "", f"and {len(findings) - MOST_ROWS:,} more: -o json has all"))
-    return Table(("SEVERITY", "RULE", "WHERE"), tuple(rows), _findings_title(findings), "no findings")
-
-
-def _page_findings(findings: tuple[Finding, ...]) -> Table:
-    headings = ("Severity", "Rule", "Object", "Field", "Is", "Should be", "Fix")
-    rows = tuple(
-        (item.severity, f"`{item.rule}`", item.object, item.field, item.is_, item.should, item.fix)
-        for item in findings
+def _finding(item: Finding) -> Row:
+    return Row(
+        item.severity, item.rule, item.object, item.field, Description(item.is_, item.should, item.fix)
     )
-    return Table(headings, rows, _findings_title(findings), "No findings.")
 
 
 def _findings_title(findings: tuple[Finding, ...]) -> str:
