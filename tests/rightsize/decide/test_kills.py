@@ -96,6 +96,34 @@ def test_a_kill_is_one_whether_samples_or_pods_tell_it(in_samples: bool) -> None
     assert one.is_.startswith("OOM-killed 1 time, last at 2026-01-04T00:01:00Z, with")
 
 
+def test_of_a_kill_that_is_reported_twice_the_higher_amounts_count() -> None:
+    known = little(kills=(OomKill(AT, 256 * MI, 300 * MI),))
+    for one in (kill(200, limit=512), kill(700, limit=200)):
+        made = judge(workload(container(memory=2000, memory_limit=2000)), known=known, kills=(one,))
+        most = max(one.requested or 0, one.limit or 0) // MI
+        assert f"{most}Mi used" in steps_of(the(made), "kills")[0][1]
+
+
+@pytest.mark.parametrize(
+    ("peak", "limit"),
+    [
+        pytest.param(85, 208, id="85 % of the limit: it ran into it, and 100Mi more are 200Mi in steps"),
+        pytest.param(84, 192, id="less: 100Mi more than the highest peak, 190Mi in steps"),
+    ],
+)
+def test_a_peak_of_85_percent_of_the_limit_ran_into_it(peak: int, limit: int) -> None:
+    known = little(days=days([50] * 8, [peak] * 8))
+    made = judge(workload(container(memory=95, memory_limit=100)), known=known, kills=(kill(90),))
+    assert memory_of(the(made))[1] == limit
+
+
+@pytest.mark.parametrize(("limit", "severity"), [(356, "warning"), (355, "error")])
+def test_a_limit_of_just_what_a_kill_asks_for_is_enough(limit: int, severity: str) -> None:
+    known = little(days=days([50] * 8, [90] * 8))
+    made = judge(workload(container(memory=256, memory_limit=limit)), known=known, kills=(kill(256),))
+    assert found(made, "killed").severity == severity
+
+
 def test_a_kill_told_twice_is_one() -> None:
     known = little(kills=(OomKill(AT, 256 * MI),))
     made = judge(workload(container(memory=256, memory_limit=256)), known=known, kills=(kill(None),))

@@ -54,6 +54,8 @@ LEAK = evidence(days=days(RISING))
         pytest.param([200, 220, 240, 260, 280, 150, 200, 199, 198], None, id="it rises no more"),
         pytest.param([200, 220, 240, 260, 280, 150, *[200] * 5], None, id="mended since"),
         pytest.param([200, 220, 240, 260, 280, 245, 246], None, id="what fell is not given back"),
+        pytest.param([180, 200, 220, 240, 260, 200, 210, 230], 20, id="but for a tenth of what it is then"),
+        pytest.param([180, 200, 220, 240, 260, 201, 210, 230], None, id="but for more"),
         pytest.param(
             [200, 220, 240, 260, 300, 298, 296, 299, *[150, 200, 220, 240, 260] * 3],
             None,
@@ -293,6 +295,11 @@ def test_a_leak_that_was_killed_is_a_leak_and_is_not_given_more() -> None:
     made = judge(known=known)
     assert (the(made).risk, memory_of(the(made))) == ("leak", (1024, 1024))
     assert found(made, "killed").fix.startswith("fix the leak")
+
+
+def test_of_a_leak_whose_limit_is_below_the_use_the_leak_is_to_be_fixed() -> None:
+    made = judge(workload(container(memory=300, memory_limit=430)), known=LEAK)
+    assert found(made, "limit-below-use").fix.startswith("fix the leak")
 
 
 def test_a_leak_that_an_autoscaler_counts_is_told_with_both_reasons() -> None:

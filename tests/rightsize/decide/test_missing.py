@@ -132,6 +132,21 @@ def test_sizes_that_make_no_sense_are_told(
     assert one.is_ == is_
 
 
+def test_the_largest_and_smallest_sizes_that_make_sense_are_fine() -> None:
+    largest, mib = 100 * 2**40, 2**20
+    fine = (Size(Ask(1_000_000, largest), Ask(1_000_000, largest)), Size(Ask(1, mib), Ask(1, mib)))
+    odd = (
+        Size(Ask(1_000_001), Ask(1_000_001)),
+        Size(Ask(None, mib - 1), Ask(None, mib - 1)),
+        Size(Ask(None, largest + 1), Ask(None, largest + 1)),
+    )
+    for size in fine:
+        assert "odd-size" not in rules(judge(workload(Container("main", size)), known={}))
+    for size in odd:
+        made = judge(workload(Container("main", size)), known={})
+        assert [each.rule for each in made.findings].count("odd-size") == 2
+
+
 def test_half_a_byte_of_memory_is_told() -> None:
     made = judge(workload(Container("main", Size(Ask(100, 1), Ask(None, 1)))), known={})
     assert {each.field.rsplit(".", 2)[1] for each in made.findings if each.rule == "odd-size"} == {

@@ -48,6 +48,13 @@ def test_risk_comes_first_then_waste_then_names() -> None:
     assert [each.name for each in made.workloads] == order
 
 
+def test_a_workload_is_at_the_gravest_risk_of_its_containers() -> None:
+    parts = [container("fine"), container("starved", cpu=10), container("oom", memory=200, memory_limit=200)]
+    for some in (parts, parts[::-1]):
+        assert the_workload(judge(workload(*some))).risk == "will-oom"
+    assert the_workload(judge(workload(*parts[:2]))).risk == "starved"
+
+
 def test_without_prices_shares_of_cores_and_memory_are_added() -> None:
     cores = named("cores", container(cpu=1100, memory=500, memory_limit=672))
     memory = named("memory", container(memory=1524, memory_limit=1524))

@@ -52,6 +52,13 @@ def test_a_rollout_asks_for_all_pods_of_the_larger_size_and_the_surge_of_the_sma
     assert ("quota-too-small" in rules(made)) is bool(lacks)
 
 
+def test_one_change_among_workloads_that_stay_is_held_against_the_quota() -> None:
+    kept = named("kept", container(memory=500, memory_limit=672))
+    small = quota({"requests.memory": 1}, {"requests.memory": 0})
+    assert "quota-too-small" in rules(judge(kept, named("web"), quotas=(small,)))
+    assert rules(judge(kept, quotas=(small,))) == set()
+
+
 def test_it_is_said_by_how_much_it_is_too_small_and_for_whom() -> None:
     made = judge(
         named("web"),

@@ -20,7 +20,7 @@ from tests.rightsize.decide.builders import (
 from tests.rightsize.estimate.builders import BEGIN
 
 from remuda.model.quantities import Quantity
-from remuda.rightsize.decide.clamps import least_for_ratio
+from remuda.rightsize.decide.clamps import Clamp, least_for_ratio
 from remuda.rightsize.objects import RightsizePolicySpec, TierSpec
 from remuda.rightsize.snapshot import Ask, LimitRange, Size, Workload
 
@@ -79,6 +79,13 @@ def test_a_limit_range_of_containers_clamps(
         )
 
 
+def test_bounds_admit_what_they_say_and_nothing_beyond() -> None:
+    both = Clamp("range", "x", 10, 20)
+    assert [both.admits(amount) for amount in (9, 10, 20, 21)] == [False, True, True, False]
+    assert Clamp("range", "x", None, 20).admits(0)
+    assert Clamp("range", "x", 10, None).admits(99)
+
+
 def test_a_ratio_is_read_as_it_is_written() -> None:
     assert least_for_ratio(110, 1.1) == 100
     assert least_for_ratio(111, 1.1) == 101
@@ -114,6 +121,22 @@ def test_bounds_that_contradict_each_other_are_told_and_the_last_is_kept_to() ->
     )
     assert memory_of(the(made)) == (800, 800)
     assert found(made, "limit-range-conflict").is_ == "800Mi, against LimitRange shop/a"
+
+
+@pytest.mark.parametrize(
+    ("request_now", "memory"),
+    [
+        pytest.param(560, (520, 450, 560), id="at the upper bound"),
+        pytest.param(490, (520, 490, 560), id="at the lower bound"),
+    ],
+)
+def test_what_is_near_is_kept_up_to_the_bounds_of_the_estimate(
+    request_now: int, memory: tuple[int, int, int]
+) -> None:
+    near = workload(container(memory=request_now, memory_limit=672))
+    one = the(judge(near, known=evidence(memory)))
+    assert memory_of(one) == (request_now, 672)
+    assert [text for text, _ in steps_of(one, "keep")] == ["the CPU request is kept", "memory is kept"]
 
 
 def test_what_is_near_but_out_of_bounds_is_not_kept() -> None:
@@ -170,6 +193,14 @@ def test_containers_that_together_are_out_of_a_pods_bounds_are_told_and_nobody_i
     assert one.field == f"{field} of all containers"
     assert one.should == f"{should}, by LimitRange shop/pods"
     assert memory_of(the(made)) == (500, 672)
+
+
+@pytest.mark.parametrize("each", [pod_range(most=(None, 672)), pod_range(ratio=1.344)])
+def test_containers_that_ask_for_nothing_add_nothing_to_a_pod(each: LimitRange) -> None:
+    bare = container("bare", cpu=None, memory=None, memory_limit=None)
+    item = workload(container(), bare)
+    made = judge(item, known={(item.id, "main"): evidence()}, limit_ranges=(each,))
+    assert "limit-range-of-pod" not in rules(made)
 
 
 @pytest.mark.parametrize(
@@ -280,6 +311,9 @@ POD_MAXIMUM = LimitRange("shop", "cpu", "Pod", most=Ask(4000))
         pytest.param((ratio_of("Container", 10, most=500),), (500, 1000), 0, (63, 500), id="a maximum beside it"),
         pytest.param(
             (ratio_of("Container", 10), ratio_of("Pod", 3)), (500, 1000), 0, (63, 189), id="the tightest of them"
+        ),
+        pytest.param(
+            (ratio_of("Container", 10), ratio_of("Pod", 3)), (500, 900), 900, (300, 900), id="and what was used stays"
         ),
     ],
 )  # fmt: skip

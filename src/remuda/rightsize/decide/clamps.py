@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
+from sys import float_info
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -103,7 +104,7 @@ def exact_ratio(ratio: float | None) -> Fraction | None:
     """A ratio of limit and request as it is written; None where there is none, or one that says nothing."""
     if ratio is None or not ratio >= 1:
         return None
-    return Fraction(str(ratio)) if ratio < 2**53 else Fraction(2**53)
+    return Fraction(str(min(ratio, float_info.max)))
 
 
 def default_cpu_limit(each: LimitRange) -> int | None:

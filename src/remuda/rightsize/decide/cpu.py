@@ -106,7 +106,7 @@ def _settled(
         )
         request = now.request or request
     elif context.evidence.is_partial:
-        request = max(requested(context.effective, "cpu") or 0, request)
+        request = max(requested(context.effective, "cpu") or request, request)
     limited = size_as_demanded(context, now, request, clamps, explanation)
     if limited is not None:
         return limited
@@ -145,7 +145,7 @@ def _with_limit(
         (each.most.cpu_millicores for each in context.ranges if each.most.cpu_millicores is not None),
         default=None,
     )
-    desired = max(request, now.limit or 0, context.evidence.cpu_peak)
+    desired = max(request, now.limit or request, context.evidence.cpu_peak)
     limit = desired if most is None else min(desired, most)
     fits = limit >= request
     if fits:

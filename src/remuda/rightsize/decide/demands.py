@@ -40,7 +40,7 @@ def size_as_demanded(
     most = _most(context, request, demanding)
     desired = max(request, context.evidence.cpu_peak if has is None else has)
     limit = desired if most is None else min(desired, most)
-    if limit < request or (context.evidence.is_partial and limit < (now.limit or 0)):
+    if limit < request or (context.evidence.is_partial and limit < (now.limit or request)):
         _explain_unfit(now, request, most, who, explanation)
         return Sized(now.request, now.limit, is_held=True)
     if now.limit is None and defaults and all(each == limit for each in defaults):
@@ -115,6 +115,6 @@ def _explain_unfit(now: Sized, request: int, most: int | None, who: str, explana
         "limits.cpu",
         limit=words.cpu(now.limit),
         who=who,
-        least=words.cpu(max(request, now.limit or 0)),
+        least=words.cpu(max(request, now.limit or request)),
         most=words.cpu(most),
     )

@@ -73,13 +73,13 @@ def was_changed(context: ContainerContext, kill: OomKill) -> bool:
 def _bump(context: ContainerContext, kill: OomKill) -> Bump:
     of_day = peak_of_day(context.evidence.days, kill.at)
     peak = of_day or context.evidence.memory_peak
-    limit = context.size.limits.memory_bytes or 0
-    is_near = of_day * _NEAR[1] >= limit * _NEAR[0]
+    limit = context.size.limits.memory_bytes
+    ran_into = limit if limit is not None and of_day * _NEAR[1] >= limit * _NEAR[0] else 0
     ways = [
         (kill.limit_bytes, "its limit then, which it ran into"),
         (kill.requested_bytes, "what it requested then"),
         (peak, "the peak of that day" if of_day else "the most that was seen"),
-        (limit if is_near else 0, f"its limit, near which it came with {words.memory(of_day)} that day"),
+        (ran_into, f"its limit, near which it came with {words.memory(of_day)} that day"),
     ]
     used, why = max(ways, key=lambda way: way[0])
     return Bump(kill, used, why, max(used + OOM_BYTES, scaled(used, *_RATIO)))

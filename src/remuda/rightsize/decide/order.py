@@ -8,6 +8,8 @@ from remuda.rightsize.review import Risk, WorkloadReview
 
 #: the gravest first
 RISKS: tuple[Risk, ...] = ("will-oom", "leak", "starved", "")
+#: what is divided by where nobody requests anything
+_NOTHING = 1  # pragma: no mutate - there is no share of nothing: any number will do
 
 
 def gravest(risks: Sequence[Risk]) -> Risk:
@@ -22,8 +24,8 @@ def ordered(workloads: Sequence[WorkloadReview]) -> tuple[WorkloadReview, ...]:
     That is counted in money where there are prices, else as share of all cores plus share of all memory that is
     requested. Names settle the rest.
     """
-    cpu = sum(_requested(each, "cpu") for each in workloads) or 1
-    memory = sum(_requested(each, "memory") for each in workloads) or 1
+    cpu = sum(_requested(each, "cpu") for each in workloads) or _NOTHING
+    memory = sum(_requested(each, "memory") for each in workloads) or _NOTHING
 
     def key(each: WorkloadReview) -> tuple[int, float | Fraction, str, str, str]:
         worth: float | Fraction
