@@ -12,13 +12,16 @@ from tests.rightsize.decide.builders import (
     evidence,
     judge,
     memory_of,
+    size,
     the,
     the_workload,
     workload,
 )
 
+from remuda.rightsize.decide.waste import waste_of
 from remuda.rightsize.evidence import Evidence
 from remuda.rightsize.objects import Price, PricesSpec, RightsizePolicySpec
+from remuda.rightsize.review import ContainerReview, Waste
 from remuda.rightsize.snapshot import Ask, Container, InitContainer, Size, Workload, WorkloadId
 
 PRICED = RightsizePolicySpec(prices=PricesSpec(Price(0.04), Price(0.005), "EUR"))
@@ -71,6 +74,13 @@ def test_waste_is_what_all_replicas_request_beyond_the_recommendation() -> None:
     assert (waste.cpu_millicores, waste.memory_bytes) == (3000, 3 * 1024 * MI)
     assert waste.monthly == pytest.approx(730 * (3 * 0.04 + 3 * 0.005))
     assert (made.waste, made.currency) == (waste, "EUR")
+
+
+def test_what_an_init_container_is_given_stays_reserved() -> None:
+    part = ContainerReview("main", size(300), size(50), "lower", defaults=size(100))
+    assert waste_of([part], 2, None, [InitContainer("setup")]) == Waste(2 * (300 - 100))
+    assert waste_of([part], 2, None) == Waste(2 * (300 - 50))
+    assert waste_of([], 2, None) == Waste()
 
 
 def test_without_prices_there_is_no_money() -> None:
