@@ -1,5 +1,6 @@
 """Lives from kill to kill: where one ends and the next begins, and what of it counts. Memory is in MiB."""
 
+from collections.abc import Sequence
 from math import comb
 
 import pytest
@@ -17,7 +18,7 @@ THEN = [345, 355, 365, 375, 385, 400]
 
 
 def rise(
-    least: list[int | None], *killed: int, step: int = SIX, peak: int = 400, limit: int | None = None
+    least: Sequence[int | None], *killed: int, step: int = SIX, peak: int = 400, limit: int | None = None
 ) -> Rise | None:
     """Of one replica, killed so many seconds after the beginning."""
     floor = Floor(BEGIN, step, tuple(None if each is None else each * MI for each in least))
@@ -33,7 +34,7 @@ def rise(
     ],
 )
 def test_what_a_life_fills_with_at_first_is_left_out_but_of_the_first_life(length: int, skipped: int) -> None:
-    life: list[int | None] = [100 + 10 * n for n in range(length)]
+    life = [100 + 10 * n for n in range(length)]
     peak = 100 + 10 * length
     every = (length + 1) * 600
     found = rise([*life, 50] * 3, every - 600, 2 * every - 600, 3 * every - 600, step=600, peak=peak)
@@ -54,7 +55,7 @@ def test_what_a_life_fills_with_at_first_is_left_out_but_of_the_first_life(lengt
 
 def test_days_of_lives_are_counted_from_the_first_to_the_last_step_of_each() -> None:
     # 15 steps of six hours, then 16 and 16 with the step of the kill
-    life: list[int | None] = [100 + 10 * n for n in range(15)]
+    life = [100 + 10 * n for n in range(15)]
     found = rise([*life, 50] * 3, peak=240, limit=240 * MI)
     assert found is not None
     assert (found.first, found.last, found.days) == (BEGIN, BEGIN + 12 * DAY, (15 + 16 + 16) * 6 // 24)
@@ -117,7 +118,7 @@ def test_a_fall_like_one_of_a_kill_is_one_where_there_are_kills(peak: int, here:
 @pytest.mark.parametrize(("length", "is_leak"), [(12, True), (11, False)])
 def test_lives_of_two_hours_are_long_enough(length: int, is_leak: bool) -> None:
     life = [100 + 10 * n for n in range(length)]
-    least: list[int | None] = [*life, *[50, *life[1:]] * 4]
+    least = [*life, *[50, *life[1:]] * 4]
     assert (rise(least, step=600, peak=life[-1], limit=life[-1] * MI) is not None) is is_leak
 
 
@@ -133,7 +134,7 @@ def test_lives_of_two_hours_are_long_enough(length: int, is_leak: bool) -> None:
 )
 def test_three_of_four_lives_gather_and_the_last_one_is_among_them(lives: str, is_leak: bool) -> None:
     even = [300, 298, 301, 299, 300]
-    least: list[int | None] = [n for life in lives for n in (*(FIRST if life == "l" else even), 100)]
+    least = [n for life in lives for n in (*(FIRST if life == "l" else even), 100)]
     killed = [(6 * n + 5) * SIX for n in range(len(lives))]
     assert (rise(least, *killed) is not None) is is_leak
 
@@ -142,7 +143,7 @@ def test_three_of_four_lives_gather_and_the_last_one_is_among_them(lives: str, i
     ("length", "is_leak"), [pytest.param(5, True, id="as old"), pytest.param(4, False, id="younger")]
 )
 def test_the_life_that_is_on_counts_once_it_is_as_old_as_those_that_ended(length: int, is_leak: bool) -> None:
-    on: list[int | None] = [210, 280, 330, 400][: length - 1]
+    on = [210, 280, 330, 400][: length - 1]
     assert (rise([*FIRST, 100, *on], 5 * SIX) is not None) is is_leak
 
 
@@ -192,7 +193,7 @@ def test_85_of_100_pairs_are_enough() -> None:
     enough = [*rising[:2], *rising[2:8][::-1], rising[8], *rising[9:12][::-1], *rising[12:]]
     too_few = [*enough[:14], 350, 340]
     for life, is_leak in ((enough, True), (too_few, False)):
-        steps: list[int | None] = [*life, 100] * 3
+        steps = [*life, 100] * 3
         killed = [(17 * n + 16) * SIX for n in range(3)]
         assert (rise(steps, *killed, peak=350) is not None) is is_leak
 
