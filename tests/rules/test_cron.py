@@ -45,7 +45,10 @@ def last_fire(text: str, at: str, zone: str = "UTC") -> str | None:
             "0 0 1 jan,Dec *", "2026-12-31T00:00:00Z", "2026-12-01T00:00:00Z", id="names in any case"
         ),
         pytest.param("0 0 29 2 *", "2026-01-01T00:00:00Z", "2024-02-29T00:00:00Z", id="a leap day"),
-        pytest.param("0 0 29 2 *", "2103-01-01T00:00:00Z", None, id="a leap day too long ago"),
+        pytest.param(
+            "0 0 29 2 *", "2101-03-05T00:00:00Z", "2096-02-29T00:00:00Z", id="a leap day five years ago"
+        ),
+        pytest.param("0 0 29 2 *", "2101-03-06T00:00:00Z", None, id="a leap day too long ago"),
         pytest.param(
             "0 0 * * MON-FRI", "2026-01-11T12:00:00Z", "2026-01-09T00:00:00Z", id="a weekend is passed over"
         ),

@@ -139,6 +139,24 @@ GIB = 2**30
             [{"cpu": 10}, {"cpu": 10}],
             Bound("count", ("a", "b"), "cpu", 3, 2),
         ),
+        # of two resources the one that has no room for more
+        (
+            [("vm", 3, {"cpu": 1, "memory": 3})],
+            [{"cpu": 10, "memory": 4}, {"cpu": 10, "memory": 4}],
+            Bound("count", ("vm",), "memory", 3, 2),
+        ),
+        # what is in a bin that is too small for any of them is of no use to them
+        (
+            [("a", 1, {"cpu": 3, "memory": 1}), ("b", 1, {"cpu": 4, "memory": 1})],
+            [{"cpu": 5, "memory": 9}, {"cpu": 2, "memory": 9}],
+            Bound("sum", ("a", "b"), "cpu", 7, 5),
+        ),
+        # two of the four in each bin, and no room for the three beside them: only a search tells
+        (
+            [("a", 4, {"cpu": 4}), ("b", 1, {"cpu": 3})],
+            [{"cpu": 10}, {"cpu": 10}],
+            Bound("search", ("a", "b"), "cpu", 5, 4),
+        ),
         # no place at all, so that nothing runs out
         ([("a", 1, {"cpu": 1})], [], Bound("count", ("a",), "", 1, 0)),
     ],
@@ -165,6 +183,13 @@ def test_what_first_fit_misses_is_searched_for() -> None:
     )
 
 
+def test_a_bin_that_just_holds_the_smallest_counts() -> None:
+    """Each of the large bins takes 4, 3 and 3, which no simple order finds; the fifth 3 fills the small one."""
+    groups = [Group("a", 2, {"cpu": 4}), Group("b", 5, {"cpu": 3})]
+    bins = [Bin("one", {"cpu": 10}), Bin("two", {"cpu": 10}), Bin("three", {"cpu": 3})]
+    assert pack(groups, bins).outcome == "fits"
+
+
 def test_what_is_elsewhere_is_not_held_against_others() -> None:
     """The first two need a search; the third has a bin of its own, as large as theirs."""
     groups = [
@@ -181,6 +206,11 @@ def test_many_groups_and_bins_are_placed_in_a_moment() -> None:
     ]
     bins = [Bin(f"bin-{at}", {"cpu": 4_000, "memory": 64 * GIB, "pods": 110}) for at in range(1_000)]
     assert pack(groups, bins).outcome == "fits"
+
+
+def test_more_bins_than_are_searched_may_all_be_full() -> None:
+    groups = [Group("a", 600, {"cpu": 3}), Group("b", 600, {"cpu": 2})]
+    assert pack(groups, [Bin(f"bin-{at}", {"cpu": 5}) for at in range(600)]).outcome == "fits"
 
 
 def test_a_search_through_many_bins_ends() -> None:

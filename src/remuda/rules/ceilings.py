@@ -36,39 +36,26 @@ def share(limit: int, members: Sequence[Member]) -> tuple[int, ...]:
     wants = [max(member.floor, member.wants) for member in members]
     if sum(wants) <= limit:
         return tuple(wants)
-    left = limit - sum(grants)
-    if left <= 0:
-        return tuple(grants)
     guaranteed = [
         max(member.floor, min(member.wants, member.guaranteed)) if member.guaranteed else member.floor
         for member in members
     ]
-    lacking = sum(guaranteed) - sum(grants)
-    if lacking > left:
-        _serve_by_priority(left, members, grants, guaranteed)
-    else:
-        grants = guaranteed
-        _serve_by_priority(left - lacking, members, grants, wants)
+    for caps in (guaranteed, wants):
+        _serve_by_priority(limit - sum(grants), members, grants, caps)
     return tuple(grants)
 
 
 def _serve_by_priority(left: int, members: Sequence[Member], grants: list[int], caps: list[int]) -> None:
-    """Raise `grants` towards `caps` by `left` in all, which is less than is lacking, higher priority first."""
+    """Raise `grants` towards `caps` by `left` in all, if there is any left, higher priority first."""
     ranks: dict[int, list[int]] = {}
     for index, member in enumerate(members):
         if grants[index] < caps[index]:
             ranks.setdefault(member.priority, []).append(index)
-    for priority in sorted(
-        ranks, reverse=True
-    ):  # pragma: no branch - more is lacking than left, so one returns
+    for priority in sorted(ranks, reverse=True):
         rank = ranks[priority]
-        lacking = sum(caps[index] - grants[index] for index in rank)
-        if lacking > left:
-            _fill(left, members, rank, grants, caps)
-            return
-        for index in rank:
-            grants[index] = caps[index]
-        left -= lacking
+        more = min(left, sum(caps[index] - grants[index] for index in rank))
+        _fill(more, members, rank, grants, caps)
+        left -= more
 
 
 def _fill(left: int, members: Sequence[Member], rank: list[int], grants: list[int], caps: list[int]) -> None:
@@ -102,12 +89,13 @@ def _level(total: int, tubs: list[tuple[int, int, int]]) -> tuple[int, int]:
     """
     # Two different ratios with denominators up to w are at least 1/w² apart, so scaled by w² their whole parts
     # differ too: sorting by the whole part is exact.
-    scale = max(weight for _, _, weight in tubs) ** 2
+    heaviest = max(weight for _, _, weight in tubs)
+    scale = heaviest * heaviest
     bends = [(base * scale // weight, base, weight, True) for base, _, weight in tubs]
     bends += [(cap * scale // weight, cap, weight, False) for _, cap, weight in tubs]
     bends.sort()
     still, slope = sum(base for base, _, _ in tubs), 0
-    for _, held, weight, starts in bends:  # pragma: no branch - the last cap holds more than the total
+    for _, held, weight, starts in bends:  # pragma: no branch - with the last cap they hold the total
         if still * weight + slope * held >= total * weight:
             break
         if starts:

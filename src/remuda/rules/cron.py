@@ -9,6 +9,7 @@ as `@daily` are refused: they say less than the five fields they stand for.
 
 import re
 from bisect import bisect_left
+from calendar import monthrange
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
@@ -24,7 +25,7 @@ _MILLISECOND: Final = timedelta(milliseconds=1)
 _DAY: Final = timedelta(days=1)
 _HORIZON: Final = timedelta(days=5 * 366)
 _LONGEST_TEXT: Final = 500  # every value of every field listed takes less
-_LONGEST_MONTH: Final = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_LEAP_YEAR: Final = 2_000
 _ITEM: Final = re.compile(r"(?:\*|([0-9A-Za-z]+)(?:-([0-9A-Za-z]+))?)(?:/([0-9]+))?")
 
 
@@ -45,7 +46,7 @@ class Cron(Struct, frozen=True):
         """The latest firing at or before `at` in an IANA zone; None when there is none in five years."""
         place = ZoneInfo(zone)
         wall = (_EPOCH + at * _MILLISECOND).astimezone(place)
-        latest = wall.replace(tzinfo=None, fold=0)
+        latest = wall.replace(tzinfo=None)
         if wall.fold:  # all of the repeated hour has fired already, the part still ahead on the wall included
             latest += _offset(wall.replace(fold=0)) - _offset(wall)
         for local in self._back_from(latest):
@@ -94,7 +95,7 @@ def parse_cron(text: str) -> Cron:
         for field, part in zip(_FIELDS, parts, strict=True)
     )
     either_day = not parts[2].startswith("*") and not parts[4].startswith("*")
-    if not either_day and min(days) > max(_LONGEST_MONTH[month] for month in months):
+    if not either_day and min(days) > max(monthrange(_LEAP_YEAR, month)[1] for month in months):
         raise ValueError(
             f"day of month {parts[2]!r} never comes in month {parts[3]!r}, so {text!r} would never fire"
         )
