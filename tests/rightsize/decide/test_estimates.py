@@ -1,9 +1,15 @@
 """Of what runs to an end, each run counts as a day."""
 
+import msgspec
 import pytest
-from tests.rightsize.decide.builders import WEB, evidence, workload
+from tests.rightsize.decide.builders import WEB, container, evidence, workload
 
-from remuda.rightsize.decide.estimates import by_runs
+from remuda.model.quantities import Quantity
+from remuda.rightsize.decide.estimates import adjusted, by_runs
+from remuda.rightsize.estimate.estimator import MOST_AMOUNT, Amounts
+from remuda.rightsize.estimate.traces import UNBOUNDED
+from remuda.rightsize.evidence import Percentile, Trace
+from remuda.rightsize.objects import MinimumsSpec, RightsizePolicySpec
 from remuda.rightsize.snapshot import WorkloadId
 
 JOB = WorkloadId("shop", "CronJob", "report")
@@ -24,3 +30,25 @@ def test_runs_count_where_they_say_more_than_samples(
 ) -> None:
     known = evidence(replicas=runs, confidence=confidence)
     assert by_runs(workload(id=identity), known) is is_by_runs
+
+
+@pytest.mark.parametrize(
+    ("days", "padded", "factor", "upper"),
+    [
+        pytest.param(2.0, 100, 1.5, 150, id="half as much again with two days"),
+        pytest.param(0.0, 100, UNBOUNDED, MOST_AMOUNT, id="without any, the most there is"),
+        pytest.param(0.0, 0, UNBOUNDED, 0, id="of nothing, nothing"),
+    ],
+)
+def test_an_upper_bound_is_wider_for_fewer_days_and_never_infinite(
+    days: float, padded: int, factor: float, upper: int
+) -> None:
+    one = Percentile(0.9, 3, 0, padded, padded, 1.0, padded)
+    trace = Trace(one, one, one, 0)
+    known = msgspec.structs.replace(evidence(), cpu=trace, memory=trace, confidence=days)
+    none = MinimumsSpec(pod_cpu=Quantity(0), pod_memory=Quantity(0))
+    made = adjusted(workload(), container(), known, RightsizePolicySpec(minimums=none))
+    assert made.cpu is not None
+    assert made.cpu.upper_bound.factor == factor
+    assert made.estimate.upper_bound == Amounts(upper, upper)
+    assert made.estimate.target == Amounts(padded, padded)

@@ -195,7 +195,9 @@ def test_a_leak_that_ends_in_kills_is_called_one_and_is_not_fed() -> None:
         " 512Mi is reached 3d21h after a restart"
     )
     assert found(made, "killed").fix.startswith("fix the leak")
-    assert "killed and restarted 2 times, after which it is at 200Mi" in steps_of(the(made), "leak")[0][1]
+    [(text, remark)] = steps_of(the(made), "leak")
+    assert text == "+80Mi a day: its limit of 512Mi is reached 3d21h after a restart"
+    assert "killed and restarted 2 times, after which it is at 200Mi" in remark
 
 
 def test_a_limit_that_was_raised_for_a_leak_is_not_called_a_mended_one() -> None:
@@ -295,6 +297,27 @@ def test_a_leak_that_was_killed_is_a_leak_and_is_not_given_more() -> None:
     made = judge(known=known)
     assert (the(made).risk, memory_of(the(made))) == ("leak", (1024, 1024))
     assert found(made, "killed").fix.startswith("fix the leak")
+
+
+@pytest.mark.parametrize(
+    ("limit", "when"),
+    [
+        pytest.param(370, "is reached", id="it is there"),
+        pytest.param(380, "is reached", id="a day later, which is now"),
+        pytest.param(390, "will be reached at 2026-01-10T00:00:00Z", id="two days later, which is tomorrow"),
+    ],
+)
+def test_a_leak_says_when_it_is_at_the_limit(limit: int, when: str) -> None:
+    made = judge(workload(container(memory=limit, memory_limit=limit)), known=LEAK)
+    assert steps_of(the(made), "leak")[0][0] == f"+10Mi a day: its limit of {limit}Mi {when}"
+    assert found(made, "leak").is_.endswith(f"its limit of {limit}Mi {when}")
+
+
+def test_a_rise_by_a_byte_a_day_is_one() -> None:
+    some = (Floor(BEGIN, DAY, tuple(range(1000, 1008))),)
+    rise = rise_of(evidence(floors=some))
+    assert rise is not None
+    assert rise.bytes_a_day == 1
 
 
 def test_of_a_leak_whose_limit_is_below_the_use_the_leak_is_to_be_fixed() -> None:

@@ -34,6 +34,18 @@ def test_without_evidence_everything_is_left_as_it_is(known: dict[tuple[Workload
     assert (finding.severity, finding.field) == ("warning", "spec.template.spec.containers[main]")
 
 
+@pytest.mark.parametrize(
+    ("replicas", "severity", "fix"),
+    [(0, "info", "review it when it runs"), (1, "warning", "see remuda diagnose")],
+)
+def test_without_evidence_what_does_not_run_is_to_be_reviewed_when_it_does(
+    replicas: int, severity: str, fix: str
+) -> None:
+    one = found(judge(workload(replicas=replicas), known={}), "no-evidence")
+    assert (one.severity, one.is_.endswith(", and no pods now")) == (severity, not replicas)
+    assert one.fix.startswith(fix)
+
+
 def test_without_evidence_a_kill_is_still_a_risk() -> None:
     made = judge(known={}, kills=(Kill(WEB, "main", "web-0", NOW - 60),))
     assert (the(made).risk, the(made).verdict) == ("will-oom", "leave")
@@ -169,6 +181,8 @@ def test_a_strategy_that_gives_no_answer_leaves_and_says_so(strategy: str, known
     assert (one.verdict, one.recommended, one.rules) == ("leave", one.now, ("too-few-for-strategy",))
     assert steps_of(one, "strategy") == [(f"{strategy} gives no answer", "it is left as it is")]
     assert "--strategy vpa" in found(made, "too-few-for-strategy").fix
+    needed = {"krr": "100 samples over 3 hours"}.get(made.strategy, f"samples enough for {made.strategy}")
+    assert found(made, "too-few-for-strategy").should == needed
 
 
 def test_samples_begin_and_end_where_the_first_step_says() -> None:

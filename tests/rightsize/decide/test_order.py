@@ -18,10 +18,11 @@ from tests.rightsize.decide.builders import (
     workload,
 )
 
+from remuda.rightsize.decide.order import ordered
 from remuda.rightsize.decide.waste import waste_of
 from remuda.rightsize.evidence import Evidence
 from remuda.rightsize.objects import Price, PricesSpec, RightsizePolicySpec
-from remuda.rightsize.review import ContainerReview, Waste
+from remuda.rightsize.review import ContainerReview, Waste, WorkloadReview
 from remuda.rightsize.snapshot import Ask, Container, InitContainer, Size, Workload, WorkloadId
 
 PRICED = RightsizePolicySpec(prices=PricesSpec(Price(0.04), Price(0.005), "EUR"))
@@ -74,6 +75,34 @@ def test_waste_is_what_all_replicas_request_beyond_the_recommendation() -> None:
     assert (waste.cpu_millicores, waste.memory_bytes) == (3000, 3 * 1024 * MI)
     assert waste.monthly == pytest.approx(730 * (3 * 0.04 + 3 * 0.005))
     assert (made.waste, made.currency) == (waste, "EUR")
+
+
+@pytest.mark.parametrize(
+    ("wasted", "order"),
+    [
+        pytest.param(201, ["cores", "bytes"], id="more than a fifth of all cores"),
+        pytest.param(200, ["bytes", "cores"], id="a fifth of both: by name"),
+    ],
+)
+def test_shares_are_of_what_all_replicas_request(wasted: int, order: list[str]) -> None:
+    """Ten replicas of 100m are 1000m; what asks for no CPU or no memory adds nothing to the whole."""
+    cores = ContainerReview("main", size(100), size(100), "keep")
+    some = ContainerReview("main", Size(Ask(None, 500)), Size(Ask(None, 500)), "keep")
+    made = ordered(
+        [
+            WorkloadReview("shop", "Deployment", "cores", 10, None, (cores,), waste=Waste(wasted)),
+            WorkloadReview("shop", "Deployment", "bytes", 2, None, (some,), waste=Waste(0, 200)),
+        ]
+    )
+    assert [each.name for each in made] == order
+
+
+def test_what_is_not_set_counts_as_nothing() -> None:
+    parts = [
+        ContainerReview("new", Size(), size(50), "raise"),
+        ContainerReview("gone", size(20), Size(), "lower"),
+    ]
+    assert waste_of(parts, 1, None) == Waste(20 - 50)
 
 
 def test_what_an_init_container_is_given_stays_reserved() -> None:

@@ -20,7 +20,7 @@ from tests.rightsize.decide.builders import (
 from tests.rightsize.estimate.builders import BEGIN
 
 from remuda.model.quantities import Quantity
-from remuda.rightsize.decide.clamps import Clamp, least_for_ratio
+from remuda.rightsize.decide.clamps import Clamp, least_for_ratio, tightest
 from remuda.rightsize.objects import RightsizePolicySpec, TierSpec
 from remuda.rightsize.snapshot import Ask, LimitRange, Size, Workload
 
@@ -84,6 +84,21 @@ def test_bounds_admit_what_they_say_and_nothing_beyond() -> None:
     assert [both.admits(amount) for amount in (9, 10, 20, 21)] == [False, True, True, False]
     assert Clamp("range", "x", None, 20).admits(0)
     assert Clamp("range", "x", 10, None).admits(99)
+
+
+def test_the_tightest_bound_is_the_lowest_maximum_and_of_equal_ones_the_first_by_name() -> None:
+    low, high, other = (Clamp("range", who, None, most) for who, most in (("b", 10), ("a", 20), ("c", 10)))
+    for some in ([low, high, other], [other, high, low]):
+        assert tightest([*some, Clamp("range", "0", 5, None)]) == low
+    assert tightest([Clamp("range", "0", 5, None)]) is None
+
+
+def test_a_ratio_that_raises_the_request_is_explained() -> None:
+    one = the(
+        judge(workload(container(memory=300, memory_limit=300)), limit_ranges=(limit_range(ratio=1.2),))
+    )
+    remark = "LimitRange shop/defaults allows a limit of at most 1.2 × the request"
+    assert steps_of(one, "range") == [("request 560Mi, up from 500Mi", remark)]
 
 
 def test_a_ratio_is_read_as_it_is_written() -> None:
@@ -332,6 +347,12 @@ def test_a_cpu_limit_that_a_limit_range_demands_is_one_that_it_takes(
     )
     assert not rules(made) & {"cpu-limit", "limit-range-of-pod"}
     if then[1] is not None:
+        had = "not set" if now[1] is None else f"{now[1]}m"
+        given = next(
+            (f"{each.defaults.limits.cpu_millicores}m" for each in ranges if each.defaults != Size()), had
+        )
+        stays = "stays" if then[1] == now[1] else f"instead of {given if now[1] is None else had}"
+        assert f"a CPU limit of {then[1]}m {stays}" in [text for text, _ in steps_of(the(made), "range")]
         one = found(made, "limit-range-wants-cpu-limit")
         assert one.severity == "warning"
         assert "LimitRange shop/cpu" in one.fix
@@ -443,6 +464,11 @@ def test_what_is_held_wastes_nothing_of_what_is_given() -> None:
     made = judge(bare, known=evidence(cpu_samples=0), limit_ranges=(GIVING,))
     assert the(made).verdict == "raise"
     assert made.waste.cpu_millicores == 0
+
+
+def test_a_starved_container_is_to_be_raised_to_what_it_is_given() -> None:
+    made = judge(workload(container(cpu=10)), limit_ranges=(limit_range(least=(300, None)),))
+    assert found(made, "starved").fix == "raise it to 300m"
 
 
 def test_a_starved_container_that_a_tier_keeps_down_is_told_which() -> None:

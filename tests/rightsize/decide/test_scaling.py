@@ -92,6 +92,8 @@ def test_an_advisor_that_sets_sizes_itself_is_told(mode: str, is_reported: bool)
             "VerticalPodAutoscaler shop/web-vpa",
             "spec.updatePolicy.updateMode",
         )
+        how = "when pods are made" if mode == "Initial" else "and evicts or resizes pods for it"
+        assert one.is_.endswith(f"it sets the sizes of Deployment shop/web itself, {how}")
 
 
 def test_two_advisors_of_one_container_are_told_with_their_names() -> None:

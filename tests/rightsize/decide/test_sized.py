@@ -36,6 +36,7 @@ def test_near_is_less_than_a_tenth_of_what_it_is(now: int | None, then: int, nea
         pytest.param(Sized(40, 20), Sized(5, 10), Sized(40, 40), id="a limit is not below the request"),
         pytest.param(Sized(10, None), Sized(5, 30), Sized(10, None), id="no limit stays none"),
         pytest.param(Sized(10, 20), Sized(None, None), Sized(10, None), id="a limit that goes"),
+        pytest.param(Sized(None, None), Sized(None, None), Sized(0, None), id="nothing is set"),
     ],
 )
 def test_nothing_is_lowered(now: Sized, then: Sized, made: Sized) -> None:

@@ -39,3 +39,24 @@ def test_without_a_bucket_there_were_no_samples() -> None:
         "no samples",
         "its estimate is a pod's floor and says nothing",
     )
+
+
+def test_without_a_first_or_a_last_sample_there_is_an_estimate_alone() -> None:
+    for known in (evidence(first=None), evidence(last=None)):
+        assert steps_of(the(judge(known=known)), "samples") == [
+            ("none: an estimate alone", "samples use.json")
+        ]
+
+
+def test_the_rule_of_krr_is_explained_for_each_resource() -> None:
+    one = the(judge(strategy="krr"))
+    assert steps_of(one, "cpu")[0] == ("KRR 90m", "the highest of the replicas' p95, at least 10m")
+    assert steps_of(one, "memory")[0] == (
+        "KRR 460Mi",
+        "the highest sample with 15 %, rounded up to whole megabytes, at least 100 of them",
+    )
+
+
+def test_the_last_step_of_memory_says_what_it_is_and_was() -> None:
+    one = the(judge())
+    assert steps_of(one, "memory")[-1] == ("request 500Mi, limit 672Mi", "now request 1Gi, limit 1Gi")

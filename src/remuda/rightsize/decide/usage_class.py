@@ -82,6 +82,6 @@ def variation(peaks: Sequence[int]) -> float:
 
 def _is_gpu(name: str, amount: str) -> bool:
     try:
-        return name.startswith(_ACCELERATORS) and Quantity.parse(amount) > 0
+        return name.startswith(_ACCELERATORS) and bool(Quantity.parse(amount))
     except ValueError:
         return False
