@@ -525,6 +525,85 @@ def test_nothing_is_concluded_from_what_was_not_read(part: str) -> None:
     assert ("overflow-gate" in rules_found) == (part == SUMMARIES)
 
 
+@pytest.mark.parametrize(
+    ("item", "spec", "severities"),
+    [
+        pytest.param(Unknown(NODES, "no"), {}, ["info"], id="nodes"),
+        pytest.param(Unknown(NODES, "no", is_quiet=True), {}, [], id="what is not to be reported"),
+        pytest.param(Unknown(SUMMARIES, "no"), {}, ["info"], id="kubelets, where there is an overflow node"),
+        pytest.param(
+            Unknown(SUMMARIES, "no"), {"nodes": {"primary": CAPABILITY}}, [], id="where there is none"
+        ),
+        pytest.param(Unknown(SCALE_SETS, "no"), {}, ["error"], id="scale sets"),
+        pytest.param(
+            Unknown(SCALE_SETS, "no", is_absent=True), {}, ["info"], id="scale sets that cannot be there"
+        ),
+    ],
+)
+def test_what_was_not_read_is_reported_where_it_matters(
+    item: Unknown, spec: dict[str, Any], severities: list[str]
+) -> None:
+    seen = judged(herd(unknown=(item,)), rules(**spec))
+    assert [each.severity for each in seen.findings if each.rule == "not-read"] == severities
+
+
+@pytest.mark.parametrize(
+    ("bare", "missing"),
+    [
+        pytest.param((), "requests and limits", id="the runner as a whole"),
+        pytest.param(("dind",), "requests and limits of container dind", id="one container"),
+        pytest.param(("dind", "log"), "requests and limits of containers dind, log", id="two"),
+    ],
+)
+def test_containers_without_local_storage_are_named(bare: tuple[str, ...], missing: str) -> None:
+    lacking = docs(bare=(Bare("limits", EPHEMERAL, bare),))
+    seen = judged(herd(lacking), rules(require={"ephemeralStorage": True}))
+    (one,) = [item for item in seen.findings if item.rule == "missing-ephemeral-storage"]
+    assert describe(one).found == f"no {missing} for ephemeral-storage"
+
+
+@pytest.mark.parametrize(
+    ("date", "when"),
+    [("2026-10-01", "of 2026-10-01, 46 days ago"), ("2027-10-01", "of 2027-10-01, which is in the future")],
+)
+def test_evidence_says_how_old_it_is(date: str, when: str) -> None:
+    (one,) = judged(herd(), rules(evidence={"date": date, "fitted": 2})).findings
+    assert describe(one).found == when
+
+
+def test_of_labels_that_are_alike_five_are_named_and_of_all_ten() -> None:
+    many = snapshot(*(scale_set(f"s{n}", labels=(f"runner-{n:02}",)) for n in range(12)), honey())
+    (one,) = judged(many, None, "runner").findings
+    assert len(str(one.terms["alike"]).split(", ")) == 5
+    assert str(one.terms["known"]).endswith("runner-09 and 2 more")
+
+
+@pytest.mark.parametrize(
+    ("storage", "placement"),
+    [
+        pytest.param("", "cannot fit", id="a node that has none"),
+        pytest.param("48Gi", "cannot fit", id="one that has twice what is allowed"),
+        pytest.param("24Gi", "cannot fit", id="one that has what is allowed"),
+    ],
+)
+def test_guardrails_give_a_node_nothing_that_it_does_not_have(storage: str, placement: str) -> None:
+    """Two runners of 24Gi, a guardrail of 24Gi, and no room on the primary node."""
+    room = node(
+        "sting", "32", "54Gi", storage, labels=CAPABILITY | {HOST: "sting"}, taints=(TAINT,), images=(IMAGE,)
+    )
+    full = honey(allocatable=measured("32", "128Gi") | {"pods": 110})
+    (label,) = judged(herd(docs(max=0), vm_test(max=2), room, full), rules()).labels
+    assert label.placement == placement
+
+
+def test_a_byte_of_what_an_overflow_node_does_not_have_does_not_fit() -> None:
+    full = honey(allocatable=measured("32", "128Gi") | {"pods": 110})
+    one = vm_test(requests=measured("4", "20Gi") | {EPHEMERAL: 1})
+    for there, placement in ((sting(), "fits"), (sting(allocatable=full.allocatable), "cannot fit")):
+        (label,) = judged(herd(docs(max=0), one, there, full), rules()).labels
+        assert label.placement == placement
+
+
 def test_unknown_pods_leave_what_runs_unknown() -> None:
     (label,) = judged(herd(unknown=(Unknown(PODS, "no"),)), rules()).labels
     assert (label.running, label.pending) == (None, None)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.capacity.builders import CAPABILITY, measured, node, scale_set, snapshot
 
-from remuda.capacity.decide.fits import Ground, Rooms, bits, closed, obstacles, shape_of
+from remuda.capacity.decide.fits import Ground, Rooms, bits, closed, obstacles, shape_of, short
 from remuda.capacity.decide.neighbours import WHOLE_NODE
 from remuda.capacity.snapshot import Node, ScaleSet, Usage
 from remuda.model.pods import Match, Taint, Term, Toleration
@@ -45,6 +45,15 @@ def test_a_full_node_is_distinguished_from_a_small_one() -> None:
         "is too full: 1 CPU left of 32 CPU, and a runner asks for 2 CPU",
         "is too full: 0 pods left of 110 pods, and a runner asks for 1 pods",
     )
+
+
+def test_a_node_of_which_nothing_is_left_is_too_full() -> None:
+    (name,) = names = {"example.com/fuse": 1}
+    there = node(allocatable={name: 1})
+    assert list(short(names, there, {name: 1})) == []
+    for free in ({}, {name: 0}, {name: -3}):
+        (words,) = short(names, there, free)
+        assert words.startswith("is too full: 0 ")
 
 
 keys = st.sampled_from(("zone", "disk"))

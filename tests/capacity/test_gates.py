@@ -366,6 +366,37 @@ def test_what_a_node_has_once_is_taken_by_who_is_there() -> None:
     assert (gate.state, "no host port 80 left" in gate.evidence) == ("fail", True)
 
 
+@pytest.mark.parametrize(
+    ("taken", "state"),
+    [
+        pytest.param({}, "pass", id="just enough"),
+        pytest.param({"cpu": 1}, "fail", id="a thousandth of a core too little"),
+        pytest.param({"memory": 1}, "fail", id="a byte too little"),
+        pytest.param({"pods": 1}, "fail", id="no pod left"),
+    ],
+)
+def test_there_is_room_for_one_more_to_the_last_byte(taken: dict[str, int], state: str) -> None:
+    just = sting(allocatable=measured("4", "20Gi", "24Gi") | {"pods": 1})
+    gate = judge(seen(just, usage={"sting": Usage(requested=taken)}))["room"]
+    assert gate.state == state
+
+
+def test_there_is_no_room_for_what_a_node_does_not_have() -> None:
+    assert judge(seen(runner(overhead={"example.com/fuse": 1})))["room"].state == "fail"
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [({"cordoned": True}, "it is cordoned"), ({"ready": False}, "it is not ready"), ({"cordoned": True, "ready": False}, "it is cordoned")],
+)  # fmt: skip
+def test_a_node_that_is_down_has_no_room(fields: dict[str, bool], why: str) -> None:
+    assert judge(seen(sting(**fields)))["room"].evidence == f"sting takes no more: {why}"
+
+
+def test_a_set_that_is_there_is_judged_though_others_were_not_read() -> None:
+    assert judge(seen(unknown=(Unknown(SCALE_SETS, "may not list"),)))["toleration"].state == "pass"
+
+
 def test_of_sets_that_were_not_read_nothing_is_said() -> None:
     here = replace(seen(), scale_sets=(), unknown=(Unknown(SCALE_SETS, "may not list"),))
     assert judge(here)["toleration"].state == "unknown"

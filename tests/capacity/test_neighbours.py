@@ -20,6 +20,7 @@ from tests.capacity.builders import (
 
 from remuda.capacity import manifests
 from remuda.capacity.decide.audit import Audit, audit
+from remuda.capacity.decide.neighbours import WHOLE_NODE, port_claims
 from remuda.capacity.observe.gather import Gathering
 from remuda.capacity.observe.pods import pods_of
 from remuda.capacity.snapshot import JOB_PODS
@@ -120,6 +121,23 @@ def test_three_runners_on_one_node(
         set_["spec"]["template"]["spec"]["containers"][0]["ports"] = [{"containerPort": 8080}]
     (label,) = audited(set_, host("one"), *others).labels
     assert label.placement == placement
+
+
+@pytest.mark.parametrize(
+    ("port", "on_host", "claimed"),
+    [
+        pytest.param({"containerPort": 80, "hostPort": 8080}, False, [8080], id="a port of the host"),
+        pytest.param({"containerPort": 80}, False, [], id="one of the pod alone"),
+        pytest.param({"containerPort": 80}, True, [80], id="one of the pod, on the network of the host"),
+        pytest.param({}, True, [], id="none"),
+    ],
+)
+def test_a_pod_takes_the_ports_of_the_host_that_it_listens_on(
+    port: dict[str, int], on_host: bool, claimed: list[int]
+) -> None:
+    spec = {"hostNetwork": on_host, "containers": [{"name": "a", "ports": [port]}]}
+    found = port_claims(msgspec.convert(spec, manifests.PodSpec))
+    assert found == {f"host port TCP {number}": WHOLE_NODE for number in claimed}
 
 
 def test_what_is_unknown_is_named_and_a_pool_of_vms_shows_itself_what_it_takes() -> None:

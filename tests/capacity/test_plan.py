@@ -82,6 +82,17 @@ def test_without_changes_before_and_after_are_the_same() -> None:
     assert after.placed[0].left["memory"] == 30 * GIB
 
 
+def test_where_nodes_were_not_read_none_is_counted() -> None:
+    for side in only(planned(snapshot(scale_set("a"), unknown=(Unknown("nodes", "may not list"),)))):
+        assert (side.nodes, side.worst, side.placed, side.safe) == (0, None, (), None)
+
+
+def test_a_pool_and_a_scale_set_of_one_name_are_both_placed() -> None:
+    twins = snapshot(scale_set("a", max=1), scale_set("a", kind="RunnerPool", max=2), HONEY)
+    _, after = only(planned(twins, {}))
+    assert [place.runners for place in after.placed] == [{"arc/a": 1, "RunnerPool arc/a": 2}]
+
+
 def test_a_higher_maximum_breaks_what_the_policy_gives_and_does_not_fit() -> None:
     found = planned(set=["vm.max=5"], ceiling=["7"])
     before, after = only(found)

@@ -1,5 +1,6 @@
 """Guard rails as they are written; that a server enforces them is tested with one."""
 
+import json
 import re
 from typing import Any
 
@@ -130,7 +131,60 @@ def test_warm_pools_that_end_are_reported() -> None:
     assert not any("arc/a" in line for line in later.notes)
 
 
-def test_a_policy_without_overflow_says_nothing_of_it() -> None:
+def test_a_warm_pool_ends_with_its_last_day() -> None:
+    listed = [{"name": "arc/a", "max": 1, "warmPool": decision(until="2026-12-01")}]
+    end = 1_796_169_600_000  # 2026-12-02
+    for now, is_warm in ((end - 1, True), (end, False)):
+        made = admission("kvm", policy(sets=listed), "Deny", now)
+        assert any("arc/a until" in line for line in made.notes) is is_warm
+
+
+@pytest.mark.parametrize(("listed", "is_said"), [(sets(arc__a=1), False), (sets(arc__a=1, ci__b=1), True)])
+def test_shares_that_one_namespace_leaves_to_another_are_said_to_be_fixed(
+    listed: list[dict[str, Any]], is_said: bool
+) -> None:
+    message = " ".join(quota("kvm", policy(sets=listed)).not_caught)
+    assert ("What one namespace does not use, another cannot have" in message) is is_said
+
+
+def variable(name: str, warm: tuple[str, ...] = (), **spec: Any) -> str:
+    """An expression that the rules share."""
+    return next(item.expression for item in variables(policy(**spec), warm) if item.name == name)
+
+
+def tolerates(*taints: list[str]) -> str:
+    """Whether a set may be on one of the overflow nodes with these taints."""
+    nodes = [
+        {"node": f"n{n}", "taints": some, "envelopes": ["e"], "admitted": decision()}
+        for n, some in enumerate(taints)
+    ]
+    envelope = {"name": "e", "requests": {"cpu": "1", "ephemeral-storage": "1Gi"}}
+    return variable("tolerates", nodes={"primary": CAPABILITY, "overflow": nodes}, envelopes=[envelope])
+
+
+def test_a_toleration_counts_by_the_taints_of_overflow_nodes_where_all_are_known() -> None:
+    assert tolerates() == "false"
+    assert 't.key in ["a", "b"]' in tolerates(["a"], ["b", "a"])
+    for unknown in (tolerates(["a"], []), tolerates([])):
+        assert "t.key in" not in unknown
+        assert "!t.key.startsWith('node.kubernetes.io/')" in unknown
+
+
+def test_a_set_that_the_policy_does_not_name_has_what_newcomers_have_within_the_ceiling() -> None:
+    assert variable("most", newcomerMax=3, ceiling=9) == "3"
+    assert variable("most", newcomerMax=0, ceiling=9) == "0"
+    assert variable("most", ceiling=0) == "0"
+
+
+def test_maps_of_names_hold_every_name_and_end_as_soon_as_they_are_long() -> None:
+    maxima = {f"namespace-{n}/scale-set-{n}": n % 4 for n in range(3_000)}
+    listed = [{"name": name, "max": most} for name, most in maxima.items()]
+    made = [item for item in variables(policy(sets=listed), ()) if item.name.startswith("shares")]
+    maps = [json.loads(item.expression) for item in made]
+    assert {name: most for each in maps for name, most in each.items()} == maxima
+    entry = len('"namespace-2999/scale-set-2999": 0, ')
+    assert len(maps) == 3
+    assert all(50_000 < len(item.expression) <= 50_000 + entry for item in made[:-1])
     judged, _ = admission("kvm", policy(), "Deny", NOW).objects
     assert not any("overflow" in rule["message"] for rule in judged["spec"]["validations"])
 

@@ -185,3 +185,9 @@ def test_with_several_policies_a_change_says_which() -> None:
     added = ("--add", "name=new,envelope=large,max=1")
     assert "add label=LABEL, one of gpu, nix-kvm" in after(*added, policies=several).problems[0]
     assert the_scale_set(after(*added, policies=several, labels=("gpu",)), "new").labels == ("gpu",)
+
+
+def test_a_set_is_not_added_for_a_label_that_was_not_asked_about() -> None:
+    found = after("--add", "name=new,envelope=large,max=1", labels=("other",))
+    assert found.snapshot.scale_sets == WORLD.scale_sets
+    assert "other" in found.problems[0]

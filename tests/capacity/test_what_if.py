@@ -17,6 +17,15 @@ GIB = 2**30
 
 
 @pytest.mark.parametrize(
+    ("number", "is_read"),
+    [("0", True), ("100000", True), ("100001", False), ("9" * 5_000, False), ("-1", False)],
+)
+def test_a_number_is_from_0_to_100_000(number: str, is_read: bool) -> None:
+    _, problems = read_changes({"--ceiling": [number]})
+    assert (problems == ()) is is_read
+
+
+@pytest.mark.parametrize(
     ("option", "words", "change"),
     [
         ("--set", "vm.max=3", SetChanged("--set vm.max=3", "vm", "max", 3)),

@@ -359,6 +359,16 @@ def test_a_cpu_limit_that_a_limit_range_demands_is_one_that_it_takes(
         assert f"{'keep' if then[1] == now[1] else 'set'} a CPU limit of {then[1]}m" in one.fix
 
 
+def test_a_request_that_is_raised_beside_a_limit_that_must_stay_is_explained() -> None:
+    known = evidence(cpu=(63, 50, 80), cpu_peak=900)
+    made = judge(
+        workload(container(cpu=500, cpu_limit=1000)),
+        known=known,
+        limit_ranges=(ratio_of("Container", 10),),
+    )
+    assert "request 90m, up from 63m" in [text for text, _ in steps_of(the(made), "range")]
+
+
 @pytest.mark.parametrize("ratio", [0.5, float("nan")])
 def test_a_cpu_ratio_that_says_nothing_demands_nothing(ratio: float) -> None:
     made = judge(workload(container(cpu_limit=500)), limit_ranges=(ratio_of("Container", ratio),))
@@ -466,8 +476,10 @@ def test_what_is_held_wastes_nothing_of_what_is_given() -> None:
     assert made.waste.cpu_millicores == 0
 
 
-def test_a_starved_container_is_to_be_raised_to_what_it_is_given() -> None:
-    made = judge(workload(container(cpu=10)), limit_ranges=(limit_range(least=(300, None)),))
+@pytest.mark.parametrize("cpu", [None, 10])
+def test_a_starved_container_is_to_be_raised_to_what_it_is_given(cpu: int | None) -> None:
+    policy = RightsizePolicySpec(tiers=(TierSpec(tier=3, min_cpu=Quantity.parse("300m")),))
+    made = judge(workload(container(cpu=cpu), tier="3"), policy=policy)
     assert found(made, "starved").fix == "raise it to 300m"
 
 

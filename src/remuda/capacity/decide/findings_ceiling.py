@@ -53,10 +53,11 @@ def _evidence(context: LabelContext, policy: CapacityPolicySpec) -> Iterator[Fin
             ceiling=policy.ceiling, fitted=evidence.fitted, date=evidence.date,
         )  # fmt: skip
     age = context.now - read_instant(evidence.date)
-    if age > evidence.max_age or age < -DAY:
+    is_old = age > evidence.max_age
+    if is_old or age < -DAY:
         yield about_policy(
             context, "evidence-too-old", "error", "spec.evidence.date",
-            date=evidence.date, days=age // DAY if age > 0 else None, max_age=write_duration(evidence.max_age),
+            date=evidence.date, days=age // DAY if is_old else None, max_age=write_duration(evidence.max_age),
         )  # fmt: skip
 
 

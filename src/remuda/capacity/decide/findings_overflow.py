@@ -1,12 +1,13 @@
 """What is wrong with overflow: gates, guardrails, how many are there, and whether primary nodes come first."""
 
 from collections.abc import Iterator
+from math import inf
 
 from remuda.capacity.decide.findings import about_policy, about_set, field_of
 from remuda.capacity.decide.gates import Gate
 from remuda.capacity.decide.label import LabelContext, Site, some, total
 from remuda.capacity.policy import measured
-from remuda.capacity.snapshot import EPHEMERAL, NODES, PODS, ScaleSet
+from remuda.capacity.snapshot import EPHEMERAL, NODES, PODS, ScaleSet, Usage
 from remuda.model.amount_texts import amount_text, quantity
 from remuda.model.findings import Finding, Severity
 from remuda.model.plans import Term
@@ -114,15 +115,9 @@ def _now(context: LabelContext, site: Site) -> Iterator[Finding]:
     if context.snapshot.is_unknown(PODS):
         return
     overflow = site.overflow
-    used = context.snapshot.usage.get(overflow.node)
-    here = {
-        scale_set: number
-        for scale_set, number in (used.runners if used else {}).items()
-        if scale_set in context.own
-    }
+    used = context.snapshot.usage.get(overflow.node, Usage())
+    here = {scale_set: number for scale_set, number in used.runners.items() if scale_set in context.own}
     number = sum(here.values())
-    if used is None or not number:
-        return
     who = some(f"{number} of {scale_set}" for scale_set, number in sorted(here.items()))
     node = f"Node {overflow.node}"
     if number > overflow.most_runners:
@@ -149,10 +144,14 @@ def _unbounded(
     room = dict(context.rooms.free(index, context.own))
     possible = 0
     for scale_set in sorted(
-        scale_sets, key=lambda scale_set: (scale_set.requests.get("memory", 0), scale_set.id)
+        scale_sets,
+        key=lambda scale_set: (
+            scale_set.requests.get("memory", 0),  # pragma: no mutate - a byte more is as little
+            scale_set.id,
+        ),
     ):
         size = {"pods": 1} | scale_set.requests | scale_set.claims
-        left = site.overflow.most_runners + 1 if scale_set.max is None else scale_set.max
+        left = inf if scale_set.max is None else scale_set.max
         while (
             left
             and possible <= site.overflow.most_runners

@@ -214,7 +214,9 @@ def packed(context: LabelContext) -> Packing | None:
     if not context.scale_sets or is_unbounded or context.snapshot.is_unknown(NODES):
         return None
     # Where nodes are many, twice as many as there are runners mostly do: what fits on some fits on all.
-    few = 2 * sum(scale_set.max or 0 for scale_set in context.scale_sets) + 1
+    few = (
+        2 * sum(scale_set.max or 0 for scale_set in context.scale_sets) + 1
+    )  # pragma: no mutate - only where to begin
     for most in (few, None):
         asked, bins = demands(context, most)
         packing = pack(
@@ -253,7 +255,7 @@ def demands(
             room = room | {_LIMITED + name: limited.get(name, _BOUNDLESS) for name in RESOURCES}
         if overflow is not None:
             bounds = measured(overflow.requested) | {"pods": overflow.most_runners}
-            room = room | {name: min(room.get(name, 0), bound) for name, bound in bounds.items()}
+            room = room | {name: min(room[name], bound) for name, bound in bounds.items() if name in room}
         bins.append(Bin(context.ground.nodes[index].name, room))
     asked = []
     allowed: dict[Nodes, tuple[int, ...]] = {}

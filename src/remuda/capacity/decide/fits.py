@@ -158,7 +158,7 @@ class Ground:
             # As text, since taking bits one by one off a large number is slow.
             digits = f"{nodes:b}"[::-1]
             found = tuple(index for index, digit in enumerate(digits) if digit == "1")
-            if len(self._picked) < _MOST_PICKED:
+            if len(self._picked) < _MOST_PICKED:  # pragma: no mutate - remembered or not, it is the same
                 self._picked[nodes] = found
         return found
 
@@ -388,7 +388,7 @@ def bits(indices: Iterable[int]) -> Nodes:
     found = list(indices)
     if not found:
         return 0
-    made = bytearray(max(found) // 8 + 1)
+    made = bytearray(max(found) // 8 + 1)  # pragma: no mutate - zeros in front are no bits
     for index in found:
         made[index >> 3] |= 1 << (index & 7)
     return int.from_bytes(made, "little")

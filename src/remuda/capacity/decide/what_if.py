@@ -257,7 +257,8 @@ def _names(fields: Mapping[str, str], *keys: str) -> list[str]:
 def _number(text: str, *, unbounded: bool = False) -> int | None:
     if unbounded and text in UNBOUNDED:
         return None
-    if not (text.isascii() and text.isdigit()) or len(text) > 9 or int(text) > _MOST:
+    is_short = text.isascii() and text.isdigit() and len(text) <= len(str(_MOST))
+    if not is_short or int(text) > _MOST:
         words = f"{quoted(text)} is no whole number from 0 to {_MOST:,}"
         raise _Wrong(f"{words}, or unbounded" if unbounded else words)
     return int(text)

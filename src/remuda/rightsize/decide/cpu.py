@@ -68,7 +68,7 @@ def explain_starved(
     """What helps a starved container: its request, or, where that is not raised, what keeps it down."""
     now = requested(context.effective, "cpu")
     terms: dict[str, Term]
-    if made.request is not None and made.request > (now or 0):
+    if made.request and (not now or made.request > now):
         terms = {"enough": words.cpu(made.request)}
     else:
         terms = {"enough": words.cpu(estimate.target.cpu_millicores)}
