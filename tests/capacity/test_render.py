@@ -2,7 +2,7 @@
 
 import json
 import re
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.capacity.builders import CAPABILITY, NOW, decision, policy
 
 from remuda.capacity.decide.cel import conditions, quoted, variables
-from remuda.capacity.decide.guards import ACTIONS, NOTES, Action, admission, quota, quota_problems, shares_of
+from remuda.capacity.decide.guards import NOTES, Action, admission, quota, quota_problems, shares_of
 
 
 def sets(**maxima: int) -> list[dict[str, Any]]:
@@ -98,7 +98,7 @@ def test_a_quota_counts_pods_of_a_class_and_nothing_else() -> None:
     }
 
 
-@pytest.mark.parametrize("action", ACTIONS)
+@pytest.mark.parametrize("action", get_args(Action))
 def test_what_is_not_caught_stands_in_the_objects(action: Action) -> None:
     spec = policy(sets=sets(arc__a=1))
     for made in (quota("kvm", spec), admission("kvm", spec, action, NOW)):

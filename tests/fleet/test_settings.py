@@ -2,7 +2,7 @@
 
 import pytest
 
-from remuda.fleet.objects import FLEET_KINDS
+from remuda.fleet.objects import FLEET_POLICY
 from remuda.fleet.policy import Policy, Quota, Rails, Weights
 from remuda.fleet.settings import FleetPolicySpec, Hold, Percent, policy_of
 from remuda.model.shapes import DOLLAR, CapacityType
@@ -12,7 +12,7 @@ from remuda.objects.load import Loaded, load_text
 
 def load(spec: str) -> Loaded:
     head = "apiVersion: remuda.dev/v1alpha1\nkind: FleetPolicy\nmetadata: {name: p}\n"
-    return load_text(f"{head}spec: {spec}\n", "p.yaml", FLEET_KINDS)
+    return load_text(f"{head}spec: {spec}\n", "p.yaml", (FLEET_POLICY,))
 
 
 def test_a_policy_that_says_nothing_is_the_default() -> None:

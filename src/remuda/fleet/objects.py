@@ -16,7 +16,7 @@ from remuda.fleet.rows import DemandNeed, InventoryMachine
 from remuda.fleet.settings import FleetPolicySpec, check_policy
 from remuda.model.times import Instant
 from remuda.objects.convert import plain
-from remuda.objects.kinds import Complaint, Kind, Kinds, Object
+from remuda.objects.kinds import Complaint, Kind, Object
 from remuda.objects.nodes import Node
 
 #: a check does not depend on when it is made, and every length of time is before this
@@ -83,6 +83,3 @@ def path_of(name: str, index: int, field: str) -> str:
 INVENTORY = Kind("Inventory", "inventories", InventorySpec, (), _check_inventory)
 DEMAND = Kind("Demand", "demands", DemandSpec, (), _check_demand)
 FLEET_POLICY = Kind("FleetPolicy", "fleetpolicies", FleetPolicySpec, (), check_policy)
-
-#: What `validate`, `explain` and `schema` know beside what a cluster keeps.
-FLEET_KINDS: Kinds = (INVENTORY, DEMAND, FLEET_POLICY)

@@ -144,6 +144,3 @@ class FleetAction(Action, frozen=True, kw_only=True):
     cluster: str = ""
     need: str = ""
     grace: int = 0
-
-
-NO_ROWS: Ints = np.zeros(0, np.int64)

@@ -86,34 +86,24 @@ class Chance(int):
         "pattern": f"^{_DIGITS}$",
     }
     example: ClassVar[str] = "0.05"
+    called: ClassVar[str] = "probability"
 
     @classmethod
     def parse(cls, text: object) -> Self:
         """Read a probability."""
-        chance = _decimal(text, "a probability", cls.example)
+        chance = _decimal(text, f"a {cls.called}", cls.example)
         if not 0 <= chance <= 1:
-            raise ValueError(f"{shown(text)} is no probability: write a number of 0 to 1, like {cls.example}")
+            raise ValueError(
+                f"{shown(text)} is no {cls.called}: write a number of 0 to 1, like {cls.example}"
+            )
         return cls(_up(chance * MILLION))
 
 
-class Factor(int):
-    """Parts per million, of a sum of money, written as a number of 0 to 1."""
+class Factor(Chance):
+    """Parts per million of a sum of money."""
 
-    json_schema: ClassVar[dict[str, Any]] = {
-        "anyOf": [{"type": "number"}, {"type": "string"}],
-        "minimum": 0,
-        "maximum": 1,
-        "pattern": f"^{_DIGITS}$",
-    }
     example: ClassVar[str] = "0.5"
-
-    @classmethod
-    def parse(cls, text: object) -> Self:
-        """Read a factor."""
-        factor = _decimal(text, "a factor", cls.example)
-        if not 0 <= factor <= 1:
-            raise ValueError(f"{shown(text)} is no factor: write a number of 0 to 1, like {cls.example}")
-        return cls(_up(factor * MILLION))
+    called: ClassVar[str] = "factor"
 
     def __str__(self) -> str:
         return format(Decimal(int(self)).scaleb(-6).normalize(), "f")

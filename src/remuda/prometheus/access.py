@@ -17,10 +17,9 @@ from remuda.errors import BadInput
 from remuda.kube.credentials import bearer
 from remuda.kube.proxies import proxy_around
 
+#: all that is read of the environment, besides proxies; each of these three may have `_FILE` behind it
 _TOKEN, _PASSWORD, _HEADER = (f"REMUDA_PROMETHEUS_{what}" for what in ("TOKEN", "PASSWORD", "HEADER"))
 _USER, _CA_FILE, _LABELS = (f"REMUDA_PROMETHEUS_{what}" for what in ("USER", "CA_FILE", "LABELS"))
-#: all that is read of the environment, besides proxies; each of the first three may have `_FILE` behind it
-VARIABLES = (_TOKEN, _PASSWORD, _HEADER, _USER, _CA_FILE, _LABELS)
 _LARGEST_SECRET = 64 * 1024
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _LABEL = re.compile(r"\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*([^,]*?)\s*")

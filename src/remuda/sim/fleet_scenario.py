@@ -11,7 +11,6 @@ from remuda.model.times import HOUR, MINUTE, SECOND
 from remuda.sim.fleet_faults import Fault, Rates
 
 Level: TypeAlias = Literal["none", "some", "hostile"]
-LEVELS: tuple[Level, ...] = ("none", "some", "hostile")
 GIB = 1 << 30
 RACK = "topology.example.com/rack"
 GENERATION = "example.com/generation"

@@ -6,7 +6,7 @@ runner up for good on any other refusal. For the same reason no rule is ever abo
 """
 
 from collections.abc import Iterator
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct, UnsetType
 
@@ -18,7 +18,6 @@ from remuda.objects.scalars import ObjectName
 from remuda.rules.ceilings import Member, share
 
 Action: TypeAlias = Literal["Deny", "Warn", "Audit"]
-ACTIONS: tuple[Action, ...] = get_args(Action)
 POLICY_LABEL = "remuda.dev/capacity-policy"
 NOTES = "remuda.dev/not-caught"
 
