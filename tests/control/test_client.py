@@ -128,12 +128,30 @@ def test_when_nothing_runs_views_are_read_from_the_store(stopped: Path, leftover
     if leftover:
         with socket.socket(socket.AF_UNIX) as stale:
             stale.bind(str(stopped / SOCKET))
-    client = remuda(stopped)
+    said: list[str] = []
+    client = Remuda(stopped, None, lambda: VIEWS, said.append)
     assert client.get("/v1/names/a%20b", Named, at=7) == Named("a b", 7)
     with pytest.raises(NotFound, match="there is no missing"):
         client.get("/v1/names/missing", Named)
     with pytest.raises(BadInput, match="at wants milliseconds"):
         client.get("/v1/names/a", Named, at="x")
+    # A process that was stopped takes its socket along; of one that died it is said, once.
+    assert [f"remuda in {stopped} no longer answers" in each for each in said] == [True] * leftover
+
+
+async def test_of_a_remuda_that_dies_between_two_answers_it_is_said(short_path: Path) -> None:
+    store = SqliteStore(short_path / FILE)
+    server = ControlServer(short_path / SOCKET, ROUTES, store, Log(SystemClock(), lambda _: None))
+    await server.start()
+    said: list[str] = []
+    client = Remuda(short_path, None, lambda: VIEWS, said.append)
+    assert await asyncio.to_thread(client.get, "/v1/names/x", Named) == Named("x")
+    assert said == []
+    await server.stop()
+    store.close()
+    for _ in range(2):
+        assert client.get("/v1/names/x", Named) == Named("x")
+    assert len(said) == 1
 
 
 def test_a_relative_data_directory_is_read_as_well(stopped: Path, monkeypatch: pytest.MonkeyPatch) -> None:

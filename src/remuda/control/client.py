@@ -36,19 +36,29 @@ class _UnixConnection(http.client.HTTPConnection):
 class Remuda:
     """The Remuda of a data directory, or the one at a URL."""
 
-    def __init__(self, data_dir: Path, server: str | None, views: Callable[[], tuple[Route, ...]]) -> None:
+    def __init__(
+        self,
+        data_dir: Path,
+        server: str | None,
+        views: Callable[[], tuple[Route, ...]],
+        warn: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """`warn` is called once when what is read comes from the store because the process died."""
         self._data_dir = data_dir
         self._server = server
         self._views = views
+        self._warn = warn
+        self._has_answered = self._has_warned = False
 
     def get(self, path: str, kind: type[T], **query: object) -> T:
         """Read something: from the running process, else from the store."""
         asked = {name: str(value) for name, value in query.items() if value is not None}
         try:
             body = self._request("GET", path + (f"?{urlencode(asked)}" if asked else ""), None)
-        except NothingRuns:
+        except NothingRuns as nothing:
             if self._server is not None:
                 raise
+            self._warn_if_dead(nothing)
             body = msgspec.json.encode(self._from_store(path, asked), enc_hook=str)
         return _read(body, kind)
 
@@ -80,6 +90,14 @@ class Remuda:
             return False
         return True
 
+    def _warn_if_dead(self, nothing: "NothingRuns") -> None:
+        if (nothing.is_refused or self._has_answered) and not self._has_warned:
+            self._has_warned = True
+            self._warn(
+                f"remuda in {self._data_dir} no longer answers: this is what it recorded until it ended;"
+                " start it again with `remuda up FILE…`"
+            )
+
     def _from_store(self, path: str, query: dict[str, str]) -> Any:
         from remuda.ledger.store import FILE, explained, reading  # noqa: PLC0415 - not while something runs
 
@@ -110,6 +128,7 @@ class Remuda:
     ) -> http.client.HTTPResponse:
         connection.request(method, path, body, {"Content-Type": "application/json"} if body else {})
         response = connection.getresponse()
+        self._has_answered = True
         if response.status < 400:
             return response
         message = one_line(_error_in(response.read(), response.status))
@@ -126,9 +145,10 @@ class Remuda:
             connection = _web_connection(address, timeout)
         try:
             connection.connect()
-        except (FileNotFoundError, ConnectionRefusedError):
+        except (FileNotFoundError, ConnectionRefusedError) as error:
             connection.close()
-            raise NothingRuns(self._data_dir if self._server is None else address) from None
+            where = self._data_dir if self._server is None else address
+            raise NothingRuns(where, is_refused=isinstance(error, ConnectionRefusedError)) from None
         except OSError as error:
             connection.close()
             raise Unavailable(f"cannot reach remuda at {address}: {error}") from error
@@ -159,7 +179,9 @@ def _read(body: bytes, kind: type[T]) -> T:
 class NothingRuns(Unavailable):
     """Nobody answers, so only the store can be read."""
 
-    def __init__(self, where: Path | str) -> None:
+    def __init__(self, where: Path | str, *, is_refused: bool = False) -> None:
+        """`is_refused` when there is still a socket that nobody listens at, which only a process that died leaves behind."""
+        self.is_refused = is_refused
         super().__init__(f"no remuda runs with {where}: start one with `remuda up FILE…`")
 
 

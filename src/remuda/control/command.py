@@ -10,6 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,12 +39,14 @@ class Session:
         self.server: str | None = None
         self.data_dir = default_data_dir(dict(os.environ))
 
-    @property
+    @cached_property
     def remuda(self) -> "Remuda":
         """The Remuda that is asked: a running one, else the store."""
         from remuda.control.client import Remuda  # noqa: PLC0415 - not for --help
 
-        return Remuda(self.data_dir, self.server, self.jobs.views)
+        return Remuda(
+            self.data_dir, self.server, self.jobs.views, lambda message: click.echo(message, err=True)
+        )
 
     def load(self, files: Iterable[str]) -> "Objects":
         """
