@@ -1,4 +1,4 @@
-"""RunnerDeployments, the older form of scale sets: read, counted under a ceiling, judged."""
+"""RunnerDeployments and RunnerSets, the older forms of scale sets: read, counted under a ceiling, judged."""
 
 import json
 from pathlib import Path
@@ -26,6 +26,22 @@ def deployment(name: str = "old", replicas: int | None = None, **spec: Any) -> d
     made = {"template": {"spec": runner}} | ({} if replicas is None else {"replicas": replicas})
     meta = {"namespace": "ci", "name": name}
     return {"apiVersion": API, "kind": "RunnerDeployment", "metadata": meta, "spec": made}
+
+
+def runner_set(
+    name: str = "old", containers: list[dict[str, Any]] | None = None, **spec: Any
+) -> dict[str, Any]:
+    pod = {"containers": [{"name": "runner", "resources": SMALL}] if containers is None else containers}
+    made = {
+        "repository": "acme/app",
+        "labels": ["nix-kvm"],
+        "dockerEnabled": False,
+        "serviceName": "old",
+        "selector": {"matchLabels": {"app": "old"}},
+        "template": {"metadata": {"labels": {"app": "old"}}, "spec": pod | spec.pop("pod", {})},
+    } | spec
+    meta = {"namespace": "ci", "name": name}
+    return {"apiVersion": API, "kind": "RunnerSet", "metadata": meta, "spec": made}
 
 
 def autoscaler(name: str = "old", kind: str = "RunnerDeployment", **spec: Any) -> dict[str, Any]:
@@ -155,3 +171,58 @@ def test_one_that_is_being_deleted_does_not_count(seen: Any) -> None:
     item["metadata"]["deletionTimestamp"] = "2026-11-01T00:00:00Z"
     snapshot = seen(item)
     assert (snapshot.scale_sets, snapshot.leaving) == ((), ("ci/old",))
+
+
+def test_a_runner_set_is_a_scale_set_by_what_it_says_beside_its_template(seen: Any) -> None:
+    made = only(seen(runner_set(replicas=3, pod={"nodeSelector": {"kvm": "true"}})))
+    assert (made.kind, made.id, made.labels) == ("RunnerSet", "ci/old", ("nix-kvm",))
+    assert (made.min, made.max, made.scope) == (3, 3, "https://github.com/acme/app")
+    assert (made.requests, made.limits) == ({"cpu": 1000, "memory": 2 * 2**30}, {"memory": 4 * 2**30})
+    assert made.node_selector == {"kvm": "true"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "bare"),
+    [
+        pytest.param({}, set(), id="the runner alone"),
+        pytest.param({"dockerEnabled": None}, {"docker"}, id="docker is added"),
+        pytest.param({"dockerEnabled": True, "dockerdWithinRunnerContainer": True}, set(), id="it is within"),
+        pytest.param({"dockerEnabled": None, "containerMode": "kubernetes"}, set(), id="jobs have pods of their own"),
+        pytest.param({"containers": []}, {"runner"}, id="a runner is added"),
+        pytest.param(
+            {"dockerEnabled": True, "containers": [{"name": name, "resources": SMALL} for name in ("runner", "docker")]},
+            set(),
+            id="both are listed",
+        ),
+    ],
+)  # fmt: skip
+def test_containers_that_a_runner_set_does_not_list_are_added(
+    seen: Any, spec: dict[str, Any], bare: set[str]
+) -> None:
+    found = only(seen(runner_set(**spec))).bare
+    assert {
+        name
+        for each in found
+        if (each.kind, each.resource) == ("requests", "cpu")
+        for name in each.containers
+    } == bare
+
+
+def test_an_autoscaler_scales_the_kind_that_it_names(seen: Any) -> None:
+    """A RunnerSet and a RunnerDeployment may have one name."""
+    both = (deployment(replicas=2), runner_set(replicas=3))
+    made = seen(*both, autoscaler(kind="RunnerSet", maxReplicas=9), autoscaler(kind="", maxReplicas=5))
+    assert {each.kind: each.max for each in made.scale_sets} == {"RunnerDeployment": 5, "RunnerSet": 9}
+
+
+def test_runners_count_for_their_runner_set(seen: Any) -> None:
+    pod = runner("old-abc-0", "old")
+    pod["metadata"]["labels"] = {"runnerset-name": "old"}
+    made = audit(seen(runner_set(replicas=3), pod), ["nix-kvm"], {"kvm": policy(ceiling=2)}, NOW)
+    (label,) = made.labels
+    assert (label.max, label.running) == (3, 1)
+    (found,) = [item for item in made.findings if item.rule == "newcomer-above-default"]
+    assert (found.subject, found.field) == (
+        "RunnerSet ci/old",
+        "spec.replicas, or spec.maxReplicas of its autoscaler",
+    )

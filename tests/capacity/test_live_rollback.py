@@ -12,6 +12,7 @@ from tests.capacity.builders import CAPABILITY, decision, sized, written_node, w
 from tests.capacity.conftest import Run
 from tests.capacity.controllers import SETS
 from tests.capacity.live import bind
+from tests.processes import eventually
 from tests.servers.cluster import Cluster
 
 from remuda.capacity.act import find_scale_set, roll_back
@@ -225,3 +226,49 @@ def test_gates_of_a_live_node_are_closed_while_its_kubelet_cannot_be_asked(
     states = {item["gate"]: item["state"] for item in json.loads(ran.out)["gates"]}
     assert states["root-filesystem"] == states["image-filesystem"] == "unknown"
     assert states["admission"] == states["capability"] == "pass"
+
+
+@pytest.fixture
+def older(guarded: Cluster) -> Iterator[str]:
+    """The path of RunnerDeployments, a kind of the older controller, which the server knows meanwhile."""
+    group, plural = "actions.summerwind.dev", "runnerdeployments"
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    body = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"plural": plural, "kind": "RunnerDeployment"},
+            "versions": [
+                {"name": "v1alpha1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+            ],
+        },
+    }
+    assert guarded.request("POST", crds, body).status == 201
+    path = f"/apis/{group}/v1alpha1/namespaces/{{}}/{plural}"
+    eventually(lambda: guarded.request("GET", path.format("default")).status == 200, "the kind")
+    yield path
+    guarded.request("DELETE", f"{crds}/{plural}.{group}")
+
+
+@pytest.mark.usefixtures("config")
+def test_a_runner_deployment_is_rolled_back_as_well(
+    guarded: Cluster, node: str, older: str, tmp_path: Path, run: Run
+) -> None:
+    body = {
+        "apiVersion": "actions.summerwind.dev/v1alpha1",
+        "kind": "RunnerDeployment",
+        "metadata": {"name": "old", "namespace": node},
+        "spec": {"template": {"spec": {"repository": "acme/app", "tolerations": [OURS, OTHER]}}},
+    }
+    assert guarded.request("POST", older.format(node), body).status == 201
+    policy = written(tmp_path, node, {"lane": f"{node}/old"})
+    printed = run("rollback", "old", "--policy", policy)
+    assert f"kubectl patch runnerdeployment old -n {node}" in printed.out, printed.err
+    done = run("rollback", "old", "--policy", policy, "--apply", "--yes")
+    assert done.code == 0, done.err
+    after = guarded.request("GET", f"{older.format(node)}/old").json()
+    assert after["spec"]["template"]["spec"] == {"repository": "acme/app", "tolerations": [OTHER]}

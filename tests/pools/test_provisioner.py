@@ -293,6 +293,20 @@ def test_what_is_left_out_is_told_with_what_to_do(text: str, note: str) -> None:
             id="classes that are each wrong",
         ),
         pytest.param(
+            "provisioner:\n  resourceClassDefaults:\n    runner: {idleTimeout: 5m}\n  resourceClasses:\n    a/b:\n      scaling: {minReplicas: 1}",
+            [
+                (
+                    "3: provisioner.resourceClassDefaults.runner: is of values newer than 0.1.2, which are not known here: write"
+                    " what is in it directly into the class, as 0.1.2 does (token, idleTimeout, "
+                ),
+                (
+                    '6: provisioner.resourceClasses["a/b"].scaling: is of values newer than 0.1.2, which are not known here: write'
+                    " what is in it directly into the class, as 0.1.2 does (minReplicas, maxReplicas, headroom, maxSurge, "
+                ),
+            ],
+            id="what newer values nest",
+        ),
+        pytest.param(
             "provisioner: {resourceClassDefaults: {token: t}, resourceClasses: {a/b: {}}}",
             ["1: provisioner.resourceClassDefaults.token: is not a known key"],
             id="one token for all",

@@ -24,7 +24,9 @@ from remuda.kube.resources import (
     NODES,
     PRIORITY_CLASSES,
     QUOTAS,
+    RUNNER_DEPLOYMENTS,
     RUNNER_POOLS,
+    RUNNER_SETS,
     SCALE_SETS,
     KubeObject,
     Resource,
@@ -34,7 +36,9 @@ from remuda.model.pods import Taint
 from remuda.objects.load import load_text
 
 _RESOURCES = {item.kind: item for item in (PRIORITY_CLASSES, QUOTAS, ADMISSION_POLICIES, ADMISSION_BINDINGS)}
-SCALE_SET_KINDS: dict[str, Resource] = {item.kind: item for item in (SCALE_SETS, RUNNER_POOLS)}
+SCALE_SET_KINDS: dict[str, Resource] = {
+    item.kind: item for item in (SCALE_SETS, RUNNER_DEPLOYMENTS, RUNNER_SETS, RUNNER_POOLS)
+}
 _MANAGED = "app.kubernetes.io/managed-by"
 
 

@@ -254,6 +254,26 @@ class RunnerDeployment(Manifest, frozen=True, kw_only=True):
     spec: RunnerDeploymentSpec = RunnerDeploymentSpec()
 
 
+class RunnerSetSpec(Struct, frozen=True, rename="camel"):
+    """What a RunnerSet says: that of a StatefulSet, and beside its template what runners are."""
+
+    enterprise: str = ""
+    organization: str = ""
+    repository: str = ""
+    labels: tuple[str, ...] = ()
+    container_mode: str = ""
+    docker_enabled: bool | None = None
+    dockerd_within_runner_container: bool | None = None
+    replicas: NonNegative | None = None
+    template: Template = Template()
+
+
+class RunnerSet(Manifest, frozen=True, kw_only=True):
+    """The older form of a scale set whose runners keep volumes."""
+
+    spec: RunnerSetSpec = RunnerSetSpec()
+
+
 class _RunnerAutoscalerSpec(Struct, frozen=True, rename="camel"):
     scale_target_ref: Reference = Reference()
     min_replicas: NonNegative | None = None
@@ -261,7 +281,7 @@ class _RunnerAutoscalerSpec(Struct, frozen=True, rename="camel"):
 
 
 class RunnerAutoscaler(Manifest, frozen=True, kw_only=True):
-    """What sets the replicas of a RunnerDeployment, between bounds."""
+    """What sets the replicas of a RunnerDeployment or a RunnerSet, between bounds."""
 
     spec: _RunnerAutoscalerSpec = _RunnerAutoscalerSpec()
 

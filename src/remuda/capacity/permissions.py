@@ -13,6 +13,7 @@ from remuda.kube.resources import (
     RUNNER_AUTOSCALERS,
     RUNNER_DEPLOYMENTS,
     RUNNER_POOLS,
+    RUNNER_SETS,
     RUNTIME_CLASSES,
     SCALE_SETS,
 )
@@ -29,7 +30,7 @@ PERMISSIONS: dict[str, tuple[Rule, ...]] = {
         Rule(SCALE_SETS.group, (SCALE_SETS.plural,), ("list",), is_cluster_wide=True),
         Rule(
             RUNNER_DEPLOYMENTS.group,
-            (RUNNER_DEPLOYMENTS.plural, RUNNER_AUTOSCALERS.plural),
+            (RUNNER_DEPLOYMENTS.plural, RUNNER_SETS.plural, RUNNER_AUTOSCALERS.plural),
             ("list",),
             is_cluster_wide=True,
         ),
@@ -54,6 +55,12 @@ PERMISSIONS: dict[str, tuple[Rule, ...]] = {
     # what they do beyond reading, with --apply
     "capacity rollback": (
         Rule(SCALE_SETS.group, (SCALE_SETS.plural,), ("get", "list", "patch"), is_cluster_wide=True),
+        Rule(
+            RUNNER_DEPLOYMENTS.group,
+            (RUNNER_DEPLOYMENTS.plural, RUNNER_SETS.plural),
+            ("get", "list", "patch"),
+            is_cluster_wide=True,
+        ),
         Rule(RUNNER_POOLS.group, (RUNNER_POOLS.plural,), ("get", "list", "patch"), is_cluster_wide=True),
         Rule(NODES.group, (NODES.plural,), ("get",), is_cluster_wide=True),
         _KEPT_POLICIES,

@@ -24,7 +24,11 @@ RESOURCES = ("cpu", "memory", EPHEMERAL)
 SCALE_SETS, POOLS, NODES, PODS, SUMMARIES = "scale sets", "pools", "nodes", "pods", "summaries"
 LIMIT_RANGES, RUNTIME_CLASSES, PRIORITY_CLASSES = "limit ranges", "runtime classes", "priority classes"
 QUOTAS = "quotas"
-RUNNER_DEPLOYMENTS, RUNNER_AUTOSCALERS = "runner deployments", "runner autoscalers"
+RUNNER_DEPLOYMENTS, RUNNER_SETS, RUNNER_AUTOSCALERS = (
+    "runner deployments",
+    "runner sets",
+    "runner autoscalers",
+)
 
 
 def summary_of(node: str) -> str:
@@ -45,9 +49,9 @@ class Bare(Struct, frozen=True):
 
 
 class ScaleSet(Struct, frozen=True):
-    """One AutoscalingRunnerSet, RunnerDeployment or RunnerPool: what advertises labels and makes runners for them."""
+    """One AutoscalingRunnerSet, RunnerDeployment, RunnerSet or RunnerPool: what advertises labels and makes runners for them."""
 
-    kind: Literal["AutoscalingRunnerSet", "RunnerDeployment", "RunnerPool"]
+    kind: Literal["AutoscalingRunnerSet", "RunnerDeployment", "RunnerSet", "RunnerPool"]
     namespace: str
     name: str
     #: what a workflow targets: the scale set's name, and the labels it was given

@@ -75,6 +75,11 @@ _LEFT_OUT: Final = {
     "runnerBundle": "name such a container disk as spec.provider.kubevirt.bundle of a pool",
     "replicaCount": "is replicas among the values of Remuda's chart",
 }
+#: where values newer than 0.1.2 are said to keep what a class has flat; nothing published says what is in them
+_NESTED: Final = {
+    "scaling": "minReplicas, maxReplicas, headroom, maxSurge, scaleDownDelay and schedules",
+    "runner": "token, idleTimeout, bootTimeout, grantSudo and emptyDiskMounts",
+}
 _TOKEN = re.compile(r"(?:.*\.)?(?:token|circleToken)")
 _CHART = "belongs to the chart, not to pools: keep it in the values of the chart, if it has it"
 
@@ -214,6 +219,14 @@ class _Reading:
 
     def report(self, problem: Problem) -> None:
         """Keep a problem; what stands where a token belongs is not repeated."""
+        key = str((path_steps(problem.path) or ("",))[-1])
+        if problem.message.startswith("is not a known key") and key in _NESTED:
+            place = (problem.file, problem.line, problem.column, problem.path)
+            message = (
+                "is of values newer than 0.1.2, which are not known here: write what is in it directly into the class,"
+                f" as 0.1.2 does ({_NESTED[key]})"
+            )
+            problem = Problem(*place, message)
         if _TOKEN.fullmatch(problem.path) and not problem.message.startswith("is not a known key"):
             place = (problem.file, problem.line, problem.column, problem.path)
             problem = Problem(*place, "wants text, in quotes and once (what is there is not shown)")

@@ -24,6 +24,15 @@ _FIELDS = {
         "pod": "spec.template.spec",
         "phase": "status",
     },
+    "RunnerSet": {
+        "max": "spec.replicas, or spec.maxReplicas of its autoscaler",
+        "min": "spec.replicas, or spec.minReplicas of its autoscaler",
+        "labels": "spec.labels",
+        "name": "spec.labels",
+        "resources": "spec.template.spec.containers[].resources",
+        "pod": "spec.template.spec",
+        "phase": "status",
+    },
     "RunnerPool": {
         "max": "spec.max",
         "min": "spec.min",

@@ -201,7 +201,7 @@ def _unjudged(policy: CapacityPolicySpec) -> Iterator[str]:
     yield "The sum of all maxima: a rule sees one scale set at a time; `remuda capacity audit` adds them up."
     yield "Scale sets that are there already, until their spec changes."
     yield "Runner pods: a runner whose pod is refused is lost for good, so no rule is about pods."
-    yield "RunnerPools, which have a maximum of their own and a Ceiling; and RunnerDeployments of the older controller."
+    yield "RunnerPools, which have a maximum of their own and a Ceiling; and RunnerDeployments and RunnerSets of the older controller."
     yield "What a LimitRange would give containers: it must stand in the scale set."
     if unjudged := [pattern for pattern in policy.forbidden_labels if unjudged_pattern(pattern)]:
         yield f"Labels like {', '.join(unjudged)}: the API server's regular expressions do not know such patterns."

@@ -21,6 +21,7 @@ from remuda.rules.placing import holds, untolerated
 POD_OF = {
     "AutoscalingRunnerSet": ("spec", "template", "spec"),
     "RunnerDeployment": ("spec", "template", "spec"),
+    "RunnerSet": ("spec", "template", "spec"),
     "RunnerPool": ("spec", "provider", "kubevirt", "spec"),
 }
 _STATE = "node.kubernetes.io/"

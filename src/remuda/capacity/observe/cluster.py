@@ -21,6 +21,7 @@ from remuda.capacity.snapshot import (
     QUOTAS,
     RUNNER_AUTOSCALERS,
     RUNNER_DEPLOYMENTS,
+    RUNNER_SETS,
     RUNTIME_CLASSES,
     SCALE_SETS,
     SUMMARIES,
@@ -82,8 +83,9 @@ class _Collecting:
                 RUNNER_DEPLOYMENTS,
                 resources.RUNNER_DEPLOYMENTS,
                 manifests.RunnerDeployment,
-                take.add_deployment,
+                take.add_older,
             ),
+            (RUNNER_SETS, resources.RUNNER_SETS, manifests.RunnerSet, take.add_older),
             (
                 RUNNER_AUTOSCALERS,
                 resources.RUNNER_AUTOSCALERS,
@@ -113,7 +115,12 @@ class _Collecting:
         try:
             return (await self._client.list(resource, kind, fields=fields)).items
         except KubeError as error:
-            if isinstance(error, Missing) and part in {POOLS, RUNNER_DEPLOYMENTS, RUNNER_AUTOSCALERS}:
+            if isinstance(error, Missing) and part in {
+                POOLS,
+                RUNNER_DEPLOYMENTS,
+                RUNNER_SETS,
+                RUNNER_AUTOSCALERS,
+            }:
                 return []  # who has no such kind has none of them
             is_absent = isinstance(error, Missing)
             self._unknown.append(Unknown(part, _why("list", resource, error), is_absent))

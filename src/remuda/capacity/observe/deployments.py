@@ -1,10 +1,12 @@
 """
-RunnerDeployments, the older form of scale sets: what their runners are made of, and how many there may be.
+RunnerDeployments and RunnerSets, the older forms of scale sets: what their runners are made of, and how many there may be.
 
 Facts of actions-runner-controller (group actions.summerwind.dev): without an autoscaler there are `replicas`, 1 where
 that is not said; one without a maximum is an error of its controller and changes nothing. Beside the container `runner`
-runs `docker`, unless that is switched off or containers are listed.
+runs `docker`, unless that is switched off or, in a RunnerDeployment, containers are listed.
 """
+
+from typing import Literal, TypeAlias
 
 from msgspec.structs import asdict, replace
 
@@ -12,8 +14,9 @@ from remuda.capacity import manifests
 from remuda.capacity.snapshot import JOB_PODS, ScaleSet
 from remuda.model.manifests import Resources
 
-#: what its runners carry
-DEPLOYMENT = "runner-deployment-name"
+Older: TypeAlias = manifests.RunnerDeployment | manifests.RunnerSet
+#: what their runners carry
+DEPLOYMENT, RUNNER_SET = "runner-deployment-name", "runnerset-name"
 _DEFAULT_REPLICAS = 1
 _GITHUB = "https://github.com/"
 
@@ -35,15 +38,23 @@ def pod_of(spec: manifests.RunnerSpec) -> manifests.PlacedSpec:
     )
 
 
+def _pod_of_set(spec: manifests.RunnerSetSpec) -> manifests.PlacedSpec:
+    """The pod of a RunnerSet's runner: its template, and the containers that the controller adds where they are missing."""
+    containers = spec.template.spec.containers
+    has_docker = spec.docker_enabled is not False and not spec.dockerd_within_runner_container
+    for name in ("runner", "docker") if has_docker and spec.container_mode != "kubernetes" else ("runner",):
+        if all(each.name != name for each in containers):
+            containers = (*containers, manifests.RunnerContainer(name=name))
+    return replace(spec.template.spec, containers=containers)
+
+
 def _filled(container: manifests.RunnerContainer, defaults: Resources) -> manifests.RunnerContainer:
     own = container.resources
     resources = Resources(own.requests or defaults.requests, own.limits or defaults.limits)
     return replace(container, resources=resources)
 
 
-def bounds_of(
-    item: manifests.RunnerDeployment, autoscaler: manifests.RunnerAutoscaler | None
-) -> tuple[int, int]:
+def bounds_of(item: Older, autoscaler: manifests.RunnerAutoscaler | None) -> tuple[int, int]:
     """The least and the most runners."""
     replicas = _DEFAULT_REPLICAS if item.spec.replicas is None else item.spec.replicas
     if autoscaler is None or autoscaler.spec.max_replicas is None:
@@ -52,11 +63,21 @@ def bounds_of(
     return _DEFAULT_REPLICAS if least is None else least, autoscaler.spec.max_replicas
 
 
-def as_scale_set(item: manifests.RunnerDeployment) -> manifests.ScaleSet:
-    """The scale set that a RunnerDeployment comes to, but for its bounds."""
-    spec = item.spec.template.spec
+def _config(item: Older) -> manifests.RunnerSpec | manifests.RunnerSetSpec:
+    return item.spec if isinstance(item, manifests.RunnerSet) else item.spec.template.spec
+
+
+def kind_of(item: Older) -> Literal["RunnerDeployment", "RunnerSet"]:
+    """Its kind, which objects of a typed list do not carry."""
+    return "RunnerSet" if isinstance(item, manifests.RunnerSet) else "RunnerDeployment"
+
+
+def as_scale_set(item: Older) -> manifests.ScaleSet:
+    """The scale set that one of the older kinds comes to, but for its bounds."""
+    spec = _config(item)
     owner = spec.repository or spec.organization or (spec.enterprise and f"enterprises/{spec.enterprise}")
-    template = manifests.Template(item.spec.template.metadata, pod_of(spec))
+    pod = _pod_of_set(item.spec) if isinstance(item, manifests.RunnerSet) else pod_of(item.spec.template.spec)
+    template = manifests.Template(item.spec.template.metadata, pod)
     return manifests.ScaleSet(
         metadata=item.metadata,
         spec=manifests.ScaleSetSpec(
@@ -67,11 +88,11 @@ def as_scale_set(item: manifests.RunnerDeployment) -> manifests.ScaleSet:
     )
 
 
-def targeted(made: ScaleSet, item: manifests.RunnerDeployment, bounds: tuple[int, int]) -> ScaleSet:
+def targeted(made: ScaleSet, item: Older, bounds: tuple[int, int]) -> ScaleSet:
     """A scale set as it is judged, with what differs: its own name is no label."""
-    labels = item.spec.template.spec.labels
-    is_hooked = item.spec.template.spec.container_mode == "kubernetes"
+    labels = _config(item).labels
+    is_hooked = _config(item).container_mode == "kubernetes"
     return replace(
-        made, kind="RunnerDeployment", labels=labels, own_labels=labels, min=bounds[0], max=bounds[1],
+        made, kind=kind_of(item), labels=labels, own_labels=labels, min=bounds[0], max=bounds[1],
         unsure=(*made.unsure, JOB_PODS) if is_hooked else made.unsure,
     )  # fmt: skip

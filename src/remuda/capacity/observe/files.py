@@ -38,7 +38,7 @@ def read_files(
 
 
 def _unknown(met: set[str]) -> Iterator[Unknown]:
-    scale_sets = {"AutoscalingRunnerSet", "RunnerDeployment", "RunnerPool"}
+    scale_sets = {"AutoscalingRunnerSet", "RunnerDeployment", "RunnerSet", "RunnerPool"}
     # Of several kinds kubectl makes one list, which does not show what there is none of.
     quiet = {LIMIT_RANGES, RUNTIME_CLASSES, PRIORITY_CLASSES}
     for part, kinds, what in (

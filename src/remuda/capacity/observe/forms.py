@@ -40,7 +40,8 @@ FORMS: Final = {
     form.kind: form
     for form in (
         _form("AutoscalingRunnerSet", _ARC, manifests.ScaleSet, Gathering.add_scale_set, has_line=True),
-        _form("RunnerDeployment", _OLDER_ARC, manifests.RunnerDeployment, Gathering.add_deployment, has_line=True),
+        _form("RunnerDeployment", _OLDER_ARC, manifests.RunnerDeployment, Gathering.add_older, has_line=True),
+        _form("RunnerSet", _OLDER_ARC, manifests.RunnerSet, Gathering.add_older, has_line=True),
         _form("HorizontalRunnerAutoscaler", _OLDER_ARC, manifests.RunnerAutoscaler, Gathering.add_autoscaler),
         _form("RunnerPool", _REMUDA, manifests.Pool, Gathering.add_pool, has_line=True),
         _form("Node", "v1", manifests.Node, Gathering.add_node),

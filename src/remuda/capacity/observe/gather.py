@@ -9,7 +9,15 @@ from msgspec.structs import replace
 from remuda.capacity import manifests
 from remuda.capacity.decide.admission import Admission, admit
 from remuda.capacity.decide.neighbours import Kin, Resident, keep_apart, port_claims, scheduling_uncertainties
-from remuda.capacity.observe.deployments import DEPLOYMENT, as_scale_set, bounds_of, targeted
+from remuda.capacity.observe.deployments import (
+    DEPLOYMENT,
+    RUNNER_SET,
+    Older,
+    as_scale_set,
+    bounds_of,
+    kind_of,
+    targeted,
+)
 from remuda.capacity.observe.pods import NeedsByText, QuickPod, needs_of
 from remuda.capacity.snapshot import (
     EPHEMERAL,
@@ -47,7 +55,7 @@ POLICY = "remuda.dev/capacity-policy"
 NO_LIMIT = 2**31 - 1
 #: pods that take nothing any more; a terminating one takes it until it has ended
 _OVER = frozenset({"Succeeded", "Failed"})
-_AnySet: TypeAlias = manifests.ScaleSet | manifests.RunnerDeployment | manifests.Pool
+_AnySet: TypeAlias = manifests.ScaleSet | Older | manifests.Pool
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 _NO_LAUNCHER = "what KubeVirt takes beside a guest is not counted: no VM of it runs that would show it"
@@ -75,7 +83,7 @@ class Gathering:
     def __init__(self) -> None:
         self._scale_sets: dict[tuple[str, str, str], tuple[_AnySet, Place]] = {}
         #: by namespace and the name of what it scales
-        self._autoscalers: dict[tuple[str, str], manifests.RunnerAutoscaler] = {}
+        self._autoscalers: dict[tuple[str, str, str], manifests.RunnerAutoscaler] = {}
         self._nodes: dict[str, Node] = {}
         self._pods: dict[tuple[str, str], Taken | None] = {}
         self._summaries: dict[str, Summary] = {}
@@ -97,19 +105,18 @@ class Gathering:
             (item, place),
         )
 
-    def add_deployment(self, item: manifests.RunnerDeployment, place: Place) -> bool:
-        """Take a RunnerDeployment."""
+    def add_older(self, item: Older, place: Place) -> bool:
+        """Take a RunnerDeployment or a RunnerSet."""
         scale_set_from(as_scale_set(item), place, Admission())
         return _put(
-            self._scale_sets, ("RunnerDeployment", item.metadata.namespace, item.metadata.name), (item, place)
+            self._scale_sets, (kind_of(item), item.metadata.namespace, item.metadata.name), (item, place)
         )
 
     def add_autoscaler(self, item: manifests.RunnerAutoscaler, _: Place) -> bool:
-        """Take a HorizontalRunnerAutoscaler; those of RunnerSets scale what is not read."""
+        """Take a HorizontalRunnerAutoscaler; without a kind its target is a RunnerDeployment."""
         target = item.spec.scale_target_ref
-        if target.kind == "RunnerSet":
-            return False
-        return _put(self._autoscalers, (item.metadata.namespace, target.name), item)
+        key = (target.kind or "RunnerDeployment", item.metadata.namespace, target.name)
+        return _put(self._autoscalers, key, item)
 
     def add_pool(self, item: manifests.Pool, place: Place) -> bool:
         """Take a RunnerPool."""
@@ -252,8 +259,8 @@ class Gathering:
             item, place = self._scale_sets[key]
             if isinstance(item, manifests.ScaleSet):
                 made = scale_set_from(item, place, rules)
-            elif isinstance(item, manifests.RunnerDeployment):
-                autoscaler = self._autoscalers.get((item.metadata.namespace, item.metadata.name))
+            elif isinstance(item, Older):
+                autoscaler = self._autoscalers.get(key)
                 made = scale_set_from(as_scale_set(item), place, rules)
                 made = targeted(made, item, bounds_of(item, autoscaler))
             else:
@@ -281,9 +288,9 @@ def _kinship(
         template = item.spec.template
         names = {SET_NAME: meta.name, SET_NAMESPACE: meta.namespace}
         return names | template.metadata.labels | _RUNNER, template.spec.affinity.pod_anti_affinity.required
-    if isinstance(item, manifests.RunnerDeployment):
+    if isinstance(item, Older):
         runner = item.spec.template
-        names = {DEPLOYMENT: meta.name}
+        names = {RUNNER_SET if isinstance(item, manifests.RunnerSet) else DEPLOYMENT: meta.name}
         return runner.metadata.labels | names, runner.spec.affinity.pod_anti_affinity.required
     vm = item.spec.provider.kubevirt
     return {POOL: meta.name}, vm.spec.affinity.pod_anti_affinity.required if vm else ()
@@ -418,7 +425,7 @@ def _scale_set_of(meta: manifests.ObjectMeta) -> str:
     labels = meta.labels
     if SET_NAME in labels and labels.get(COMPONENT) != LISTENER:
         return f"{labels.get(SET_NAMESPACE) or meta.namespace}/{labels[SET_NAME]}"
-    name = labels.get(DEPLOYMENT) or labels.get(POOL)
+    name = labels.get(DEPLOYMENT) or labels.get(RUNNER_SET) or labels.get(POOL)
     return f"{meta.namespace}/{name}" if name else ""
 
 
