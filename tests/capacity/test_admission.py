@@ -80,6 +80,11 @@ def test_a_limit_range_refuses_what_is_outside_of_it(item: dict[str, Any], words
     assert made.refused == tuple(f"LimitRange lr {each}" for each in words)
 
 
+def test_a_ratio_wants_both_a_request_and_a_limit() -> None:
+    made = admitted(pod({"requests": {"cpu": "1"}}), limit_range(maxLimitRequestRatio={"cpu": "2"}))
+    assert made.refused == ("LimitRange lr wants a request and a limit of cpu of container c0",)
+
+
 def test_a_container_without_a_name_is_refused_all_the_same() -> None:
     spec = msgspec.convert({"containers": [{"resources": SMALL}]}, manifests.PlacedSpec)
     assert admitted(spec, limit_range(min={"cpu": "2"})).refused == (
@@ -102,6 +107,7 @@ def test_limit_ranges_that_disagree_leave_it_open_which_counts() -> None:
 def test_what_was_not_read_is_said_where_it_matters() -> None:
     unread = Admission()
     assert admit("ci", pod(SMALL), unread).unsure == ()
+    assert admit("ci", pod(SMALL, {}), unread).unsure == admit("ci", pod({}), unread).unsure
     assert admit("ci", pod({}), unread).unsure == (
         "LimitRanges were not read, which may give containers what they do not ask for",
     )

@@ -273,6 +273,8 @@ def test_a_quota_by_a_class_that_a_set_does_not_carry_is_found() -> None:
     classed = vm_test(priority_class="kvm")
     assert found(herd(classed, quotas=quotas), rules()) == [("quota-counts-nothing", "warning", SET)]
     assert found(herd(classed), rules(priorityClass="kvm")) == [("quota-counts-nothing", "warning", SET)]
+    others = (Quota(docs().namespace, "q", ("kvm",), "other"), Quota("other", "q", ("kvm",), "kvm"))
+    assert found(herd(classed, quotas=others), rules()) == []
     assert found(herd(classed), rules()) == []
 
 
@@ -575,6 +577,8 @@ def test_of_labels_that_are_alike_five_are_named_and_of_all_ten() -> None:
     many = snapshot(*(scale_set(f"s{n}", labels=(f"runner-{n:02}",)) for n in range(12)), honey())
     (one,) = judged(many, None, "runner").findings
     assert len(str(one.terms["alike"]).split(", ")) == 5
+    (one,) = judged(many, None, "runnex-0").findings
+    assert len(str(one.terms["alike"]).split(", ")) == 3
     assert str(one.terms["known"]).endswith("runner-09 and 2 more")
 
 
@@ -745,6 +749,91 @@ def test_what_limits_over_commit_is_said_of_a_node_beside_what_others_may_use() 
         assert alike.fits[0] == 4
         assert context.overcommitted(alike, 0) == context.overcommitted(alike, 0) == ("memory",)
         assert context.overcommitted(alike, 7) == ()
+
+
+def test_limits_that_own_runners_have_now_leave_room_for_those_that_fit() -> None:
+    even = docs(max=4, requests=measured("2", "8Gi"), limits=measured("2", "8Gi"))
+    own = measured("2", "8Gi")
+    used = Usage(own | {"pods": 1}, own, {"arc/docs": 1}, {"arc/docs": own | {"pods": 1}}, {"arc/docs": own})
+    (context,) = judged(snapshot(even, node("honey", "8", "32Gi"), usage={"honey": used}), None).contexts
+    (alike,) = context.alike
+    assert alike.fits[0] == 4
+    assert context.overcommitted(alike, 0) == ()
+
+
+def test_without_a_policy_no_node_is_primary() -> None:
+    (context,) = judged(herd(), None).contexts
+    assert (context.primary, context.overflow) == (0, 0)
+
+
+def test_a_node_that_is_full_is_usable_and_one_that_is_too_small_is_not() -> None:
+    full = node("honey")
+    usage = {"honey": Usage(requested=dict(full.allocatable))}
+    (context,) = judged(snapshot(docs(), full, node("tiny", memory="1Gi"), usage=usage), None).contexts
+    assert context.usable == 0b01
+
+
+def test_of_two_policies_of_a_label_the_first_by_name_counts() -> None:
+    both = {"b": rules(ceiling=7), "a": rules(ceiling=5)}
+    for some in (both, dict(reversed(both.items()))):
+        (label,) = audit(herd(), (LABEL,), some, NOW).labels
+        assert (label.policy, label.ceiling) == ("a", 5)
+
+
+def test_an_overflow_node_may_be_the_first_of_all() -> None:
+    seen = snapshot(sting(), honey(), docs(), vm_test(), summaries={"sting": Summary(DISK, DISK, NOW)})
+    assert [(role.role, role.admitted) for role in judged(seen, rules()).contexts[0].roles] == [
+        ("overflow", True),
+        ("primary", True),
+    ]
+
+
+def test_the_largest_sets_are_named_first_where_all_together_are_too_many() -> None:
+    sets = [scale_set(name, max=most) for name, most in (("a", 0), ("b", 1), ("c", 9), ("d", None))]
+    made = judged(snapshot(*sets, honey()), rules())
+    (one,) = [item for item in made.findings if item.rule == "ceiling-exceeded"]
+    assert str(one.terms["parts"]).split(", ")[1:] == ["c 9", "b 1", "a 0"]
+    assert str(one.terms["parts"]).startswith("d ")
+
+
+@pytest.mark.parametrize(
+    ("reasons", "ends"),
+    [pytest.param(3, False, id="three reasons"), pytest.param(4, True, id="a fourth is left out")],
+)
+def test_three_reasons_why_a_set_fits_nowhere_are_named(reasons: int, ends: bool) -> None:
+    closed = [
+        node("n0", cordoned=True),
+        node("n1", ready=False),
+        node("n2", taints=(TAINT,)),
+        node("n3", taints=(Taint("gpu", "", "NoSchedule"),)),
+    ]
+    made = judged(snapshot(docs(), *closed[:reasons]), policy(ceiling=1))
+    (one,) = [item for item in made.findings if item.rule == "envelope-fits-nowhere"]
+    why = describe(one).found
+    assert [f"n{n} " in why for n in range(4)] == [True, True, True, False]
+    assert ("…" in why) is ends
+
+
+@pytest.mark.parametrize(
+    ("values", "severity"),
+    [
+        pytest.param(("true",), "info", id="the capability is asked for"),
+        pytest.param(("true", "false"), "error", id="one of several values is not"),
+    ],
+)
+def test_a_name_beside_the_capability_is_known_by_the_one_value_of_it(
+    values: tuple[str, ...], severity: str
+) -> None:
+    term = Term((Match(HOST, "In", ("honey",)), Match("capability.example/kvm", "In", values)))
+    made = judged(herd(docs(required=(term,), node_selector={})), rules())
+    (one,) = [item for item in made.findings if item.rule == "hostname-in-selector"]
+    assert one.severity == severity
+
+
+def test_what_an_overflow_node_does_not_have_bounds_how_many_can_come() -> None:
+    asking = vm_test(max=2, requests=measured("4", "20Gi", "24Gi") | {"example.com/fuse": 1})
+    made = judged(herd(asking), rules(ceiling=3, evidence={"date": "2026-11-10", "fitted": 3}))
+    assert "overflow-not-bounded" not in {item.rule for item in made.findings}
 
 
 def test_a_label_without_sets_may_use_its_primary_nodes() -> None:

@@ -393,6 +393,13 @@ def test_a_node_that_is_down_has_no_room(fields: dict[str, bool], why: str) -> N
     assert judge(seen(sting(**fields)))["room"].evidence == f"sting takes no more: {why}"
 
 
+def test_a_rollback_says_how_it_returns_a_set() -> None:
+    assert judge()["rollback"].evidence.startswith("its tolerations are taken off, after which ")
+    patch = {"spec": {"template": {"spec": {"nodeSelector": {"role": "primary"}}}}}
+    by = judged_by(rollbacks=[{"lane": "vm-test", "patch": patch}])
+    assert judge(by=by)["rollback"].evidence.startswith("a patch, after which ")
+
+
 def test_a_set_that_is_there_is_judged_though_others_were_not_read() -> None:
     assert judge(seen(unknown=(Unknown(SCALE_SETS, "may not list"),)))["toleration"].state == "pass"
 

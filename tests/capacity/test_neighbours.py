@@ -124,6 +124,23 @@ def test_three_runners_on_one_node(
 
 
 @pytest.mark.parametrize(
+    ("key", "zone", "placement"),
+    [
+        pytest.param(ZONE, "z", "cannot fit", id="both nodes are in the zone of who is there"),
+        pytest.param(ZONE, "y", "fits", id="another zone"),
+        pytest.param(HOST, "z", "fits", id="another host"),
+    ],
+)
+def test_who_is_to_be_apart_keeps_off_all_nodes_that_the_key_says_are_one(
+    key: str, zone: str, placement: str
+) -> None:
+    there = written_pod(labels={"app": "db"}, on="one")
+    one = runner(most=1, **apart(term({"app": "db"}, key)))
+    (label,) = audited(one, host("one"), host("two", zone), there).labels
+    assert label.placement == placement
+
+
+@pytest.mark.parametrize(
     ("port", "on_host", "claimed"),
     [
         pytest.param({"containerPort": 80, "hostPort": 8080}, False, [8080], id="a port of the host"),

@@ -93,6 +93,26 @@ def test_a_pool_and_a_scale_set_of_one_name_are_both_placed() -> None:
     assert [place.runners for place in after.placed] == [{"arc/a": 1, "RunnerPool arc/a": 2}]
 
 
+def test_a_node_that_is_drained_leaves_room_for_as_many_as_fit_the_others() -> None:
+    """Two of 32Gi do not fit 54.68Gi: one runner always does."""
+    before, after = only(planned(node_drain=["honey"]))
+    assert before.safe is not None
+    assert after.safe is not None
+    assert (before.safe.number, after.safe.number) == (4, 1)
+
+
+def test_what_fits_after_a_drain_and_other_changes_says_nothing_of_before() -> None:
+    """Before, four of 32Gi do not fit both nodes beside each other; after, ten of 8Gi fit one."""
+    seen = snapshot(scale_set("a", max=10), msgspec.structs.replace(VM, max=5), HONEY, STING)
+    by = {"kvm": policy(ceiling=20, envelopes=[SMALL, LARGE], evidence={"date": "2026-11-10", "fitted": 20})}
+    alone, _ = only(planned(seen, by))
+    before, after = only(planned(seen, by, set=["vm.max=0"], node_drain=["sting"]))
+    assert before.safe == alone.safe
+    assert before.safe is not None
+    assert after.safe is not None
+    assert before.safe.number < after.safe.number == 10
+
+
 def test_a_higher_maximum_breaks_what_the_policy_gives_and_does_not_fit() -> None:
     found = planned(set=["vm.max=5"], ceiling=["7"])
     before, after = only(found)

@@ -23,6 +23,7 @@ SHARES: dict[str, tuple[dict[str, Any], str | None, dict[str, int]]] = {
     "several namespaces": ({"sets": sets(arc__a=1, ci__b=2)}, None, {"arc": 1, "ci": 2}),
     "several that want too much": ({"sets": sets(arc__a=3, arc__c=3, ci__b=2)}, None, {"arc": 3, "ci": 1}),
     "more namespaces than runners": ({"ceiling": 1, "sets": sets(arc__a=1, ci__b=1)}, None, {"arc": 1, "ci": 0}),
+    "the one runner goes to where more are wanted": ({"ceiling": 1, "sets": sets(arc__a=1, ci__b=1, ci__c=1)}, None, {"arc": 0, "ci": 1}),
     "sets without a namespace": ({"sets": sets(a=1, b=1)}, "arc", {"arc": 2}),
     "some with and some without": ({"sets": sets(a=1, ci__b=1)}, "arc", {"arc": 1, "ci": 1}),
     "no sets": ({}, "arc", {"arc": 4}),
@@ -184,7 +185,14 @@ def test_maps_of_names_hold_every_name_and_end_as_soon_as_they_are_long() -> Non
     assert {name: most for each in maps for name, most in each.items()} == maxima
     entry = len('"namespace-2999/scale-set-2999": 0, ')
     assert len(maps) == 3
-    assert all(50_000 < len(item.expression) <= 50_000 + entry for item in made[:-1])
+    assert all(50_002 < len(item.expression) <= 50_002 + entry for item in made[:-1])
+
+
+def test_only_the_rule_of_maxima_words_its_refusal_by_what_it_finds() -> None:
+    judged, _ = admission("kvm", policy(), "Deny", NOW).objects
+    worded = ["messageExpression" in rule for rule in judged["spec"]["validations"]]
+    assert worded == [True, *[False] * (len(worded) - 1)]
+    assert len(worded) > 2
     judged, _ = admission("kvm", policy(), "Deny", NOW).objects
     assert not any("overflow" in rule["message"] for rule in judged["spec"]["validations"])
 

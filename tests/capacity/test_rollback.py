@@ -203,6 +203,8 @@ def test_changes_are_reported_field_by_field() -> None:
         ({"a": {"b": 1, "c": 2}}, {"a": {"b": 1, "c": 3}}, {"a": {"c": 3}}),
         ({"a": {"b": 1}}, {"a": {"b": 1}, "d": [1]}, {"d": [1]}),
         ({"a": 1}, {}, {"a": None}),
+        ({"a": {"b": 1}}, {"a": 2}, {"a": 2}),
+        ({"a": 1}, {"a": {"b": 1}}, {"a": {"b": 1}}),
     ],
 )
 def test_a_difference_holds_what_differs_alone(before: Any, after: Any, patch: Any) -> None:

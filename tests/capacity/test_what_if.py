@@ -34,6 +34,7 @@ def test_a_number_is_from_0_to_100_000(number: str, is_read: bool) -> None:
         ("--set", "arc/a.b.max=1", SetChanged("--set arc/a.b.max=1", "arc/a.b", "max", 1)),
         ("--set", "vm.envelope=big", SetChanged("--set vm.envelope=big", "vm", "envelope", envelope="big")),
         ("--ceiling", "6", CeilingChanged("--ceiling 6", 6)),
+        ("--ceiling", "0", CeilingChanged("--ceiling 0", 0)),
         ("--ceiling", "nix-kvm=6", CeilingChanged("--ceiling nix-kvm=6", 6, "nix-kvm")),
         ("--node-drain", "sting", NodeDrained("--node-drain sting", "sting")),
         (

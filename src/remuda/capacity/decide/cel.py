@@ -98,16 +98,14 @@ def variables(policy: CapacityPolicySpec, warm: tuple[str, ...]) -> Iterator[Con
 
 def _chunks(numbers: dict[str, int]) -> Iterator[str]:
     """Maps of names to numbers, each short enough for an expression."""
-    held: list[str] = []
-    size = 0
+    held = ""
     for name, number in numbers.items():
-        held.append(f"{quoted(name)}: {number}")
-        size += len(held[-1]) + 2
-        if size > _CHUNK:
-            yield f"{{{', '.join(held)}}}"
-            held, size = [], 0
+        held += f"{', ' if held else ''}{quoted(name)}: {number}"
+        if len(held) > _CHUNK:
+            yield f"{{{held}}}"
+            held = ""
     if held:
-        yield f"{{{', '.join(held)}}}"
+        yield f"{{{held}}}"
 
 
 def _tolerates(policy: CapacityPolicySpec) -> str:

@@ -102,7 +102,7 @@ def _above(context: LabelContext, site: Site, scale_set: ScaleSet) -> Iterator[F
         ("limited", "limits", scale_set.limits, measured(site.overflow.limited)),
     ):
         for name, bound in bounds.items():
-            if amounts.get(name, 0) > bound:
+            if name in amounts and amounts[name] > bound:
                 where = field_of(scale_set, "resources", f".{kind}.{name}")
                 yield about_set(
                     context, scale_set, "overflow-above-guardrails", "error", where,
@@ -129,7 +129,7 @@ def _now(context: LabelContext, site: Site) -> Iterator[Finding]:
     ):
         together = total((taken.get(scale_set, {}), 1) for scale_set in here)
         for name, bound in bounds.items():
-            if together.get(name, 0) > bound:
+            if name in together and together[name] > bound:
                 terms = {"verb": verb, "together": amount_text(name, together[name]), "who": who}
                 terms["bound"] = quantity(name, bound)
                 yield Finding(
@@ -155,7 +155,7 @@ def _unbounded(
         while (
             left
             and possible <= site.overflow.most_runners
-            and all(room.get(name, 0) >= value for name, value in size.items())
+            and all(name in room and room[name] >= value for name, value in size.items())
         ):
             room = {name: value - size.get(name, 0) for name, value in room.items()}
             possible, left = possible + 1, left - 1

@@ -214,9 +214,8 @@ def packed(context: LabelContext) -> Packing | None:
     if not context.scale_sets or is_unbounded or context.snapshot.is_unknown(NODES):
         return None
     # Where nodes are many, twice as many as there are runners mostly do: what fits on some fits on all.
-    few = (
-        2 * sum(scale_set.max or 0 for scale_set in context.scale_sets) + 1
-    )  # pragma: no mutate - only where to begin
+    runners = sum(each.max or 0 for each in context.scale_sets)  # pragma: no mutate - for the next line
+    few = 2 * runners + 1  # pragma: no mutate - only where to begin: all are tried in the end
     for most in (few, None):
         asked, bins = demands(context, most)
         packing = pack(

@@ -177,9 +177,10 @@ class LabelContext:
         found = nodes & self.primary
         carried = self.envelope(scale_set) if nodes & self.overflow else None
         for site in self.sites if carried else ():
-            is_reached = site.index is not None and nodes >> site.index & 1
-            if is_reached and carried and site.admits(carried.name) and self._is_ready_for(site, scale_set):
-                found |= bits([site.index or 0])
+            if site.index is None or carried is None or not nodes >> site.index & 1:
+                continue
+            if site.admits(carried.name) and self._is_ready_for(site, scale_set):
+                found |= bits([site.index])
         return found & self.ground.up
 
     def _is_ready_for(self, site: Site, scale_set: ScaleSet) -> bool:
