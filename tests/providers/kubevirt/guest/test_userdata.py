@@ -173,3 +173,34 @@ def test_systemd_understands_the_drop_ins(tmp_path: Path) -> None:
         line for line in checked.stderr.splitlines() if "remuda.conf" in line or "circleci-runner" in line
     ]
     assert complaints == []
+
+
+def ordering(text: str) -> dict[str, set[str]]:
+    """What the [Unit] of a drop-in says of order: key → names."""
+    unit = text.partition("[Unit]\n")[2].partition("\n[")[0]
+    pairs = (line.partition("=") for line in unit.splitlines() if line)
+    return {key: set(names.split()) for key, _, names in pairs}
+
+
+def test_what_a_task_needs_starts_before_the_runner_and_so_stops_after_it() -> None:
+    """systemd stops in the reverse of the order in which it starts: without these a task loses its session as power goes."""
+    runner = ordering(USUAL["/var/lib/remuda/runner.conf"])
+    assert runner["After"] >= {
+        "network-online.target",
+        "nss-lookup.target",
+        "docker.service",
+        "containerd.service",
+    }
+    for needed in ("session-.scope.d", "user@.service.d"):
+        assert ordering(USUAL[f"/etc/systemd/system/{needed}/remuda.conf"]) == {
+            "Before": {"circleci-runner.service"}
+        }
+
+
+def test_the_runner_alone_is_signalled_and_its_end_powers_the_machine_off() -> None:
+    lines = USUAL["/var/lib/remuda/runner.conf"].splitlines()
+    assert "KillMode=mixed" in lines
+    assert lines[-2:] == [
+        "ExecStopPost=-/bin/sh /var/lib/remuda/guest.sh ended",
+        "ExecStopPost=-/bin/systemctl --no-block poweroff",
+    ]
