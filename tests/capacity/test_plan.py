@@ -145,7 +145,7 @@ def test_what_gets_worse_breaks_even_if_it_was_broken() -> None:
     assert [each.after.rule for each in found.altered] == ["ceiling-exceeded"]
 
 
-def test_a_mended_finding_goes() -> None:
+def test_a_finding_that_was_fixed_goes() -> None:
     seen = snapshot(scale_set("a", max=3), scale_set("b", max=3), HONEY)
     found = planned(seen, {"kvm": policy(evidence=EVIDENCE, sets=TWICE)}, set=["a.max=1"])
     assert [item.rule for item in found.gone] == ["ceiling-exceeded"]

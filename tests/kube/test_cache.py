@@ -241,7 +241,7 @@ async def test_a_line_that_was_cut_is_asked_for_again(new_client: NewClient) -> 
         assert (server.versions(), uids(cache)) == (["10", "11"], {"a": "1"})
 
 
-async def test_a_stalled_stream_is_noticed_told_and_left(new_client: NewClient) -> None:
+async def test_a_stalled_stream_is_noticed_reported_and_left(new_client: NewClient) -> None:
     async with (
         Script([listed(10)], [streamed(event("ADDED", node("a", "1", 11)))]) as server,
         following(new_client(server.url), silence=0.3) as cache,

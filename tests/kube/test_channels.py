@@ -63,7 +63,7 @@ async def run(client: Client, within: float = 20.0, most: int = 4096) -> Ran:
     return await client.exec("pod-x", "ns", "main", ("ls", "-l", "/dev/a b"), within=within, most=most)
 
 
-async def test_what_a_command_prints_and_how_it_ends_is_told(new_client: NewClient) -> None:
+async def test_what_a_command_prints_and_how_it_ends_is_reported(new_client: NewClient) -> None:
     speak = saying((1, b""), (2, b""), (3, b""), (1, b"one "), (2, b"oh"), (1, b"two"), (3, DONE))
     async with kubelet(speak) as (url, asked):
         assert await run(new_client(url)) == Ran(0, b"one two", b"oh")
@@ -78,7 +78,7 @@ async def test_what_a_command_prints_and_how_it_ends_is_told(new_client: NewClie
     ]
 
 
-async def test_the_exit_code_of_a_command_is_told(new_client: NewClient) -> None:
+async def test_the_exit_code_of_a_command_is_reported(new_client: NewClient) -> None:
     async with kubelet(saying((2, b"no such file"), (3, FAILED))) as (url, _):
         assert await run(new_client(url)) == Ran(2, b"", b"no such file")
 
@@ -120,7 +120,7 @@ async def test_a_kubelet_of_another_tongue_is_an_error(new_client: NewClient) ->
             await run(new_client(url))
 
 
-async def test_a_refusal_is_told_in_the_words_of_the_server(new_client: NewClient) -> None:
+async def test_a_refusal_is_reported_in_the_words_of_the_server(new_client: NewClient) -> None:
     said = {"code": 403, "reason": "Forbidden", "message": 'user "x" cannot create resource "pods/exec"'}
     async with kubelet(refusal=web.Response(text=json.dumps(said), status=403)) as (url, asked):
         with pytest.raises(Forbidden, match='cannot create resource "pods/exec"'):

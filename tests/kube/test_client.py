@@ -288,7 +288,7 @@ async def test_an_eviction_asks_the_budget(admin: Client, namespace: str) -> Non
 
 
 @pytest.mark.slow
-async def test_a_node_that_cannot_be_asked_is_told(admin: Client, namespace: str) -> None:
+async def test_a_node_that_cannot_be_asked_is_reported(admin: Client, namespace: str) -> None:
     with pytest.raises(Missing, match="asking nodes nowhere for stats/summary: 404"):
         await admin.node_proxy("nowhere", "stats/summary")
 

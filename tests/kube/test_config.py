@@ -247,7 +247,9 @@ def test_every_problem_is_one_sentence_that_names_the_file(write: Write, content
     assert "\n" not in str(caught.value)
 
 
-def test_an_expired_client_certificate_is_told_before_it_is_used(write: Write, authority: Authority) -> None:
+def test_an_expired_client_certificate_is_reported_before_it_is_used(
+    write: Write, authority: Authority
+) -> None:
     certificate, key = authority.issue("late")
     user = {"client-certificate": str(certificate), "client-key": str(key)}
     file = write(config(user=user))
@@ -256,7 +258,7 @@ def test_an_expired_client_certificate_is_told_before_it_is_used(write: Write, a
         from_kubeconfig([file], SetClock(CLOCK.now() + 3 * DAY))
 
 
-def test_kubeconfigs_that_point_nowhere_are_told(tmp_path: Path) -> None:
+def test_kubeconfigs_that_point_nowhere_are_reported(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="KUBECONFIG names /no/where:/at/all, and no such file exists"):
         find_access({"KUBECONFIG": "/no/where:/at/all"}, CLOCK)
     with pytest.raises(BadInput, match=f"kubeconfig {tmp_path} cannot be read: Is a directory"):

@@ -99,7 +99,7 @@ async def test_a_refused_token_is_read_again_though_the_file_looks_unchanged(tmp
         pytest.param(b"\xff\xfe", "holds no token", id="not text"),
     ],
 )
-async def test_a_token_file_without_a_token_is_told_and_may_be_mended(
+async def test_a_token_file_without_a_token_is_reported_and_may_be_repaired(
     tmp_path: Path, content: bytes | None, told: str
 ) -> None:
     file = tmp_path / "token"
@@ -250,7 +250,7 @@ async def test_a_plug_in_that_failed_is_asked_again_next_time(new_exec: NewExec,
         pytest.param("nul\0", "embedded null byte. brew install it", id="no name at all"),
     ],
 )
-async def test_a_missing_plug_in_is_told_with_its_hint(
+async def test_a_missing_plug_in_is_reported_with_its_hint(
     new_exec: NewExec, tmp_path: Path, command: str, told: str
 ) -> None:
     (tmp_path / "calls").touch()

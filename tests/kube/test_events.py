@@ -56,7 +56,7 @@ async def test_the_same_event_again_is_counted_and_another_is_another(admin: Cli
     assert first.involved_object == Involved("ConfigMap", "settings", thing.metadata.uid, "v1")
 
 
-async def test_after_a_while_or_when_it_is_gone_the_same_event_is_told_anew(
+async def test_after_a_while_or_when_it_is_gone_the_same_event_is_reported_anew(
     admin: Client, namespace: str
 ) -> None:
     clock = SetClock()
@@ -71,7 +71,7 @@ async def test_after_a_while_or_when_it_is_gone_the_same_event_is_told_anew(
     assert [event.count for event in await told(admin, namespace)] == [1]
 
 
-async def test_words_too_long_and_objects_without_a_namespace_can_be_told(
+async def test_words_too_long_and_objects_without_a_namespace_can_be_reported(
     admin: Client, cluster: Cluster, namespace: str
 ) -> None:
     events = Events(admin, SetClock())

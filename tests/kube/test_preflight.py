@@ -132,7 +132,7 @@ async def test_a_server_that_cannot_be_used_is_one_sentence(
     assert "\n" not in sentence
 
 
-async def test_a_server_that_is_nowhere_is_told_with_what_to_check(new_client: NewClient) -> None:
+async def test_a_server_that_is_nowhere_is_reported_with_what_to_check(new_client: NewClient) -> None:
     assert await told(new_client("http://127.0.0.1:1", timeout=0.1)) == (
         "http://127.0.0.1:1 cannot be used: asking for the server's version: cannot connect to 127.0.0.1:1: "
         "Connection refused; check the address in the kubeconfig, and that the server is up"
@@ -158,7 +158,7 @@ async def comes_true(client: Client, said: str, **what: Any) -> None:
 
 
 @pytest.mark.slow
-async def test_a_kind_that_is_missing_of_another_version_or_older_is_told(ranch: Client) -> None:
+async def test_a_kind_that_is_missing_of_another_version_or_older_is_reported(ranch: Client) -> None:
     assert (
         await told(ranch, crds=[crd()])
         == f"the cluster knows no cows.herd.example.org: install them with {INSTALL}"

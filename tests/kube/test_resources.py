@@ -15,7 +15,7 @@ def test_a_path_is_of_a_collection_an_object_or_a_part_of_it() -> None:
     assert CRDS.path(name="system:x") == "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/system%3Ax"
 
 
-def test_an_object_is_told_with_its_namespace() -> None:
+def test_an_object_is_described_with_its_namespace() -> None:
     assert PODS.describe("ci", "runner-1") == "pods ci/runner-1"
     assert (PODS.describe("ci"), PODS.describe(), NODES.describe("ci", "n")) == ("pods ci", "pods", "nodes n")
 

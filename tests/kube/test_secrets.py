@@ -79,7 +79,7 @@ async def test_a_value_is_read_and_read_again_when_it_changes(followed: Followed
     assert VALUE not in before
 
 
-async def test_what_is_missing_is_told_with_the_command_that_makes_it(
+async def test_what_is_missing_is_reported_with_the_command_that_makes_it(
     followed: Followed, namespace: str
 ) -> None:
     await eventually(lambda: "NoSecret" in followed.value())
@@ -102,7 +102,7 @@ async def test_what_is_missing_is_told_with_the_command_that_makes_it(
     await eventually(lambda: "there is no Secret runner" in followed.value())
 
 
-async def test_the_commands_that_are_told_do_what_they_say(
+async def test_the_commands_that_are_printed_do_what_they_say(
     followed: Followed, namespace: str, tmp_path: Any
 ) -> None:
     (tmp_path / "FILE").write_text(VALUE + "\n")
@@ -140,7 +140,7 @@ async def test_nothing_shown_holds_a_value(followed: Followed) -> None:
     assert b64encode(VALUE.encode()).decode() not in shown
 
 
-async def test_a_server_that_does_not_answer_is_told_as_trouble(
+async def test_a_server_that_does_not_answer_is_reported_as_trouble(
     namespace: str, new_client: NewClient
 ) -> None:
     secrets = Secrets(new_client("http://127.0.0.1:1"), namespace, SystemClock(), random.Random(1))

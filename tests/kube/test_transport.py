@@ -286,7 +286,7 @@ async def test_forbidden_and_others_have_a_kind_of_their_own(new_client: NewClie
         "https://a b",
     ],
 )
-async def test_a_server_that_is_nowhere_is_told(new_client: NewClient, server: str) -> None:
+async def test_a_server_that_is_nowhere_is_reported(new_client: NewClient, server: str) -> None:
     assert isinstance(await failing(new_client(server, timeout=0.5)), Unreachable)
 
 
@@ -444,7 +444,7 @@ async def test_an_expired_server_certificate_does_not_hold(new_client: NewClient
         await get(new_client(Access(server.url, Fixed(Trust(verify=False)))))
 
 
-async def test_plain_http_where_tls_is_expected_is_told(new_client: NewClient) -> None:
+async def test_plain_http_where_tls_is_expected_is_reported(new_client: NewClient) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(1)
         writer.write(reply(b"", "400 Bad Request").raw)

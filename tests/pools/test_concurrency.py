@@ -27,7 +27,7 @@ def rules(plan: int, **pools: int) -> Policy:
         pytest.param(6, {"a": (4, 0), "b": (4, 0)}, {"a": 1, "b": 1}, id="the rest is shared fairly"),
     ],
 )
-def test_tasks_beyond_the_plan_are_told(
+def test_tasks_beyond_the_plan_are_reported(
     plan: int, needs: dict[str, tuple[int, int]], beyond: dict[str, int]
 ) -> None:
     seen = snapshot(

@@ -620,7 +620,7 @@ class Guests:
         ),
     ],
 )
-def test_a_removed_pool_is_told_of_as_long_as_the_class_of_its_machines_is_listed(
+def test_a_removed_pool_is_reported_as_long_as_the_class_of_its_machines_is_listed(
     registering: tuple[str, ...], workers: dict[str, Worker], is_told: bool, is_unsure: bool
 ) -> None:
     async def story(room: Room) -> None:

@@ -111,7 +111,7 @@ def test_safety_machines_are_closed_only_on_fresh_news_and_busy_ones_only_when_t
 
 
 @given(snapshots(), memories, policies(), instants)
-def test_safety_nobody_goes_unasked_but_who_must_ends_its_job_first_and_was_in_doubt_for_long(
+def test_safety_nobody_goes_unasked_but_who_must_ends_its_job_first_and_was_possibly_busy_for_long(
     world: Snapshot, memory: Memory, rules: Policy, now: int
 ) -> None:
     plan, after = decide(world, memory, rules, now)
@@ -129,7 +129,7 @@ def test_safety_nobody_goes_unasked_but_who_must_ends_its_job_first_and_was_in_d
 
 
 @given(snapshots(), memories, policies(), instants)
-def test_safety_who_is_up_and_not_told_of_goes_alone_ends_its_job_first_and_only_when_no_task_is_unaccounted_for(
+def test_safety_who_is_up_and_not_reported_goes_alone_ends_its_job_first_and_only_when_no_task_is_unaccounted_for(
     world: Snapshot, memory: Memory, rules: Policy, now: int
 ) -> None:
     plan, _ = decide(world, memory, rules, now)

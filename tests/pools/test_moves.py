@@ -543,7 +543,7 @@ def never_told(*names: str) -> PoolMemory:
         ),
     ],
 )
-def test_of_machines_that_no_source_told_of_one_at_a_time_is_powered_off(
+def test_of_machines_that_no_source_reported_one_at_a_time_is_powered_off(
     members: tuple[Machine, ...], operations: tuple[Operation[PoolAction], ...], actions: list[str]
 ) -> None:
     plan = planned(pool("a", *members), settings(max=3), *operations, memory=never_told("a-1", "a-2"))

@@ -353,7 +353,7 @@ def test_a_pool_of_runners_is_checked(written: dict[str, Any], problem: str | No
     assert problems(written) == ([problem] if problem else [])
 
 
-def test_all_problems_of_a_pool_are_told_at_once() -> None:
+def test_all_problems_of_a_pool_are_reported_at_once() -> None:
     assert len(problems(pool(min=5, max=4, maxSurge=0, bootTimeout="1ms", maxUses=3))) == 4
 
 

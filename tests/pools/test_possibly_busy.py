@@ -102,18 +102,18 @@ def test_a_machine_is_not_powered_off(seen: PoolSeen, rules: PoolPolicy | None) 
     assert planned(seen, rules)[0] == []
 
 
-def test_only_who_is_both_in_doubt_and_of_another_class_is_powered_off() -> None:
+def test_only_who_is_possibly_busy_and_of_another_class_is_powered_off() -> None:
     seen = pool("a", vm("a-1", unsure=True), vm("a-2", template="before"), waiting=2)
     assert planned(seen)[0] == ["close a-2 machine.old-template"]
 
 
-def test_a_broken_pool_keeps_machines_in_doubt() -> None:
+def test_a_broken_pool_keeps_possibly_busy_machines() -> None:
     before = Memory({"a": PoolMemory(unsure_since=LONG)})
     plan, _ = decide(snapshot(pool("a", vm(unsure=True))), before, Policy(broken=("a",)), NOW)
     assert actions_of(plan) == []
 
 
-def test_an_answer_ends_the_doubt_and_lets_idle_machines_go_the_usual_way() -> None:
+def test_an_answer_lets_idle_machines_go_the_usual_way() -> None:
     actions, after = planned(pool("a", vm(), override=DRAINING))
     assert (actions, after.unsure_since) == (["close a-1 machine.surplus"], 0)
 
@@ -153,7 +153,7 @@ def test_a_gentle_removal_asks_nobody_and_ends_no_job() -> None:
         pytest.param((vm(),), "1 machine is left", id="none"),
     ],
 )
-def test_a_pool_says_what_becomes_of_machines_in_doubt(members: tuple[Machine, ...], words: str) -> None:
+def test_a_pool_says_what_becomes_of_possibly_busy_machines(members: tuple[Machine, ...], words: str) -> None:
     plan, _ = decide(snapshot(pool("a", *members)), Memory(), policy(), NOW)
     assert f"a is not configured any more: {words}" in sentence(reason_of(plan))
     drained = pool("a", *members, override=DRAINING)
@@ -161,7 +161,7 @@ def test_a_pool_says_what_becomes_of_machines_in_doubt(members: tuple[Machine, .
     assert f"a drains: {words}" in sentence(reason_of(plan))
 
 
-def test_who_was_never_heard_of_is_not_told_as_idle() -> None:
+def test_who_was_never_heard_of_is_not_reported_as_idle() -> None:
     seen = pool("a", vm("a-1", unsure=True), vm("a-2"), unsure_since=LONG)
     plan, _ = decide(snapshot(seen), Memory(), policy(settings(min=2)), NOW)
     terms = reason_of(plan).terms

@@ -85,7 +85,7 @@ def test_the_values_of_the_quick_start_become_one_pool() -> None:
     }
 
 
-def test_what_is_left_out_is_as_the_chart_has_it_and_is_told() -> None:
+def test_what_is_left_out_is_as_the_chart_has_it_and_is_reported() -> None:
     values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))["provisioner"]
     assert DEFAULTS.items() <= values["resourceClassDefaults"].items()
     assert values["resourceClass"] == DEFAULTS | {"name": "", "token": ""}
@@ -199,7 +199,7 @@ def test_with_a_secret_of_the_users_everything_secret_comes_from_there() -> None
     assert any(note.startswith("imagePullSecrets: belongs to the chart") for note in found.notes)
 
 
-def test_the_command_that_makes_the_secret_is_told_without_tokens() -> None:
+def test_the_command_that_makes_the_secret_is_printed_without_tokens() -> None:
     found = of(**TOKENS, namespace="vms")
     told = "kubectl -n vms create secret generic remuda-provisioner"
     literals = "--from-literal=circle-token=TOKEN --from-literal=my-org.a=TOKEN"
@@ -207,7 +207,7 @@ def test_the_command_that_makes_the_secret_is_told_without_tokens() -> None:
     assert not any("t0ken" in note for note in found.notes)
 
 
-def test_what_differs_is_told() -> None:
+def test_what_differs_is_reported() -> None:
     notes = " | ".join(of(**TOKENS).notes)
     for word in ("scaleIn natural", "every second", "reaches new VMs only"):
         assert word in notes
@@ -244,7 +244,7 @@ def test_what_differs_is_told() -> None:
         ),
     ],
 )
-def test_what_is_left_out_is_told_with_what_to_do(text: str, note: str) -> None:
+def test_what_is_left_out_is_reported_with_what_to_do(text: str, note: str) -> None:
     values = yaml.safe_load(text)
     own = values["provisioner"].pop("resourceClass", {})
     values["provisioner"] |= {"resourceClass": {"name": "my-org/a"} | own}
@@ -437,7 +437,7 @@ def test_what_is_left_out_is_told_with_what_to_do(text: str, note: str) -> None:
         ),
     ],
 )
-def test_everything_that_is_wrong_is_told_at_once_with_its_place(text: str, told: list[str]) -> None:
+def test_everything_that_is_wrong_is_reported_at_once_with_its_place(text: str, told: list[str]) -> None:
     found = problems(text)
     assert len(found) == len(told)
     for problem, expected in zip(found, told, strict=True):

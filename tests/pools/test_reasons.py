@@ -337,7 +337,7 @@ RARE = {
         ),
     ],
 )
-def test_what_happens_changes_neither_which_terms_are_told_nor_their_order(seen: PoolSeen) -> None:
+def test_what_happens_changes_neither_which_terms_are_reported_nor_their_order(seen: PoolSeen) -> None:
     rules = policy(settings(max_surge=2, ceiling="roof"), roof=5)
     quiet, _ = decide(snapshot(pool()), Memory(), policy(settings()), NOW)
     actions_of, _ = decide(snapshot(seen), Memory(pools={"a": MANY}), rules, NOW)

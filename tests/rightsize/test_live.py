@@ -168,7 +168,7 @@ def test_a_review_is_patched_applied_and_reviewed_again(shop: Shop, run: Run, tm
     assert run("rightsize", "patch", "--as", "kustomize").err.startswith("nothing is to be changed")
 
 
-def test_a_workload_without_samples_is_left_and_told(shop: Shop, run: Run) -> None:
+def test_a_workload_without_samples_is_left_and_reported(shop: Shop, run: Run) -> None:
     ran = review(shop, run, f"{shop.namespace}/idle", "-o", "json", "--no-keep")
     (idle,) = json.loads(ran.out)["workloads"]
     (found,) = idle["containers"]

@@ -60,6 +60,6 @@ def test_prices_and_classes_are_read_as_they_are_written(tmp_path: Path) -> None
         ),
     ],
 )
-def test_what_makes_no_sense_is_told_with_its_field(tmp_path: Path, spec: str, message: str) -> None:
+def test_what_makes_no_sense_is_reported_with_its_field(tmp_path: Path, spec: str, message: str) -> None:
     problems, _ = load(tmp_path, spec)
     assert problems == [message]

@@ -78,7 +78,7 @@ def test_debians_is_installed_once_where_there_is_none(tmp_path: Path, around: d
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root installs")
-def test_why_it_cannot_be_installed_is_told(tmp_path: Path, around: dict[str, str]) -> None:
+def test_why_it_cannot_be_installed_is_reported(tmp_path: Path, around: dict[str, str]) -> None:
     program(tmp_path / "bin" / "apt-get", FAILS)
     with pytest.raises(ServersError, match=r"update exited with 100\n  E: Unable to locate package chromium"):
         get_browser(tell, around)

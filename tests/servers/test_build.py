@@ -98,7 +98,7 @@ def test_what_is_missing_is_built_once_though_two_ask(tmp_path: Path) -> None:
     assert place.left() == sorted([ETCD, "remuda/servers/.lock"])
 
 
-def test_a_build_is_told_with_its_time_and_is_pinned_and_stripped(tmp_path: Path) -> None:
+def test_a_build_is_reported_with_its_time_and_is_pinned_and_stripped(tmp_path: Path) -> None:
     place = Place(tmp_path, BUILDS)
     code, _, err = place.run("tests.servers", "get", "kubectl", "kube-scheduler")
     assert code == 0, err

@@ -136,7 +136,7 @@ def test_a_guest_that_failed_is_no_measure() -> None:
     assert cold_start(saying(failed)).verdict == "unknown"
 
 
-def test_a_cold_start_is_told_part_by_part() -> None:
+def test_a_cold_start_is_reported_part_by_part() -> None:
     called = NOON - 600_000 + 15_000 + 31_500 + 3_000
     found = cold_start(healthy(asked={"linux": Asked("answered", agents={"linux-0": called})}))
     assert found.verdict == "ok"

@@ -58,7 +58,7 @@ REFUSED = {
         ),
     ],
 )
-def test_kubevirt_that_is_not_whole_is_told(snapshot: Snapshot, told: str, evidence: str) -> None:
+def test_kubevirt_that_is_not_whole_is_reported(snapshot: Snapshot, told: str, evidence: str) -> None:
     found = kubevirt(snapshot)
     assert (found.verdict, found.message) == ("problem", told)
     assert evidence in found.evidence

@@ -137,7 +137,7 @@ def test_a_prometheus_with_all_samples_is_enough_without_anything_else() -> None
         (seen(prometheus=None, advisors=()), "vpa-objects", "no VPA object", "there is none"),
     ],
 )
-def test_what_is_wrong_is_told_with_what_was_seen_and_a_fix(
+def test_what_is_wrong_is_reported_with_what_was_seen_and_a_fix(
     snapshot: Measurements, check: str, told: str, evidence: str
 ) -> None:
     found = judged(snapshot)[check]
@@ -166,13 +166,13 @@ def test_without_a_prometheus_nothing_is_said_of_samples() -> None:
     assert [found[name].verdict for name in ("prometheus", "samples", "history", "pods")] == ["unknown"] * 4
 
 
-def test_more_than_a_day_is_fine_and_what_is_missing_of_eight_is_told() -> None:
+def test_more_than_a_day_is_fine_and_what_is_missing_of_eight_is_reported() -> None:
     found = judged(asked(reach={MEMORY: 3 * DAY, CPU: 3 * DAY}))["history"]
     assert (found.verdict, found.message) == ("ok", "samples go back 3.0 days")
     assert found.evidence == ("5.0 days more will narrow the bounds: 8 days are looked at",)
 
 
-def test_without_kube_state_metrics_the_weaker_knowledge_of_kills_is_told() -> None:
+def test_without_kube_state_metrics_the_weaker_knowledge_of_kills_is_reported() -> None:
     found = judged(asked(series={MEMORY: 4, CPU: 4}))["samples"]
     assert found.verdict == "ok"
     assert any("kills are known only" in line for line in found.evidence)

@@ -116,7 +116,7 @@ def test_of_several_nodes_each_gets_its_own_remedy() -> None:
     assert [fix[:20] for fix in kvm(snapshot).fix] == [OFFER[:20], "make a node pool who"]
 
 
-def test_a_node_that_does_not_offer_its_device_is_told_also_when_another_does() -> None:
+def test_a_node_that_does_not_offer_its_device_is_reported_also_when_another_does() -> None:
     snapshot = healthy(
         nodes=(node(room=NO_KVM), node("node-2")), devices={"node-1": Device("there", THERE, "kubevirt/h-1")}
     )
@@ -245,7 +245,7 @@ def test_the_nearest_node_comes_first() -> None:
     assert [line.split()[1] for line in placement(snapshot).evidence[1:]] == ["b", "a"]
 
 
-def test_a_pool_whose_vms_would_fit_nowhere_is_told_beforehand() -> None:
+def test_a_pool_whose_vms_would_fit_nowhere_is_reported_beforehand() -> None:
     spec = {"domain": {"memory": {"guest": "64Gi"}, "cpu": {"cores": 4}}}
     found = placement(healthy(pools=(pool(provider={"kubevirt": {"spec": spec}}),)))
     assert found.verdict == "problem"

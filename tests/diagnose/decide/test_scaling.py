@@ -84,7 +84,7 @@ def told(reason: str, message: str = "as it says", stale: str = "False", **statu
         ),
     ],
 )
-def test_what_is_wrong_with_what_was_written_is_told(snapshot: Snapshot, evidence: str, fix: str) -> None:
+def test_what_is_wrong_with_what_was_written_is_reported(snapshot: Snapshot, evidence: str, fix: str) -> None:
     found = configuration(snapshot)
     assert found.verdict == "problem"
     assert evidence in found.evidence
@@ -126,7 +126,7 @@ def test_what_follows_from_a_pool_that_is_not_accepted_leads_to_why_it_is_not() 
     assert (found.verdict, found.fix) == ("problem", ("see the checks configuration and secrets",))
 
 
-def test_no_demand_and_no_minimum_is_no_problem_but_told() -> None:
+def test_no_demand_and_no_minimum_is_no_problem_but_reported() -> None:
     found = demand(healthy(pools=(pool(min=0, status={"wanted": 0}),), vms=()))
     assert (found.verdict, found.evidence) == (
         "ok",
@@ -144,7 +144,7 @@ def test_no_demand_and_no_minimum_is_no_problem_but_told() -> None:
         ("BackingOff", "see what the machines die of: the checks placement, images and guests"),
     ],
 )
-def test_what_holds_a_pool_is_told(reason: str, fix: str) -> None:
+def test_what_holds_a_pool_is_reported(reason: str, fix: str) -> None:
     found = scaling(healthy(pools=(told(reason),)))
     assert (found.verdict, found.evidence, found.fix) == ("problem", ("pool linux: as it says",), (fix,))
 
@@ -153,7 +153,7 @@ def test_being_at_max_is_no_problem_while_nothing_waits() -> None:
     assert scaling(healthy(pools=(told("HeldByMax", waiting=0),))).verdict == "ok"
 
 
-def test_a_source_that_is_silent_is_told_with_since_when() -> None:
+def test_a_source_that_is_silent_is_reported_with_since_when() -> None:
     found = scaling(healthy(pools=(told("Steady", stale="True"),)))
     assert found.verdict == "problem"
     assert found.evidence == (
@@ -181,7 +181,7 @@ def test_circleci_out_of_reach_from_here_is_a_problem_only_if_the_controller_fai
     assert scaling(healthy(asked=silent, pools=(told("Steady", stale="True"),))).verdict == "problem"
 
 
-def test_the_queue_is_told_as_both_see_it() -> None:
+def test_the_queue_is_reported_as_both_see_it() -> None:
     found = scaling(healthy(asked={"linux": Asked("answered", unclaimed=2, running=1)}))
     assert found.evidence == (
         "pool linux: 0 waiting, 0 busy, 1 ready of 1 wanted; CircleCI says 2 wait, 1 run",

@@ -73,7 +73,7 @@ def look(
 Look = Callable[..., dict[str, Any]]
 
 
-def test_a_node_without_the_device_is_told_in_the_words_of_its_virt_handler(
+def test_a_node_without_the_device_is_reported_in_the_words_of_its_virt_handler(
     look: Look, kubelet: Kubelet
 ) -> None:
     found = look(Command(err=f"{GONE}\n", code=2))
@@ -85,7 +85,7 @@ def test_a_node_without_the_device_is_told_in_the_words_of_its_virt_handler(
     assert f"/{HANDLER}/virt-handler?command=ls&command=-l&command=%2Fdev%2Fkvm" in asked
 
 
-def test_a_device_that_is_not_offered_is_told_and_the_bundle_tells_it_too(
+def test_a_device_that_is_not_offered_is_reported_and_is_in_the_bundle_too(
     look: Look, run: Run, tmp_path: Path
 ) -> None:
     bundle = tmp_path / "seen.json"

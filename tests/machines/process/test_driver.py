@@ -418,7 +418,7 @@ async def test_the_place_of_all_machines_is_made_again_when_it_was_deleted(
     await ready(machines)
 
 
-async def test_a_start_that_fails_is_told_and_can_be_tried_again(drive: Drive, tmp_path: Path) -> None:
+async def test_a_start_that_fails_is_reported_and_can_be_tried_again(drive: Drive, tmp_path: Path) -> None:
     first = await drive()
     first._make_directory(spec())
     machines = await drive()

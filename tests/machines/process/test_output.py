@@ -83,7 +83,7 @@ def test_the_place_of_output_is_made_again_when_it_was_deleted(tmp_path: Path) -
     assert (tmp_path / "missing").stat().st_mode & 0o777 == 0o700
 
 
-def test_output_without_a_place_is_dropped_and_told(tmp_path: Path) -> None:
+def test_output_without_a_place_is_dropped_and_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     output = Output(str(tmp_path / "file" / "o"), 4, Mask([]))
     output.feed(b"012345")
@@ -92,7 +92,7 @@ def test_output_without_a_place_is_dropped_and_told(tmp_path: Path) -> None:
     assert output.total == 6
 
 
-def test_output_to_a_full_disk_is_dropped_and_told() -> None:
+def test_output_to_a_full_disk_is_dropped_and_reported() -> None:
     output = Output("/dev/full", 100, Mask([]))
     output.feed(b"012345")
     output.close()
@@ -107,7 +107,7 @@ def test_no_output_leaves_no_file(tmp_path: Path) -> None:
     assert not (tmp_path / "o").exists()
 
 
-def test_output_that_someone_deleted_is_told(tmp_path: Path) -> None:
+def test_output_that_someone_deleted_is_reported(tmp_path: Path) -> None:
     output = Output(str(tmp_path / "o"), 100, Mask([]))
     output.feed(b"012")
     (tmp_path / "o").unlink()

@@ -117,7 +117,7 @@ def test_orders_are_fulfilled_in_turn(replicas: int, notes: Notes, owned: str, m
     assert fulfilled(vm_pool(replicas, notes), set(owned)) == made
 
 
-def test_of_orders_that_were_fulfilled_the_last_are_told() -> None:
+def test_of_orders_that_were_fulfilled_the_last_are_reported() -> None:
     notes = Notes(tuple(asked(number) for number in range(500)))
     made = fulfilled(vm_pool(1, notes), {"a"})
     assert (len(made), made[-1]) == (64, "linux-499")

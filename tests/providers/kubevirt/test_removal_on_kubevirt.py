@@ -119,7 +119,7 @@ async def test_an_order_killed_at_any_step_is_counted_once_when_it_is_repeated(
         assert again.replicas() == 1
 
 
-async def test_machines_that_a_person_deletes_go_and_are_told_as_ended(rig: Rig) -> None:
+async def test_machines_that_a_person_deletes_go_and_are_reported_as_ended(rig: Rig) -> None:
     await rig.create(3)
     await rig.until_ready("linux-0", "linux-1", "linux-2")
     await asyncio.to_thread(rig.cluster.kubectl, "delete", "vm", "--all", "--wait=false", "-n", rig.namespace)

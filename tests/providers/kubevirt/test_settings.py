@@ -99,7 +99,7 @@ def told(text: str, job_class: str = "my-org/my-runner") -> str:
     return str(refused.value)
 
 
-def test_every_problem_of_a_provisioners_secret_is_told_at_once() -> None:
+def test_every_problem_of_a_provisioners_secret_is_reported_at_once() -> None:
     text = CONFIG.replace("idleTimeout", "idleTimout").replace("token:", "tokne:")
     text = text.replace("containerDisk: {image:", "cloudInitNoCloud: {userData:") + "resourceClasses: {}\n"
     problems = told(text)
@@ -156,7 +156,7 @@ def test_every_problem_of_a_provisioners_secret_is_told_at_once() -> None:
         ),
     ],
 )
-def test_what_cannot_be_a_configuration_is_refused_without_telling_it(text: str, problem: str) -> None:
+def test_what_cannot_be_a_configuration_is_refused_without_repeating_it(text: str, problem: str) -> None:
     refused = told(text)
     assert problem in refused
     assert TOKEN not in refused
@@ -202,7 +202,7 @@ def test_a_lost_secret_never_looks_like_a_new_template() -> None:
 @pytest.mark.parametrize(
     ("ms", "text"), [(None, None), (0, None), (90_000, "90s"), (1_500, "1500ms"), (86_400_000, "86400s")]
 )
-def test_idle_timeouts_are_told_as_the_runner_reads_them(ms: int | None, text: str | None) -> None:
+def test_idle_timeouts_are_written_as_the_runner_reads_them(ms: int | None, text: str | None) -> None:
     assert go_duration(ms) == text
 
 

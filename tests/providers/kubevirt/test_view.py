@@ -53,7 +53,7 @@ def put(cache: Cache[Vm], things: Iterable[Vm]) -> None:
         cache.put(thing)
 
 
-def test_machines_are_sorted_by_name_and_only_ours_are_told() -> None:
+def test_machines_are_sorted_by_name_and_only_ours_are_reported() -> None:
     caches = Caches()
     put(caches.vms, [vm("linux-2"), vm("linux-10"), vm("linux-1"), vm("linux-3", owner="", labels={})])
     assert caches.names() == ["linux-1", "linux-10", "linux-2"]
@@ -88,7 +88,7 @@ def test_a_guest_of_an_earlier_machine_of_that_name_is_not_its_own() -> None:
     assert caches.named("linux-1").ended is None
 
 
-def test_what_a_pool_is_to_make_is_told_until_it_is_there() -> None:
+def test_what_a_pool_is_to_make_is_reported_until_it_is_there() -> None:
     caches = Caches()
     notes = Notes((Asked("linux-7", 1, "t1"), Asked("linux-8", 2, "t1")))
     caches.pools.put(vm_pool(2, notes))
@@ -105,7 +105,7 @@ def test_what_a_pool_is_to_make_is_told_until_it_is_there() -> None:
     assert caches.names() == ["linux-1"]
 
 
-def test_an_order_that_was_fulfilled_is_told_with_a_vm() -> None:
+def test_an_order_that_was_fulfilled_is_reported_with_a_vm() -> None:
     """Else its operation, while it is under way, would be taken for one more VM to come."""
     caches = Caches()
     put(caches.vms, [vm("linux-0", creation_timestamp="2026-01-31T12:00:00Z")])

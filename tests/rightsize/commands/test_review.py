@@ -106,7 +106,7 @@ def test_a_review_of_nothing_does_not_take_the_place_of_a_good_one(run: Review, 
         pytest.param(["--from", "-", "--usage", "-"], 2, "cannot both be read from standard", id="one input"),
     ],
 )
-def test_what_cannot_be_done_is_told_and_nothing_is_printed_or_kept(
+def test_what_cannot_be_done_is_reported_and_nothing_is_printed_or_kept(
     words: list[str], code: int, message: str, run: Review, tmp_path: Path
 ) -> None:
     ran = run(*words)

@@ -130,7 +130,7 @@ def test_a_kill_raises_what_is_hardly_known() -> None:
     assert memory_of(bare) == (500, 624)
 
 
-def test_without_samples_of_cpu_all_is_left_as_it_is_and_why_is_told() -> None:
+def test_without_samples_of_cpu_all_is_left_as_it_is_and_why_is_reported() -> None:
     known = evidence((500, 250, 95_000_000), confidence=0.0, cpu_samples=0)
     one = the(judge(known=known))
     assert (one.verdict, one.recommended) == ("leave", one.now)
@@ -201,7 +201,7 @@ def test_an_advisors_word_without_bounds_proves_nothing(
         pytest.param(1.6, "krr", False, id="KRR does not count them"),
     ],
 )
-def test_samples_that_are_far_apart_are_told(confidence: float, strategy: str, is_reported: bool) -> None:
+def test_samples_that_are_far_apart_are_reported(confidence: float, strategy: str, is_reported: bool) -> None:
     known = evidence(confidence=confidence, cpu_samples=round(1440 * confidence))
     assert ("sparse-samples" in rules(judge(known=known, strategy=strategy))) is is_reported
 
@@ -249,7 +249,7 @@ def test_partial_evidence_never_lowers(before: Any, memory: tuple[int, int], cpu
     assert "partial-evidence" in the(made).rules
 
 
-def test_oddities_of_samples_are_told_with_the_container() -> None:
+def test_anomalies_of_samples_are_reported_with_the_container() -> None:
     one = found(judge(known=evidence(anomalies=("a gap of 3h", "2 values are NaN"))), "odd-samples")
     assert (one.field, one.is_) == ("spec.template.spec.containers[main]", "a gap of 3h; 2 values are NaN")
 

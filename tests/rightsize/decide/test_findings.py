@@ -30,7 +30,7 @@ def told_rules() -> set[str]:
     return named
 
 
-def test_every_rule_is_in_the_table_and_told_somewhere() -> None:
+def test_every_rule_is_in_the_table_and_reported_somewhere() -> None:
     assert set(RULES) == told_rules()
 
 

@@ -124,7 +124,7 @@ def test_a_limit_of_just_what_a_kill_asks_for_is_enough(limit: int, severity: st
     assert found(made, "killed").severity == severity
 
 
-def test_a_kill_told_twice_is_one() -> None:
+def test_a_kill_reported_twice_is_one() -> None:
     known = little(kills=(OomKill(AT, 256 * MI),))
     made = judge(workload(container(memory=256, memory_limit=256)), known=known, kills=(kill(None),))
     assert "OOM-killed 1 time," in found(made, "killed").is_
@@ -141,12 +141,12 @@ def test_a_kill_of_a_sibling_is_none() -> None:
     assert the(made, part="side").rules == ("killed",)
 
 
-def test_a_kill_that_was_mended_since_is_told_and_no_risk() -> None:
+def test_a_kill_whose_cause_was_fixed_since_is_reported_and_no_risk() -> None:
     made = judge(workload(container(memory=512, memory_limit=2048)), known=little(), kills=(kill(256),))
     assert (the(made).risk, found(made, "killed").severity) == ("", "info")
 
 
-def test_a_kill_with_a_limit_that_may_have_been_raised_since_is_told_as_that() -> None:
+def test_a_kill_with_a_limit_that_may_have_been_raised_since_is_reported_as_that() -> None:
     one = found(judge(workload(container(memory=256)), known=little(), kills=(kill(None),)), "killed")
     assert one.severity == "warning"
     assert one.is_.endswith("with 400Mi used (the peak of that day); the limit is 1Gi")

@@ -165,7 +165,7 @@ def test_a_rise_from_kill_to_kill_is_what_the_lives_between_them_have_in_common(
     assert rise is None or 70 * MI < rise.bytes_a_day < 90 * MI
 
 
-def test_a_fast_leak_needs_three_lives_and_is_known_by_its_limit_even_where_no_kill_is_told() -> None:
+def test_a_fast_leak_needs_three_lives_and_is_known_by_its_limit_even_where_no_kill_is_reported() -> None:
     day = [150 + 2 * n for n in range(47)]
     for lives, is_leak in ((2, False), (3, True), (7, True)):
         known = evidence(floors=floors([*day, 100] * lives, DAY // 48), peak=250)
@@ -200,14 +200,14 @@ def test_a_leak_that_ends_in_kills_is_called_one_and_is_not_fed() -> None:
     assert "killed and restarted 2 times, after which it is at 200Mi" in remark
 
 
-def test_a_limit_that_was_raised_for_a_leak_is_not_called_a_mended_one() -> None:
+def test_a_limit_that_was_raised_for_a_leak_is_not_called_a_fixed_one() -> None:
     known = evidence(floors=floors(FED, DAY // 4), peak=512, kills=killed_on(4, 8))
     made = judge(workload(container(memory=1024, memory_limit=1024)), known=known)
     assert (the(made).risk, memory_of(the(made))) == ("leak", (1024, 1024))
     assert found(made, "killed").fix.startswith("fix the leak")
 
 
-def test_a_leak_that_was_restarted_in_time_is_told_as_that() -> None:
+def test_a_leak_that_was_restarted_in_time_is_reported_as_that() -> None:
     known = evidence(days=days([200, 220, 240, 260, 280, 150, 200, 220]))
     assert found(judge(known=known), "leak").is_.startswith(
         "restarted 1 time, and each time the least memory of a day rises by 20Mi a day: its limit of 1Gi will be reached at"
@@ -325,7 +325,7 @@ def test_of_a_leak_whose_limit_is_below_the_use_the_leak_is_to_be_fixed() -> Non
     assert found(made, "limit-below-use").fix.startswith("fix the leak")
 
 
-def test_a_leak_that_an_autoscaler_counts_is_told_with_both_reasons() -> None:
+def test_a_leak_that_an_autoscaler_counts_is_reported_with_both_reasons() -> None:
     made = judge(known=LEAK, autoscalers=(Autoscaler("web", WEB, "memory"),))
     assert {"leak", "scaled-by-use"} <= rules(made)
     assert the(made).risk == "leak"

@@ -79,7 +79,7 @@ def test_what_has_no_samples_of_cpu_is_not_explained_by_its_floor() -> None:
     assert one.recommended.requests.cpu_millicores == 100
 
 
-def test_who_said_so_is_told() -> None:
+def test_who_said_so_is_reported() -> None:
     by_default = steps_of(the(judge(workload(SMALL), known=USED)), "memory")
     assert "not below this container's share of a pod's floor, 250Mi" in by_default[0][1]
     by_policy = steps_of(

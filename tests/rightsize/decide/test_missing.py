@@ -59,19 +59,19 @@ def test_a_container_without_evidence_among_others_that_have_it_is_new() -> None
     assert found(made, "new-container").field == "spec.template.spec.containers[new]"
 
 
-def test_samples_of_a_container_that_is_gone_are_ignored_and_told() -> None:
+def test_samples_of_a_container_that_is_gone_are_ignored_and_reported() -> None:
     made = judge(known={(WEB, "main"): evidence(), (WEB, "old"): evidence()})
     assert [each.name for each in the_workload(made).containers] == ["main"]
     one = found(made, "container-gone")
     assert (one.severity, one.field) == ("info", "spec.template.spec.containers[old]")
 
 
-def test_samples_of_an_init_container_that_ends_are_not_told() -> None:
+def test_samples_of_an_init_container_that_ends_are_not_reported() -> None:
     one = msgspec.structs.replace(workload(), init_containers=("migrate",))
     assert rules(judge(one, known={(WEB, "main"): evidence(), (WEB, "migrate"): evidence()})) == set()
 
 
-def test_samples_of_workloads_that_are_gone_are_ignored_and_told_once() -> None:
+def test_samples_of_workloads_that_are_gone_are_ignored_and_reported_once() -> None:
     gone = [WorkloadId("shop", "Deployment", f"gone-{n}") for n in range(7)]
     made = judge(known={(WEB, "main"): evidence()} | {(each, "main"): evidence() for each in gone})
     one = found(made, "workload-gone")
@@ -79,7 +79,7 @@ def test_samples_of_workloads_that_are_gone_are_ignored_and_told_once() -> None:
     assert one.is_.endswith("and 2 more")
 
 
-def test_what_could_not_be_read_is_told_and_makes_the_review_partial() -> None:
+def test_what_could_not_be_read_is_reported_and_makes_the_review_partial() -> None:
     made = judge(unknown=(Unknown("resourcequotas", "403 Forbidden"),))
     assert made.is_partial
     one = found(made, "not-read")
@@ -136,7 +136,7 @@ def test_a_sidecar_is_sized_as_the_others_are() -> None:
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("known", [{}, None], ids=["without evidence", "with it"])
-def test_sizes_that_make_no_sense_are_told(
+def test_sizes_that_make_no_sense_are_reported(
     part: Container, rule: str, field: str, is_: str, known: dict[tuple[WorkloadId, str], Evidence] | None
 ) -> None:
     one = found(judge(workload(part), known=known), rule)
@@ -159,7 +159,7 @@ def test_the_largest_and_smallest_sizes_that_make_sense_are_fine() -> None:
         assert [each.rule for each in made.findings].count("odd-size") == 2
 
 
-def test_half_a_byte_of_memory_is_told() -> None:
+def test_half_a_byte_of_memory_is_reported() -> None:
     made = judge(workload(Container("main", Size(Ask(100, 1), Ask(None, 1)))), known={})
     assert {each.field.rsplit(".", 2)[1] for each in made.findings if each.rule == "odd-size"} == {
         "requests",
@@ -167,7 +167,7 @@ def test_half_a_byte_of_memory_is_told() -> None:
     }
 
 
-def test_a_size_that_makes_no_sense_is_mended_by_the_recommendation() -> None:
+def test_a_size_that_makes_no_sense_is_corrected_by_the_recommendation() -> None:
     one = the(judge(workload(container(memory=600, memory_limit=500))))
     assert (one.recommended.requests.memory_bytes or 0) <= (one.recommended.limits.memory_bytes or 0)
 

@@ -134,7 +134,7 @@ def test_a_quota_without_what_is_used_is_reckoned_from_the_workloads() -> None:
     assert "of which 200Mi are used, by what the workloads ask for" in found(made, "quota-too-small").is_
 
 
-def test_a_quota_that_is_exceeded_already_is_told_with_any_change() -> None:
+def test_a_quota_that_is_exceeded_already_is_reported_with_any_change() -> None:
     large = named("web", container(memory=2000, memory_limit=2000), surge=0)
     used = {"requests.memory": 4000 * MI}
     one = found(judge(large, quotas=(quota({"requests.memory": 3000 * MI}, used),)), "quota-too-small")
@@ -150,7 +150,7 @@ def test_quotas_of_other_namespaces_and_resources_are_not_looked_at() -> None:
     )
 
 
-def test_a_quota_with_scopes_is_told_and_not_judged() -> None:
+def test_a_quota_with_scopes_is_reported_and_not_judged() -> None:
     made = judge(named("web"), quotas=(quota({"requests.memory": 1}, scopes=("BestEffort",)),))
     assert found(made, "quota-with-scopes").is_ == "BestEffort"
     assert "quota-too-small" not in rules(made)
@@ -173,7 +173,7 @@ def test_a_quota_of_cpu_limits_keeps_them() -> None:
     assert "cpu-limit" not in rules(made)
 
 
-def test_without_such_a_quota_a_cpu_limit_is_removed_and_told() -> None:
+def test_without_such_a_quota_a_cpu_limit_is_removed_and_reported() -> None:
     made = judge(workload(container(cpu_limit=500)))
     assert the(made).recommended.limits.cpu_millicores is None
     one = found(made, "cpu-limit")
@@ -181,7 +181,7 @@ def test_without_such_a_quota_a_cpu_limit_is_removed_and_told() -> None:
     assert one.field == "spec.template.spec.containers[main].resources.limits.cpu"
 
 
-def test_a_quota_of_cpu_limits_where_there_are_none_is_told() -> None:
+def test_a_quota_of_cpu_limits_where_there_are_none_is_reported() -> None:
     made = judge(quotas=(quota({"limits.cpu": 10_000}, {"limits.cpu": 0}),))
     assert "Deployment shop/web" in found(made, "quota-wants-limit").is_
 

@@ -130,7 +130,7 @@ def test_a_maximum_below_the_request_lowers_it_where_the_use_allows() -> None:
     assert memory_of(the(made)) == (500, 640)
 
 
-def test_bounds_that_contradict_each_other_are_told_and_the_last_is_kept_to() -> None:
+def test_bounds_that_contradict_each_other_are_reported_and_the_last_is_kept_to() -> None:
     made = judge(
         limit_ranges=(limit_range(least=(None, 900), name="a"), limit_range(most=(None, 800), name="b"))
     )
@@ -199,7 +199,7 @@ def test_what_is_near_but_too_far_apart_is_not_kept() -> None:
         ),
     ],
 )
-def test_containers_that_together_are_out_of_a_pods_bounds_are_told_and_nobody_is_cut(
+def test_containers_that_together_are_out_of_a_pods_bounds_are_reported_and_nobody_is_cut(
     each: LimitRange, field: str, is_: str, should: str
 ) -> None:
     made = judge(workload(container(), container("side")), limit_ranges=(each,))
@@ -239,13 +239,13 @@ def test_the_cpu_limits_of_a_pod_within_its_maximum_are_fine() -> None:
     ],
     ids=["a maximum", "a default"],
 )
-def test_a_range_that_gives_a_cpu_limit_to_those_that_have_none_is_told(each: LimitRange) -> None:
+def test_a_range_that_gives_a_cpu_limit_to_those_that_have_none_is_reported(each: LimitRange) -> None:
     one = found(judge(limit_ranges=(each,)), "limit-range-gives-cpu-limit")
     assert (one.object, one.field) == ("LimitRange shop/defaults", "spec.limits[Container].default.cpu")
     assert one.is_ == "4000m: containers without a CPU limit get it, as those of Deployment shop/web"
 
 
-def test_nothing_is_told_of_ranges_that_give_nothing_where_nothing_changes() -> None:
+def test_nothing_is_reported_ranges_that_give_nothing_where_nothing_changes() -> None:
     kept = workload(container(memory=500, memory_limit=672))
     assert rules(judge(kept, known=evidence(), limit_ranges=(limit_range(most=(None, 4000)),))) == set()
     assert rules(judge(kept, known=evidence(), limit_ranges=(pod_range(most=(None, 100)),))) == set()
@@ -287,7 +287,7 @@ def test_a_default_that_is_enough_gives_no_limit_of_its_own() -> None:
     assert found(made, "limit-range-gives-cpu-limit").severity == "warning"
 
 
-def test_a_request_above_the_maximum_that_is_not_lowered_is_told_and_no_limit_helps() -> None:
+def test_a_request_above_the_maximum_that_is_not_lowered_is_reported_and_no_limit_helps() -> None:
     made = judge(
         workload(container(cpu=900)), known=evidence(is_partial=True), limit_ranges=(default(200, 300),)
     )
@@ -414,7 +414,7 @@ def test_on_partial_evidence_the_request_is_raised_and_the_cpu_limit_stays() -> 
         (ratio_of("Pod", 4), "1 container without", "a CPU limit on every container"),
     ],
 )
-def test_a_container_that_stays_without_a_cpu_limit_is_told_where_pods_must_have_one(
+def test_a_container_that_stays_without_a_cpu_limit_is_reported_where_pods_must_have_one(
     each: LimitRange, is_: str, should: str
 ) -> None:
     item = workload(container(cpu=500), container("new"))
@@ -430,7 +430,7 @@ def test_a_container_that_stays_without_a_cpu_limit_is_told_where_pods_must_have
         (ratio_of("Pod", 4), "requests.cpu"),
     ],
 )
-def test_cpu_limits_that_together_are_out_of_a_pods_bounds_are_told(each: LimitRange, field: str) -> None:
+def test_cpu_limits_that_together_are_out_of_a_pods_bounds_are_reported(each: LimitRange, field: str) -> None:
     item = workload(container(cpu=500, cpu_limit=500), container("new", cpu_limit=3950))
     made = judge(item, known={(item.id, "main"): evidence()}, limit_ranges=(each,))
     assert found(made, "limit-range-of-pod").field == f"{field} of all containers"
@@ -524,7 +524,7 @@ def test_what_pods_have_outweighs_what_a_range_would_give_them(at: int | None, l
     assert ("limit-range-gives-cpu-limit" in rules(made)) is (limit is not None)
 
 
-def test_a_range_that_gives_cpu_limits_is_told_of_though_nothing_changes() -> None:
+def test_a_range_that_gives_cpu_limits_is_reported_though_nothing_changes() -> None:
     giving = LimitRange("shop", "defaults", "Container", defaults=size(cpu_limit=500))
     first = judge(workload(container(cpu=300)), limit_ranges=(giving,))
     then = judge(workload(container(memory=500, memory_limit=672)), limit_ranges=(giving,))

@@ -83,7 +83,7 @@ def test_where_use_scales_cpu_nothing_starves() -> None:
     ("mode", "is_reported"),
     [("Off", False), ("Initial", True), ("Auto", True), ("InPlaceOrRecreate", True), ("", True)],
 )
-def test_an_advisor_that_sets_sizes_itself_is_told(mode: str, is_reported: bool) -> None:
+def test_an_advisor_that_sets_sizes_itself_is_reported(mode: str, is_reported: bool) -> None:
     made = judge(advisors=(Advisor("web-vpa", WEB, mode),))
     assert ("advisor-acts" in rules(made)) is is_reported
     if is_reported:
@@ -96,7 +96,7 @@ def test_an_advisor_that_sets_sizes_itself_is_told(mode: str, is_reported: bool)
         assert one.is_.endswith(f"it sets the sizes of Deployment shop/web itself, {how}")
 
 
-def test_two_advisors_of_one_container_are_told_with_their_names() -> None:
+def test_two_advisors_of_one_container_are_reported_with_their_names() -> None:
     one, other = (Advisor(name, WEB, "Off", {"main": estimate()}) for name in ("old", "new"))
     finding = found(judge(advisors=(one, other)), "many-advisors")
     assert (finding.severity, finding.object) == ("warning", "Deployment shop/web")
@@ -121,7 +121,7 @@ def test_two_advisors_that_do_not_speak_of_the_same_are_fine(other: Advisor) -> 
     assert "many-advisors" not in rules(judge(advisors=(one, other)))
 
 
-def test_an_advisor_of_what_is_not_looked_at_is_not_told() -> None:
+def test_an_advisor_of_what_is_not_looked_at_is_not_reported() -> None:
     assert rules(judge(advisors=(Advisor("x", WorkloadId("a", "Deployment", "b"), "Auto"),))) == set()
 
 

@@ -82,7 +82,7 @@ def test_tiers_0_to_2_request_their_limit_and_all_others_their_target(
     assert one.recommended == one.vpa_rule
 
 
-def test_a_label_that_is_no_tier_is_told_and_the_next_one_asked() -> None:
+def test_a_label_that_is_no_tier_is_reported_and_the_next_one_asked() -> None:
     made = judge(workload(tier="gold"), namespaces={"shop": {"tier": "1-x"}})
     assert made.workloads[0].tier == 1
     one = found(made, "tier-not-read")
@@ -123,7 +123,7 @@ def test_a_tier_of_the_policy_bounds_what_is_recommended(
     assert any("policy of tier 3" in remark for _, remark in steps_of(one, "tier")[1:])
 
 
-def test_a_tier_that_allows_less_cpu_than_the_lower_bound_is_told() -> None:
+def test_a_tier_that_allows_less_cpu_than_the_lower_bound_is_reported() -> None:
     made = judge(policy=tiers(max_cpu="70m"))
     one = found(made, "clamped-below-use")
     assert (one.severity, one.is_) == ("warning", "at most 70m by the policy of tier 3")

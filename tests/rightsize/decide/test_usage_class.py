@@ -111,7 +111,7 @@ def test_two_days_are_enough_to_compare_and_less_is_stable(peaks: list[int], usa
     assert the(judge(known=evidence(days=days([50] * len(peaks), peaks)))).usage_class == usage_class
 
 
-def test_a_label_that_is_no_class_is_told_and_peaks_decide() -> None:
+def test_a_label_that_is_no_class_is_reported_and_peaks_decide() -> None:
     made = judge(workload(container(), container("side"), usage="calm"), known=UNEVEN)
     assert the(made).usage_class == "volatile"
     one = found(made, "class-not-read")

@@ -115,7 +115,7 @@ def test_a_kill_counts_as_more_than_was_used(replica: Replica, peak: float) -> N
     ("at", "is_counted"),
     [pytest.param(-DAY, True, id="a day late"), pytest.param(-DAY - 1, False, id="more than a day late")],
 )
-def test_a_kill_that_is_told_too_late_is_left_out(at: int, is_counted: bool) -> None:
+def test_a_kill_that_is_reported_too_late_is_left_out(at: int, is_counted: bool) -> None:
     usage = usage_of([])
     peaks = Peaks(usage)
     peaks.add(10**9, BEGIN)
@@ -151,7 +151,7 @@ def test_amounts_are_cut_towards_zero_and_held_by_the_ceiling(amount: float, cut
     assert whole(amount) == cut
 
 
-def test_an_estimate_is_told_by_the_recommender_s_names() -> None:
+def test_an_estimate_is_written_with_the_recommenders_names() -> None:
     message = msgspec.to_builtins(estimate_one())
     assert list(message) == ["target", "lowerBound", "upperBound"]
     assert list(message["target"]) == ["cpu_millicores", "memory_bytes"]

@@ -80,7 +80,7 @@ def test_an_unknown_name_is_met_with_all_there_are_and_loads_none(install: Insta
         pytest.param("peak = 3", "peak", "has no method `answer`", id="no strategy"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_loaded_is_told_with_its_package(
+def test_what_cannot_be_loaded_is_reported_with_its_package(
     code: str, point: str, message: str, install: Install
 ) -> None:
     install(code, f"peak = {MODULE}:{point}")
@@ -97,7 +97,7 @@ def test_what_cannot_be_loaded_is_told_with_its_package(
         pytest.param("return Answer({'main': 1})", "must answer with", id="no estimate"),
     ],
 )
-def test_what_answers_wrongly_is_told_with_its_package(body: str, message: str, install: Install) -> None:
+def test_what_answers_wrongly_is_reported_with_its_package(body: str, message: str, install: Install) -> None:
     code = f"from remuda.rightsize.estimate.strategies import Answer\nclass Peak:\n    def answer(self, pod):\n        {body}"
     install(code, f"peak = {MODULE}:Peak")
     with pytest.raises(BadInput, match=rf"peak of sizes-by-us \({MODULE}:Peak\) {message}"):
@@ -109,7 +109,7 @@ def test_what_answers_wrongly_is_told_with_its_package(body: str, message: str, 
     ["Amounts(-5, 1), Amounts(-5, 1), Amounts(-5, 1)", "Amounts(1, 10**30), Amounts(0, 0), Amounts(2, 10**30)",
      "Amounts(5, 5), Amounts(6, 5), Amounts(7, 5)", "Amounts(5.5, 5), Amounts(5, 5), Amounts(6, 5)"],
 )  # fmt: skip
-def test_amounts_that_make_no_sense_are_told_as_its_mistake(amounts: str, install: Install) -> None:
+def test_amounts_that_make_no_sense_are_reported_as_its_mistake(amounts: str, install: Install) -> None:
     code = """
         from remuda.rightsize.estimate.estimator import Amounts, Estimate
         from remuda.rightsize.estimate.strategies import Answer

@@ -146,11 +146,11 @@ AT = "containers.web.instances[0]"
         pytest.param(b'{"name": "r1", "input": {}}', "input: is where the samples are", id="a whole case"),
     ],
 )
-def test_a_problem_is_told_with_its_path(given: bytes, message: str) -> None:
+def test_a_problem_is_reported_with_its_path(given: bytes, message: str) -> None:
     assert any(message in line for line in problems(given)), problems(given)
 
 
-def test_all_problems_are_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     given = text(
         cpu=[{"t": 5, "cores": math.nan}, {"t": 4, "cores": -1}],
         memory=[{"t": 1, "bytes": "much"}],

@@ -64,7 +64,7 @@ def test_all_three_numbers_are_the_same() -> None:
         pytest.param(Replica(steady(6 * HOUR).cpu), "100 samples of memory", id="no memory"),
     ],
 )
-def test_who_has_too_few_samples_is_left_out_and_told(replica: Replica, message: str) -> None:
+def test_who_has_too_few_samples_is_left_out_and_reported(replica: Replica, message: str) -> None:
     answer = KRR.answer({"main": [replica], "side": [steady(6 * HOUR)]})
     assert list(answer.estimates) == ["side"]
     assert message in answer.lacking["main"]

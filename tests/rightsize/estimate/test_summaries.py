@@ -258,7 +258,7 @@ def test_a_strategy_of_another_package_is_asked_about_each_container() -> None:
 
 
 @pytest.mark.parametrize("name", ["vpa", "krr"])
-def test_what_is_told_anyway_is_not_told_twice(name: str) -> None:
+def test_what_is_reported_anyway_is_not_reported_twice(name: str) -> None:
     found = summarize(
         columns_of([{"a": [steady(HOUR)]}]), "", since=BEGIN, now=NOW, strategy=STRATEGIES[name]
     )

@@ -227,7 +227,7 @@ def test_pods_belong_to_their_workloads_by_reference_and_by_name(staged: Cluster
     assert [len(pod) for pod in cut] == [63]
 
 
-def test_a_container_that_ran_out_of_memory_is_told(staged: Cluster) -> None:
+def test_a_container_that_ran_out_of_memory_is_reported(staged: Cluster) -> None:
     db = WorkloadId(NAMESPACE, "StatefulSet", "db")
     assert look(staged).kills == (Kill(db, "app", "db-0", NOW // 1000 - 43_200, 64 * MIB, 128 * MIB),)
 
@@ -238,7 +238,7 @@ def test_who_may_do_nothing_is_shown_every_missing_verb_and_resource(staged: Clu
     assert (snapshot.workloads, snapshot.owners, snapshot.quotas) == ((), {}, ())
 
 
-def test_what_may_not_be_read_is_told_and_the_rest_goes_on(staged: Cluster) -> None:
+def test_what_may_not_be_read_is_reported_and_the_rest_goes_on(staged: Cluster) -> None:
     rules = [
         {"apiGroups": ["apps"], "resources": ["deployments", "statefulsets"], "verbs": ["list"]},
         {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
@@ -328,7 +328,7 @@ def test_who_may_read_one_namespace_reads_it_by_its_name(staged: Cluster) -> Non
     assert other["namespaces"] == f"may not get namespaces kube-system; {HELP}"
 
 
-def test_a_namespace_that_is_not_there_is_told(staged: Cluster) -> None:
+def test_a_namespace_that_is_not_there_is_reported(staged: Cluster) -> None:
     assert whys(look(staged, "admin", "nowhere")) == {"Namespace nowhere": "there is no such namespace"}
 
 

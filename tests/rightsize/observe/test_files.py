@@ -149,7 +149,7 @@ def test_an_empty_list_says_that_there_are_none(tmp_path: Path) -> None:
     assert not {"limitranges", "resourcequotas"} & {each.part for each in found.snapshot.unknown}
 
 
-def test_what_is_not_read_is_told_and_so_is_what_comes_twice(tmp_path: Path) -> None:
+def test_what_is_not_read_is_reported_and_so_is_what_comes_twice(tmp_path: Path) -> None:
     found = look(
         tmp_path, written("v1", "Secret", "s"), written("example.org/v1", "Deployment", "odd"), workload(), workload(replicas=4)
     )  # fmt: skip

@@ -192,7 +192,7 @@ def status(**states: Any) -> dict[str, Any]:
     return {"containerStatuses": [{"name": "app", **states}]}
 
 
-def test_containers_that_ran_out_of_memory_are_told(tmp_path: Path) -> None:
+def test_containers_that_ran_out_of_memory_are_reported(tmp_path: Path) -> None:
     found = read(
         tmp_path,
         workload("StatefulSet", "db"),
@@ -233,7 +233,7 @@ def test_what_was_requested_when_a_container_was_killed_may_be_its_limit(
     assert (kill.requested, kill.limit) == expected
 
 
-def test_a_sidecar_that_ran_out_of_memory_is_told(tmp_path: Path) -> None:
+def test_a_sidecar_that_ran_out_of_memory_is_reported(tmp_path: Path) -> None:
     states = {"initContainerStatuses": [{"name": "proxy", "lastState": killed()}]}
     item = pod("db-0", ("StatefulSet", "db"), status=states)
     item["spec"]["initContainers"] = [container("proxy", restartPolicy="Always")]
@@ -369,7 +369,7 @@ def test_bounds_that_an_advisor_leaves_out_are_its_target(tmp_path: Path) -> Non
     assert (estimate.lower_bound, estimate.upper_bound) == (estimate.target, Amounts(1000, 262_144_000))
 
 
-def test_half_a_recommendation_is_none_and_that_is_told(tmp_path: Path) -> None:
+def test_half_a_recommendation_is_none_and_that_is_reported(tmp_path: Path) -> None:
     item = advisor(recommendation=recommendation(advised(target={"memory": "1Gi"}), advised("other")))
     [found] = read(tmp_path, item).advisors
     assert found.estimates.keys() == {"other"}
@@ -563,7 +563,7 @@ def test_pods_of_a_rollout_whose_template_a_deployment_has_are_that_ones(tmp_pat
     assert not [each for each in found.unknown if each.part.startswith("Rollout")]
 
 
-def test_a_rollout_whose_template_was_not_read_is_told(tmp_path: Path) -> None:
+def test_a_rollout_whose_template_was_not_read_is_reported(tmp_path: Path) -> None:
     spec = {"workloadRef": {"kind": "Deployment", "name": "gone"}}
     found = read(tmp_path, custom("Rollout", ARGO, spec=spec), workload())
     assert [each.why for each in found.unknown if each.part == f"Rollout {NAMESPACE}/web"] == [

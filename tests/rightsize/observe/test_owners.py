@@ -103,7 +103,7 @@ def test_the_longest_name_wins(named: list[str], pod: str, expected: str) -> Non
         ([f"Deployment {LONG}-a", f"Deployment {LONG}-bcd"], f"{LONG[:58]}x2x4z"),
     ],
 )
-def test_where_two_are_as_likely_nobody_is_told(named: list[str], pod: str) -> None:
+def test_where_two_are_as_likely_nobody_is_chosen(named: list[str], pod: str) -> None:
     assert owner(pod, snapshot(*named)) is None
     assert owner(pod, snapshot(named[0])) == named[0]
 

@@ -72,7 +72,9 @@ def test_only_samples_within_the_history_count(web: str, tmp_path: Path) -> None
     assert any("usage.json: 289 samples before 2025-12-31T00:00:00Z" in note for note in found.notes)
 
 
-def test_samples_of_the_future_are_left_out_and_told_with_their_container(web: str, tmp_path: Path) -> None:
+def test_samples_of_the_future_are_left_out_and_reported_with_their_container(
+    web: str, tmp_path: Path
+) -> None:
     times = range(AT - HOUR, AT + HOUR, 60)
     found = seen(web, use=[usage(tmp_path, instance(times, kills=[AT + 1]))])
     evidence = found.evidence[APP]
@@ -137,7 +139,7 @@ def test_files_keep_their_order_and_do_not_share_a_workload(web: str, tmp_path: 
         pytest.param(["z*"], "no namespace matches z*: there is shop", id="a pattern"),
     ],
 )
-def test_a_namespace_that_is_not_there_is_told(
+def test_a_namespace_that_is_not_there_is_reported(
     namespaces: list[str], message: str, web: str, tmp_path: Path
 ) -> None:
     with pytest.raises(NotFound) as raised:

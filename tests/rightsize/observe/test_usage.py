@@ -105,11 +105,11 @@ FORM = '{"workloads": [{"namespace": …, "kind": "Deployment", "name": …, "co
         ),
     ],
 )
-def test_what_is_wrong_is_told_at_its_path(given: bytes, expected: str) -> None:
+def test_what_is_wrong_is_reported_at_its_path(given: bytes, expected: str) -> None:
     assert problems(given) == [expected]
 
 
-def test_everything_wrong_is_told_at_once() -> None:
+def test_everything_wrong_is_reported_at_once() -> None:
     bad = entry(kind="Pod", containers={"app": {"instances": [{"cpu": 1}]}})
     assert [line.split(":")[0] for line in problems(text(bad, without("name"), entry(), entry()))] == [
         "workloads[0].kind",
@@ -119,7 +119,7 @@ def test_everything_wrong_is_told_at_once() -> None:
     ]
 
 
-def test_a_typo_is_told_with_what_was_meant() -> None:
+def test_a_typo_is_reported_with_what_was_meant() -> None:
     assert problems(b'{"workload": []}') == [
         "workload: is unknown; did you mean workloads?; there is: workloads",
         f"workloads: is missing: write {FORM}",

@@ -56,7 +56,7 @@ def test_what_should_not_be_changed_is_left_out_with_why(item: ContainerReview, 
         assert "another" not in line
 
 
-def test_a_resource_that_an_autoscaler_scales_by_is_left_alone_and_told() -> None:
+def test_a_resource_that_an_autoscaler_scales_by_is_left_alone_and_reported() -> None:
     scaled = container(recommended=size(100, 768, 200, 768), rules=("scaled-by-use",))
     message = finding("scaled-by-use", CPU, "HorizontalPodAutoscaler web counts use against it")
     (changed,), left = changes_of(review(workload(scaled), findings=(message,)))
@@ -71,7 +71,7 @@ def test_a_resource_that_an_autoscaler_scales_by_is_left_alone_and_told() -> Non
     )
 
 
-def test_a_finding_about_what_changes_is_not_told_as_left() -> None:
+def test_a_finding_about_what_changes_is_not_reported_as_left() -> None:
     message = finding("cpu-limit", "spec.template.spec.containers[app].resources.limits.cpu", "200m")
     assert changes_of(review(findings=(message,)))[1] == []
 
@@ -127,7 +127,7 @@ def test_containers_stand_in_the_order_of_the_review_unless_it_says_where() -> N
     assert [item.index for item in changed.containers] == [None, 0, 1, 7]
 
 
-def test_only_some_workloads_are_patched_when_asked_and_the_others_are_not_told() -> None:
+def test_only_some_workloads_are_patched_when_asked_and_the_others_are_not_reported() -> None:
     both = review(workload(), workload(container(verdict="keep"), name="b"), workload(name="c"))
     changed, left = changes_of(both, {WEB})
     assert [item.id for item in changed] == [WEB]
@@ -193,7 +193,7 @@ def test_an_unknown_form_is_refused_with_those_there_are() -> None:
         make(review(), "pulumi")
 
 
-def test_every_container_of_a_review_is_patched_or_told() -> None:
+def test_every_container_of_a_review_is_patched_or_reported() -> None:
     sample = sample_review()
     for form in FORMS:
         made = make(sample, form)

@@ -79,7 +79,7 @@ def test_json_patches_are_printed_as_one_object_by_workload(run: Run, sample: Pa
     assert found["ml/Deployment/trainer"][0]["path"] == "/kind"
 
 
-def test_what_is_left_out_is_told_beside(run: Run, sample: Path) -> None:
+def test_what_is_left_out_is_reported_beside(run: Run, sample: Path) -> None:
     ran = run(sample, "--as", "helm")
     assert "left out: Deployment web/fresh, container fresh: is provisional" in ran.stderr
     assert "left out: Deployment web/front, container front: cpu stays request 400m" in ran.stderr
@@ -103,7 +103,7 @@ def test_a_review_is_read_from_standard_input(run: Run, sample: Path) -> None:
     assert "memory: 20224Mi" in ran.stdout
 
 
-def test_where_a_json_patch_is_from_is_told_beside_it(run: Run, tmp_path: Path) -> None:
+def test_where_a_json_patch_is_from_is_reported_beside_it(run: Run, tmp_path: Path) -> None:
     file = written(tmp_path, review(workload(container(written={"limits": {"cpu": "200m"}}))))
     ran = run(file, "--as", "json")
     assert ran.stderr.startswith(
@@ -115,7 +115,7 @@ def test_where_a_json_patch_is_from_is_told_beside_it(run: Run, tmp_path: Path) 
     assert run(file, "--as", "json", quiet=True).stderr == ""
 
 
-def test_what_was_written_is_told_with_a_whole_sentence(run: Run, sample: Path, tmp_path: Path) -> None:
+def test_what_was_written_is_reported_in_a_whole_sentence(run: Run, sample: Path, tmp_path: Path) -> None:
     ran = run(sample, "--as", "tfvars", "--out", tmp_path / "out")
     assert f"wrote 1 file to {tmp_path / 'out'}. Give it with -var-file, " in ran.stderr
     assert not ran.stderr.splitlines()[0].endswith(":")
@@ -149,7 +149,7 @@ def test_a_program_gets_files_and_what_is_left_out(run: Run, sample: Path) -> No
     }
 
 
-def test_what_stands_against_all_changes_together_is_told(run: Run, tmp_path: Path) -> None:
+def test_what_stands_against_all_changes_together_is_reported(run: Run, tmp_path: Path) -> None:
     quota = Finding(
         "quota-too-small", "error", "ResourceQuota shop/all", "spec.hard", "4Gi", "5Gi", "raise it"
     )
@@ -160,7 +160,7 @@ def test_what_stands_against_all_changes_together_is_told(run: Run, tmp_path: Pa
     assert json.loads(run(file, "--as", "tfvars", "-o", "json").stdout)["beware"] == [line]
 
 
-def test_what_stands_against_changes_of_other_namespaces_is_not_told(run: Run, tmp_path: Path) -> None:
+def test_what_stands_against_changes_of_other_namespaces_is_not_reported(run: Run, tmp_path: Path) -> None:
     quota = Finding("quota-too-small", "error", "ResourceQuota ml/all", "spec.hard", "4Gi", "5Gi", "raise it")
     both = (workload(), workload(namespace="ml"))
     file = written(tmp_path, review(*both, findings=(quota,)))
@@ -213,7 +213,7 @@ def test_what_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.rglob("*")] == ["empty"]
 
 
-def test_a_directory_that_cannot_be_made_is_told(sample: Path) -> None:
+def test_a_directory_that_cannot_be_made_is_reported(sample: Path) -> None:
     with pytest.raises(RemudaError, match="cannot be written: Not a directory"):
         write_files(sample / "new", (PatchFile("a", "1"),))
 

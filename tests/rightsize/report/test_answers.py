@@ -83,12 +83,12 @@ def test_it_tells_what_is_what_should_be_how_that_came_about_and_what_to_know() 
     assert sizes_and_steps(app) == steps[:-1]
 
 
-def test_a_finding_of_another_container_is_not_told() -> None:
+def test_a_finding_of_another_container_is_not_reported() -> None:
     _, proxy = why(sample_review(), "shop/checkout").containers
     assert proxy.findings == ()
 
 
-def test_a_finding_of_the_whole_workload_is_told_of_every_container() -> None:
+def test_a_finding_of_the_whole_workload_is_reported_every_container() -> None:
     review = sample_review()
     whole = msgspec.structs.replace(review.findings[0], field="")
     answer = why(msgspec.structs.replace(review, findings=(whole,)), "shop/checkout")

@@ -82,7 +82,7 @@ def test_what_is_as_recommended_was_followed() -> None:
     assert next(item for item in found.heard if item.place == TRAINER).outcome == "followed"
 
 
-def test_a_recommendation_that_changed_tells_both_amounts() -> None:
+def test_a_recommendation_that_changed_shows_both_amounts() -> None:
     before = sample_review()
     after = with_container(before, "trainer", recommended=size(None, 20 * 1024, None, 20 * 1024))
     moved = {item.field: (item.before, item.after) for item in changes(before, after).moved}
@@ -91,7 +91,7 @@ def test_a_recommendation_that_changed_tells_both_amounts() -> None:
     assert set(moved) == {"requests.cpu", "requests.memory", "limits.memory"}
 
 
-def test_risks_that_come_and_go_are_told() -> None:
+def test_risks_that_come_and_go_are_reported() -> None:
     review = sample_review()
     calm = with_container(review, "checkout", risk="")
     came, went = changes(calm, review).risks, changes(review, calm).risks

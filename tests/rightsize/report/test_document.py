@@ -241,7 +241,7 @@ def test_two_containers_at_one_place_are_refused_but_not_of_two_lists() -> None:
         read_review(json.dumps(plain).encode(), "x")
 
 
-def test_all_problems_are_told_at_once_but_not_thousands() -> None:
+def test_all_problems_are_reported_at_once_but_not_thousands() -> None:
     plain = json.loads(WRITTEN)
     for workload in plain["workloads"]:
         workload["replicas"] = -1

@@ -38,7 +38,7 @@ def test_sources_do_not_mix_even_where_one_begins_as_the_other(tmp_path: Path) -
     assert [review.source for review in newest_of_each(tmp_path, AT)] == ["https://a"]
 
 
-def test_why_a_review_cannot_be_kept_is_told_and_no_error(tmp_path: Path) -> None:
+def test_why_a_review_cannot_be_kept_is_reported_and_no_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert "cannot be used: " in keep(tmp_path / "file" / "below", at(AT))
     (tmp_path / FILE).write_bytes(b"garbage " * 999)

@@ -141,7 +141,7 @@ def test_the_axis_has_days_and_never_too_many(days: int, first: str, count: int)
     assert len(texts) >= 3
 
 
-def test_the_month_is_told_where_it_is_a_new_one() -> None:
+def test_the_month_is_reported_where_it_is_a_new_one() -> None:
     texts = re.findall(r">([^<]+)</text>", axis(Window(BEGIN - 4 * DAY, BEGIN + 4 * DAY)))
     assert texts == ["28 Dec", "29", "30", "31", "1 Jan", "2", "3", "4"]
 

@@ -136,7 +136,7 @@ def test_without_prices_there_is_no_money() -> None:
     assert "EUR" not in text
 
 
-def test_findings_say_what_is_what_should_be_and_how_to_mend_it() -> None:
+def test_findings_say_what_is_what_should_be_and_how_to_fix_it() -> None:
     text = shown(sample_review(), "table")
     assert "Findings: 2 error, 3 warning, 1 info" in text
     at = text.index("StatefulSet shop/cart spec.template.spec.containers[cart].resources.limits.memory")

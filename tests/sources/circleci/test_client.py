@@ -161,7 +161,7 @@ async def test_a_class_without_agents_has_an_empty_listing(circle: Circle, clien
     assert (await client.agents("org/a")).workers == {}
 
 
-async def test_an_unknown_class_and_a_wrong_token_are_told_in_circlecis_words(
+async def test_an_unknown_class_and_a_wrong_token_are_reported_in_circlecis_words(
     circle: Circle, client: Client
 ) -> None:
     assert "404: resource class not found" in str(await refusal(client.running))

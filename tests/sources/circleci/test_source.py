@@ -56,7 +56,7 @@ def history(
     return run(live())
 
 
-def test_what_was_heard_is_told_at_once_and_what_was_not_is_absent() -> None:
+def test_what_was_heard_is_reported_at_once_and_what_was_not_is_absent() -> None:
     async def story(rig: Rig) -> None:
         rig.api.counts["org/a"] = (3, 2)
         rig.api.workers["org/a"] = {"a-1": IDLE, "a-2": BUSY}

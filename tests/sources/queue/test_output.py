@@ -114,7 +114,7 @@ def test_all_attempts_are_read_or_one(files: JobFiles) -> None:
 
 
 @pytest.mark.parametrize("attempt", ["0", "3", "x", "01", ""])
-def test_an_attempt_that_never_was_is_told(files: JobFiles, attempt: str) -> None:
+def test_an_attempt_that_never_was_is_reported(files: JobFiles, attempt: str) -> None:
     with pytest.raises(NotFound, match=r"job 1 has no try .*: it has had 2"):
         written(files, job("running", True, False), attempt)
 
@@ -166,7 +166,7 @@ def test_a_place_that_cannot_be_made_is_bad_input(tmp_path: Path) -> None:
 LOST = "out of memory; part of the output was not kept: No space left on device"
 
 
-def test_output_that_could_not_be_kept_is_told_in_its_place(files: JobFiles) -> None:
+def test_output_that_could_not_be_kept_is_reported_in_its_place(files: JobFiles) -> None:
     lost = job("failed", True, True)
     first, second = lost.attempts
     lost = structs.replace(lost, attempts=(structs.replace(first, detail=LOST), second))

@@ -297,7 +297,7 @@ async def test_a_machine_ends_after_its_last_use() -> None:
 
 
 @virtually
-async def test_a_used_up_machine_that_is_roused_for_a_job_lets_another_have_it() -> None:
+async def test_a_used_up_machine_that_is_woken_for_a_job_lets_another_have_it() -> None:
     desk = Desk()
     await desk.submit()
     done = exited(await desk.run_job("shell-1"))
@@ -661,7 +661,7 @@ async def test_a_job_handed_in_twice_is_counted_once() -> None:
 
 
 @virtually
-async def test_a_cancelled_poll_rouses_another_machine() -> None:
+async def test_a_cancelled_poll_wakes_another_machine() -> None:
     """Roused and gone at the same moment."""
     desk = Desk()
     first, second = desk.soon(desk.next("shell-1")), desk.soon(desk.next("shell-2"))
@@ -723,7 +723,7 @@ async def test_a_change_whose_caller_goes_away_is_made_and_counted(after: float)
 
 
 @virtually
-async def test_a_full_disk_is_told_and_the_next_call_finds_everything_as_it_was() -> None:
+async def test_a_full_disk_is_reported_and_the_next_call_finds_everything_as_it_was() -> None:
     store = SlowStore()
     desk = Desk(store=store)
     await desk.submit()
@@ -740,7 +740,7 @@ async def test_a_full_disk_is_told_and_the_next_call_finds_everything_as_it_was(
 
 
 @virtually
-async def test_a_machine_that_was_roused_into_a_full_disk_does_not_keep_the_job_from_others() -> None:
+async def test_a_machine_that_was_woken_into_a_full_disk_does_not_keep_the_job_from_others() -> None:
     store = SlowStore(longest_s=0)
     desk = Desk(store=store)
     first, second = desk.soon(desk.next("shell-1")), desk.soon(desk.next("shell-2"))

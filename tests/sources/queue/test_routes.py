@@ -178,7 +178,7 @@ async def test_a_bad_job_is_refused_and_nothing_is_taken_in(shop: Shop, body: ob
     assert (await shop.get("/v1/jobs", JobList)) == JobList((), {})
 
 
-async def test_all_problems_of_a_job_are_told_at_once(shop: Shop) -> None:
+async def test_all_problems_of_a_job_are_reported_at_once(shop: Shop) -> None:
     body = {"class": "x", "command": ["\0"], "env": {"1": ""}, "secret_files": {"B": "f"}}
     with pytest.raises(BadInput) as caught:
         await shop.post("/v1/jobs", body, Submitted)
@@ -211,14 +211,14 @@ async def test_all_problems_of_a_job_are_told_at_once(shop: Shop) -> None:
         ),
     ],
 )
-async def test_what_cannot_be_answered_is_told(
+async def test_what_cannot_be_answered_is_reported(
     shop: Shop, ask: Callable[[Shop], Any], kind: type[Exception], told: str
 ) -> None:
     with pytest.raises(kind, match=told):
         await ask(shop)
 
 
-async def test_a_try_that_never_was_is_told(shop: Shop) -> None:
+async def test_a_try_that_never_was_is_reported(shop: Shop) -> None:
     number = await shop.submit()
     with pytest.raises(NotFound, match=f"job {number} has no try 2: it has had 0"):
         await shop.output(f"/v1/jobs/{number}/logs?attempt=2")

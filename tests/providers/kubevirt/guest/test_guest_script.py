@@ -481,7 +481,7 @@ def test_what_a_package_manager_prints_cannot_break_the_line(machine: Make) -> N
         ),
     ],
 )
-def test_a_wrong_bundle_disk_is_told(machine: Make, disk: str | None, package: str, reason: str) -> None:
+def test_a_wrong_bundle_disk_is_reported(machine: Make, disk: str | None, package: str, reason: str) -> None:
     guest = machine("debian").debian()
     (guest.root / "bundle" / package).touch()
     if disk:
@@ -492,7 +492,7 @@ def test_a_wrong_bundle_disk_is_told(machine: Make, disk: str | None, package: s
 
 
 @pytest.mark.slow
-def test_a_disk_that_cannot_be_mounted_is_told(machine: Make) -> None:
+def test_a_disk_that_cannot_be_mounted_is_reported(machine: Make) -> None:
     guest = machine("debian").debian()
     (guest.root / "dev/disk/by-id/virtio-runner-bundle").touch()
     guest.stub("mount", "echo 'mount: wrong fs type'; exit 32")
@@ -562,7 +562,7 @@ def test_a_machine_that_starts_again_powers_off_before_a_second_task(machine: Ma
         pytest.param({}, r"remuda-guest: step=ended seconds=\d+\.\d", id="an old systemd does not say"),
     ],
 )
-def test_the_end_of_the_runner_is_told(machine: Make, result: dict[str, str], line: str) -> None:
+def test_the_end_of_the_runner_is_reported(machine: Make, result: dict[str, str], line: str) -> None:
     guest = machine("debian").debian()
     guest.boot(user_data(GUEST))
     drop_in = (guest.root / "etc/systemd/system/circleci-runner.service.d/remuda.conf").read_text()
@@ -572,7 +572,7 @@ def test_the_end_of_the_runner_is_told(machine: Make, result: dict[str, str], li
 
 
 @pytest.mark.slow
-def test_a_service_that_fails_to_start_is_told_once_though_systemd_tells_it_too(machine: Make) -> None:
+def test_a_service_that_fails_to_start_is_reported_once_though_systemd_reports_it_too(machine: Make) -> None:
     guest = machine("debian").debian().baked()
     guest.stub(
         "systemctl",

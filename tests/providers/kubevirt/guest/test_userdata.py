@@ -65,7 +65,7 @@ def test_sudo_is_granted_and_empty_disks_are_mounted_only_where_that_was_said() 
         user_data(dataclasses.replace(GUEST, disks=(DiskMount("docker", "/a; reboot"),)))
 
 
-def test_without_a_bundle_and_an_idle_timeout_neither_is_told() -> None:
+def test_without_a_bundle_and_an_idle_timeout_neither_is_written() -> None:
     text = user_data(dataclasses.replace(GUEST, bundle=None, idle_timeout=""))
     assert read(text)["runcmd"] == [["sh", "/var/lib/remuda/guest.sh", "start"]]
     assert "idle_timeout" not in files(text)["/var/lib/remuda/runner.yaml"]

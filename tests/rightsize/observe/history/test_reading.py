@@ -188,7 +188,7 @@ async def test_a_server_that_cannot_be_asked_at_all_is_an_error(fake: FakePromet
         await read(fake)
 
 
-async def test_pods_that_cannot_be_listed_are_told(fake: FakePrometheus) -> None:
+async def test_pods_that_cannot_be_listed_are_reported(fake: FakePrometheus) -> None:
     def refuses(asked: Asked) -> web.StreamResponse | None:
         is_named = asked.path.endswith("/series") and 'namespace="a"' in asked.form["match[]"]
         return refusal(403, "", "not for you") if is_named else None
@@ -201,7 +201,7 @@ async def test_pods_that_cannot_be_listed_are_told(fake: FakePrometheus) -> None
     assert "not for you" in missing.why
 
 
-async def test_pods_that_are_too_many_for_any_time_are_told(fake: FakePrometheus) -> None:
+async def test_pods_that_are_too_many_for_any_time_are_reported(fake: FakePrometheus) -> None:
     def refuses(asked: Asked) -> web.StreamResponse | None:
         is_named = asked.path.endswith("/series") and 'namespace="a"' in asked.form["match[]"]
         return refusal(422, "execution", "too many series") if is_named else None
@@ -289,7 +289,7 @@ async def test_of_half_the_pods_only_these_are_taken(fake: FakePrometheus) -> No
     assert [len(each.cpu) for each in (*found.replicas(A), *found.replicas(B))] == [len(TIMES)] * 3
 
 
-async def test_a_question_that_is_too_much_in_any_size_is_told(fake: FakePrometheus) -> None:
+async def test_a_question_that_is_too_much_in_any_size_is_reported(fake: FakePrometheus) -> None:
     fake.faults = [when("rate(", refusal(422, "execution", "too many samples"))]
     found = await read(fake)
     assert all(found.partial.values())
@@ -302,7 +302,7 @@ async def test_a_question_that_is_too_much_in_any_size_is_told(fake: FakePrometh
     assert len(found.replicas(A)[0].memory) == len(TIMES)
 
 
-async def test_values_that_make_no_sense_are_left_out_and_told(fake: FakePrometheus) -> None:
+async def test_values_that_make_no_sense_are_left_out_and_reported(fake: FakePrometheus) -> None:
     odd = {TIMES[3]: "NaN", TIMES[4]: "-5", TIMES[5]: "1e300", TIMES[6]: "+Inf"}
     fake.memory["a", "db-0", "db"] = lambda at: odd.get(at, 7)
     found = await read(fake)
@@ -313,7 +313,7 @@ async def test_values_that_make_no_sense_are_left_out_and_told(fake: FakePrometh
     assert not any(found.partial.values())
 
 
-async def test_samples_out_of_order_or_out_of_time_are_left_out_and_told(fake: FakePrometheus) -> None:
+async def test_samples_out_of_order_or_out_of_time_are_left_out_and_reported(fake: FakePrometheus) -> None:
     labels = {"namespace": "b", "pod": "db-0", "container": "db"}
     values: list[list[object]] = [
         [TIMES[5], "1"],
@@ -330,19 +330,19 @@ async def test_samples_out_of_order_or_out_of_time_are_left_out_and_told(fake: F
     assert "out of order" in found.anomalies(B)[0]
 
 
-async def test_gaps_are_told_in_all(fake: FakePrometheus) -> None:
+async def test_gaps_are_reported_in_all(fake: FakePrometheus) -> None:
     fake.memory["a", "db-1", "db"] = lambda at: 1 if at < TIMES[20] or at >= TIMES[32] else None
     found = await read(fake)
     assert found.anomalies(A) == ("gaps in the samples of memory of 1 of 2 replicas: 2h in all",)
 
 
-async def test_what_the_server_warns_of_is_told_once(fake: FakePrometheus) -> None:
+async def test_what_the_server_warns_of_is_reported_once(fake: FakePrometheus) -> None:
     fake.warnings = ["a store is down"]
     found = await read(fake)
     assert [one.why for one in found.unknown] == [f"{fake.url} warns: a store is down"]
 
 
-async def test_series_of_another_cluster_are_left_out_or_told(fake: FakePrometheus) -> None:
+async def test_series_of_another_cluster_are_left_out_or_reported(fake: FakePrometheus) -> None:
     found = await read(fake, labels=(("cluster", 'x"'),))
     asked = [each.form.get("query", "") + each.form.get("match[]", "") for each in fake.asked[1:]]
     assert all('cluster="x\\""' in each for each in asked)
@@ -369,7 +369,7 @@ async def test_safety_workloads_of_which_two_clusters_have_samples_are_partial()
         assert found.unknown == []
 
 
-async def test_values_of_which_none_is_a_number_are_told(fake: FakePrometheus) -> None:
+async def test_values_of_which_none_is_a_number_are_reported(fake: FakePrometheus) -> None:
     fake.memory["b", "db-0", "db"] = lambda _: "NaN"
     left_out = f"samples of memory that were left out: {len(TIMES)} not numbers"
     found = await read(fake)
@@ -474,7 +474,7 @@ async def test_kills_are_as_many_as_must_have_been(fake: FakePrometheus) -> None
     assert found.replicas(B)[0].oom == []
 
 
-async def test_a_kill_is_told_at_the_same_moment_whenever_it_is_asked_for(fake: FakePrometheus) -> None:
+async def test_a_kill_is_reported_at_the_same_moment_whenever_it_is_asked_for(fake: FakePrometheus) -> None:
     killed = NOW - 6 * HOUR + 17
     fake.killed["a", "db-0", "db"] = lambda at: 1 if killed <= at < killed + 500 else None
     fake.ended["a", "db-1", "db"] = lambda at: 1 if at >= killed else None
@@ -555,7 +555,7 @@ async def test_when_the_pods_of_a_deployment_were_made_is_not_asked_for() -> Non
     assert not any(fake.asked_for(metric) for metric in MADE)
 
 
-async def test_where_it_cannot_be_read_when_pods_were_made_it_is_told(fake: FakePrometheus) -> None:
+async def test_where_it_cannot_be_read_when_pods_were_made_it_is_reported(fake: FakePrometheus) -> None:
     fake.faults.append(when("kube_pod_created", refusal(422, "execution", "no")))
     read_ = await read(fake)
     assert any(each.part.startswith("when pods were made of pods in a") for each in read_.unknown)

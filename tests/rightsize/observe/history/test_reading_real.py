@@ -205,7 +205,7 @@ async def test_eight_days_of_all_workloads_are_read_exactly(prometheus: Promethe
     assert any("istio-proxy" in line for line in found.message)
 
 
-async def test_gaps_are_told_and_coming_and_going_is_none(prometheus: Prometheus) -> None:
+async def test_gaps_are_reported_and_coming_and_going_is_none(prometheus: Prometheus) -> None:
     found = await read(prometheus)
     assert found.anomalies[WEB, "app"] == found.anomalies[SHOP_DB, "db"] == ()
     cpu, memory = found.anomalies[DB, "db"]
