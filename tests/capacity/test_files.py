@@ -595,6 +595,7 @@ def test_a_broken_pod_does_not_count_twice_those_before_it(tmp_path: Path) -> No
     assert (found.snapshot.usage["honey"].requested, found.notes) == ({"pods": 2}, ())
 
 
+@pytest.mark.slow
 def test_at_most_a_thousand_problems_are_reported(tmp_path: Path) -> None:
     pods = [written_pod(f"p-{index}", requests={"cpu": "x"}) for index in range(1_200)]
     found = read_files([write(tmp_path, *pods)], NOW)
@@ -647,6 +648,7 @@ def test_the_fields_we_read_are_those_of_the_controller(version: str) -> None:
     assert ("phase" if version == "0.14.2" else "state") in fields["status"]["properties"]
 
 
+@pytest.mark.slow
 def test_a_large_file_is_read_where_it_is_with_the_same_places(tmp_path: Path) -> None:
     pod = written_pod("bad", requests={"cpu": "x"})
     text = json.dumps(listed(written_set(), written_node(), pod), indent=4)

@@ -214,6 +214,7 @@ def test_a_set_is_meant_with_its_namespace_before_its_name_alone() -> None:
     assert {share for _, share in asked} == set(shares)
 
 
+@pytest.mark.slow
 def test_no_expression_is_longer_than_a_server_takes() -> None:
     listed = [{"name": f"namespace-{number}/scale-set-{number}", "max": 1} for number in range(5_000)]
     made = policy(sets=listed, ceiling=5_000)

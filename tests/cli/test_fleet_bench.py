@@ -12,6 +12,7 @@ KEYS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("workload", "more"),
     [
@@ -34,6 +35,7 @@ def test_a_program_gets_every_number(workload: str, more: set[str], run: Run) ->
         assert all(isinstance(ms, float) for ms in answer[key].values())
 
 
+@pytest.mark.slow
 def test_a_person_gets_a_table(run: Run) -> None:
     ran = run(
         "fleet", "bench", "--workload", "one-pool", "--machines", "1000", "--engine", "numpy", "--cycles", "5"
@@ -73,6 +75,7 @@ def test_without_numpy_it_says_what_to_install(run: Run, monkeypatch: pytest.Mon
     assert ran.err == "remuda: remuda fleet needs NumPy: pip install 'remuda[fleet]'\n"
 
 
+@pytest.mark.slow
 def test_without_numba_its_engine_says_what_to_install(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     from remuda.fleet.decide.engine import choose
 

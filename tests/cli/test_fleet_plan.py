@@ -161,6 +161,7 @@ def test_a_wrong_question_is_answered_with_a_right_one(words: list[str], message
     assert message in ran.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["table", "markdown", "yaml", "json"])
 @pytest.mark.parametrize(
     "need", ["ml/training", "prod/database", "prod/web", "prod/inference", "ci/tests", "ci/nightly"]

@@ -141,6 +141,7 @@ def outline(plan: Plan) -> list[object]:
     return [blocks, reasons, short, plan.missing, plan.asked]
 
 
+@pytest.mark.slow
 def test_the_plans_of_worlds_drawn_from_seeds_stay_as_they_are(pytestconfig: pytest.Config) -> None:
     found = [
         f"{name} {seed}: {lived(draw(seed, traits, machines, needs))}\n"

@@ -56,6 +56,7 @@ async def remember(store: SqliteStore, cycles: int) -> None:
     )
 
 
+@pytest.mark.slow
 async def test_on_a_full_disk_history_gives_way_and_its_room_goes_back_to_the_disk(disk: Path) -> None:
     ballast = Ballast(disk / "ballast", 4 * MIB)
     assert ballast.keep()

@@ -371,6 +371,7 @@ for _ in range(100):
 """
 
 
+@pytest.mark.slow
 def test_threads_may_read_a_kind_for_the_first_time_at_once() -> None:
     """A process of its own, because msgspec would end it with a segmentation fault."""
     done = subprocess.run(

@@ -69,6 +69,7 @@ def by_name(done: tuple[Salvaged, ...]) -> dict[str, Salvaged]:
     return {each.table: each for each in done}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_all_jobs_but_those_on_a_broken_page_are_carried_over(whole: Path, tmp_path: Path, seed: int) -> None:
     page = random.Random(seed).choice(pages_of(whole, "jobs")[1:-1])
@@ -89,6 +90,7 @@ def test_all_jobs_but_those_on_a_broken_page_are_carried_over(whole: Path, tmp_p
     store.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["first", "last"])
 def test_a_page_at_either_end_may_be_broken(whole: Path, tmp_path: Path, which: str) -> None:
     pages = pages_of(whole, "jobs")
@@ -104,6 +106,7 @@ def test_a_page_at_either_end_may_be_broken(whole: Path, tmp_path: Path, which: 
     store.close()
 
 
+@pytest.mark.slow
 def test_a_running_job_that_lost_its_attempt_ends_with_its_machine(whole: Path, tmp_path: Path) -> None:
     path = broken(whole, tmp_path, pages_of(whole, "attempts")[-1])
     salvage(path, tmp_path / "new", (TABLES,))

@@ -21,12 +21,14 @@ def refused(data: bytes, begin: int = 0) -> tuple[str, int, int]:
     return str(error), error.line, error.column
 
 
+@pytest.mark.slow
 @given(VALUES, st.sampled_from(["", " ", "\n{}", "[1", '"']), st.booleans())
 def test_a_value_ends_where_its_brackets_are_closed(value: object, after: str, is_ascii: bool) -> None:
     text = json.dumps(value, ensure_ascii=is_ascii).encode("utf-8", "surrogatepass")
     assert value_end(b"  " + text + after.encode(), 2) == 2 + len(text)
 
 
+@pytest.mark.slow
 @given(VALUES, st.data())
 def test_a_text_that_is_cut_off_has_no_end_and_says_so(value: object, data: st.DataObject) -> None:
     text = json.dumps(value).encode()

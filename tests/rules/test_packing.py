@@ -200,6 +200,7 @@ def test_what_is_elsewhere_is_not_held_against_others() -> None:
     assert pack(groups, [Bin(name, {"cpu": 10}) for name in ("one", "two", "three")]).outcome == "fits"
 
 
+@pytest.mark.slow
 def test_many_groups_and_bins_are_placed_in_a_moment() -> None:
     groups = [
         Group(f"group-{at}", 3, {"cpu": 100 + at % 700, "memory": GIB, "pods": 1}) for at in range(2_000)

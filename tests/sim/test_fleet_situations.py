@@ -1,5 +1,7 @@
 """When a history has shown all that histories before it have, and nothing new is expected of it."""
 
+import pytest
+
 from remuda.sim.fleet_history import FleetHistory
 from remuda.sim.fleet_queue import START
 from remuda.sim.fleet_scenario import Request
@@ -23,6 +25,21 @@ def test_what_came_together_is_new_though_each_came_before() -> None:
     assert situations.add({"a"})
 
 
+def test_a_dozen_histories_in_succession_that_show_nothing_new_are_enough() -> None:
+    situations = Situations()
+    shown = [{"a"}, *[set[str]()] * 11, {"b"}, *[set[str]()] * 11]
+    for codes in shown:
+        situations.begin()
+        situations.add(codes)
+        assert not situations.is_exhausted
+        situations.end()
+    situations.begin()
+    situations.add({"a"})
+    situations.end()
+    assert situations.is_exhausted
+
+
+@pytest.mark.slow
 def test_a_history_that_shows_nothing_new_ends_its_faults_early_and_comes_to_rest() -> None:
     situations = Situations()
     lengths = []

@@ -119,6 +119,7 @@ def test_both_worlds_report_the_same_of_a_plain_history(light: bool) -> None:
     assert (summary.restarts, summary.faults) == (0, {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("light", [pytest.param(False, id="full"), pytest.param(True, id="light")])
 def test_a_job_whose_machine_dies_is_retried_or_fails_by_its_policy(light: bool) -> None:
     jobs = (Arrival(0, "class-a", 50, retries=0), Arrival(0, "class-a", 50, retries=9))
@@ -188,6 +189,7 @@ def test_a_small_day_is_a_day() -> None:
     assert 0 < summary.utilisation < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "point", ["provider.list", "provider.create", "provider.created", "provider.delete", "provider.deleted"]
 )

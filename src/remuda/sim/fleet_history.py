@@ -98,6 +98,8 @@ class FleetHistory:
             self.queue.run(self.queue.now + CYCLE)
             progress("coming to rest")
         self._check_rest()
+        if self._situations is not None:
+            self._situations.end()
         return self._summary(stopped)
 
     def __enter__(self) -> Self:

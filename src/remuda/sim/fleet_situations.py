@@ -5,6 +5,8 @@ from itertools import combinations
 
 #: minutes without anything new after which nothing new is expected
 _STALE_MINUTES = 8
+#: histories in a row without anything new after which nothing new is expected of others
+_STALE_HISTORIES = 12
 
 
 class Situations:
@@ -18,10 +20,23 @@ class Situations:
     def __init__(self) -> None:
         self._known: set[tuple[str, ...]] = set()
         self._stale = 0
+        self._known_before = 0
+        self._stale_histories = 0
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether so many histories in a row showed nothing new that no more need be lived."""
+        return self._stale_histories >= _STALE_HISTORIES
 
     def begin(self) -> None:
         """Another history begins."""
         self._stale = 0
+        self._known_before = len(self._known)
+
+    def end(self) -> None:
+        """It has come to rest."""
+        is_stale = len(self._known) == self._known_before
+        self._stale_histories = self._stale_histories + 1 if is_stale else 0
 
     def add(self, codes: Collection[str]) -> bool:
         """Note what came together in one more minute; True while something new may be expected."""

@@ -17,6 +17,7 @@ def test_a_small_fleet_needs_no_compiled_kernels() -> None:
     assert fitting(fleet, demand_of(fleet, need())) is NUMPY
 
 
+@pytest.mark.slow
 def test_many_machines_are_worth_compiled_kernels() -> None:
     fleet = fleet_of(machines(20_001, shape()))
     assert fitting(fleet, demand_of(fleet, need())) is choose()

@@ -23,6 +23,8 @@ from remuda.model.machines import State
 from remuda.model.shapes import FleetMachine, Shape
 from remuda.model.units import FleetNeed
 
+pytestmark = pytest.mark.slow
+
 SEEDS = st.integers(0, 2**32 - 1)
 
 

@@ -28,6 +28,7 @@ def test_safety_small_fleets_keep_every_rule_on_rare_ways(seed: int) -> None:
     keep_every_rule(seed, 12, 6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [3, 21, 36, 87, 103, 272])
 def test_safety_larger_fleets_keep_every_rule_on_rare_ways(seed: int) -> None:
     keep_every_rule(seed, 60, 20)

@@ -56,7 +56,7 @@ def test_every_form_can_be_asked_for() -> None:
     assert tuple(FORMS) == _FORMS
 
 
-@pytest.mark.parametrize("form", ["terraform", "kustomize", "helm"])
+@pytest.mark.parametrize("form", [pytest.param("terraform", marks=pytest.mark.slow), "kustomize", "helm"])
 def test_several_files_are_printed_each_under_its_name(run: Run, sample: Path, form: str) -> None:
     ran = run(sample, "--as", form)
     assert ran.exit_code == 0

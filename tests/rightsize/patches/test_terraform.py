@@ -14,6 +14,8 @@ from remuda.model.amount_texts import quantity
 from remuda.rightsize.patches import hcl, make
 from remuda.rightsize.review import ContainerReview, Review, WorkloadReview
 
+pytestmark = pytest.mark.slow
+
 OPTIONS = hcl2.SerializationOptions(with_comments=False, explicit_blocks=False)
 ESCAPE = re.compile(r'\\(["\\nrt])|\\u([0-9a-f]{4})|\\U([0-9a-f]{8})')
 

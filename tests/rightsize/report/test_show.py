@@ -144,6 +144,7 @@ def test_findings_say_what_is_what_should_be_and_how_to_fix_it() -> None:
     assert "fix           find what is never freed" in text[at:]
 
 
+@pytest.mark.slow
 def test_a_large_review_is_cut_and_says_where_all_of_it_is() -> None:
     review = sample_review()
     many = tuple(

@@ -75,6 +75,7 @@ def pools_of(account: Account, count: int) -> Pools:
     return {f"{account.secret}-{i}": (account, f"{account.secret}/{i}") for i in range(count)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", [(20, 20), (30, 2), (1, 15)])
 def test_two_tokens_on_one_host_share_its_rate_evenly(counts: tuple[int, int]) -> None:
     async def story() -> Rig:
@@ -94,6 +95,7 @@ def test_two_tokens_on_one_host_share_its_rate_evenly(counts: tuple[int, int]) -
     assert sum(asked.values()) >= 0.8 * 60 * min(sum(counts), RATE / 2.1)
 
 
+@pytest.mark.slow
 def test_other_hosts_are_asked_as_if_nobody_else_was() -> None:
     other = Account(SERVER, "other", "token")
 
@@ -111,6 +113,7 @@ def test_other_hosts_are_asked_as_if_nobody_else_was() -> None:
     assert all(asked[f"one/{i}"] <= 30 for i in range(40))
 
 
+@pytest.mark.slow
 def test_an_account_that_is_gone_leaves_its_share_to_the_others() -> None:
     async def story() -> Rig:
         rig = Rig()

@@ -152,6 +152,7 @@ def test_classes_are_spread_over_the_interval() -> None:
     assert [call.at for call in calls[:9]] == pytest.approx([0.25 * turn for turn in range(9)])
 
 
+@pytest.mark.slow
 def test_beyond_the_rate_all_wait_longer_by_the_same_factor() -> None:
     """Two counts a turn, agents in a tenth of the turns: 100 classes need 210 calls where 20 are allowed."""
     told = gaps(live(pace_of(100), 600.0), 0.0, 600.0)
@@ -186,6 +187,7 @@ def test_a_class_without_tasks_for_long_is_asked_less_often_and_at_once_faster_w
     assert after == pytest.approx([1.0] * len(after))
 
 
+@pytest.mark.slow
 def test_classes_at_rest_leave_room_for_the_others() -> None:
     pace = pace_of(30)
     live(pace, LONG_S + 60, lambda name, _: (int(name < "org/005"), False))

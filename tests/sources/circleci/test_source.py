@@ -277,6 +277,7 @@ def test_a_host_that_wants_to_be_left_alone_is_and_all_classes_become_stale() ->
     history(story, {"a": "org/a", "b": "org/b", "c": "org/c"})
 
 
+@pytest.mark.slow
 def test_no_second_has_more_requests_than_the_rate() -> None:
     async def story(rig: Rig) -> None:
         rig.api.latency = 3.0
@@ -497,6 +498,7 @@ def test_a_listing_of_a_class_that_two_pools_share_names_each_machine_once() -> 
     history(story, {"a": "org/a", "b": "org/a", "c": "org/b"})
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_requests() -> None:
     async def story(rig: Rig) -> None:
         await rig.attend(60)

@@ -2,7 +2,7 @@
 
 import dataclasses
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.providers.kubevirt.guest.repository import POOL, RELEASE, build_package, repository
+from tests.providers.kubevirt.guest.repository import POOL, RELEASE, SCRIPT, build_package, repository
 from tests.providers.kubevirt.guest.services import Services
 from tests.providers.kubevirt.guest.vm import Guest
 from tests.servers.build import locked
@@ -93,25 +93,44 @@ def stage(guest_props: Props) -> Iterator[Stage]:
         yield Stage(guest_props, stack)
 
 
-@pytest.fixture(scope="session")
-def idle_guest(guest_props: Props, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """
-    Where a guest was saved whose runner is up and has no task; it was hard to install.
-
-    All processes of a test run share one: booting is what takes long.
-    """
-    base = tmp_path_factory.getbasetemp()
-    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "idle-guest"
+def saved_once(base: Path, name: str, save: Callable[[Path], None]) -> Path:
+    """Where a guest is saved that all processes of a test run share: booting is what takes long."""
+    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
     with locked(shared.with_suffix(".lock"), lambda *_: None):
         if not shared.exists():
-            with ExitStack() as stack:
-                guest, services = Stage(guest_props, stack).boot(failing={RELEASE: 2})
-                guest.wait_for(lambda: guest.steps == STEPS and len(services.said.get("claim", ())) > 1)
-                assert guest.failures == []
-                assert services.asked[RELEASE] == 3
-                assert services.asked[POOL] == 1
-                guest.save(shared)
+            save(shared)
     return shared
+
+
+@pytest.fixture(scope="session")
+def booted_guest(guest_props: Props, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a guest was saved that has booted and tries to get at the package repository."""
+
+    def save(directory: Path) -> None:
+        with ExitStack() as stack:
+            guest, services = Stage(guest_props, stack).boot(failing={SCRIPT: EVER})
+            guest.wait_for(lambda: services.asked[SCRIPT] > 0)
+            assert guest.steps == STEPS[:2]
+            guest.save(directory)
+
+    return saved_once(tmp_path_factory.getbasetemp(), "booted-guest", save)
+
+
+@pytest.fixture(scope="session")
+def idle_guest(guest_props: Props, booted_guest: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a guest was saved whose runner is up and has no task; it was hard to install."""
+
+    def save(directory: Path) -> None:
+        with ExitStack() as stack:
+            guest, services = Stage(guest_props, stack).boot(booted_guest, failing={RELEASE: 2})
+            guest.wait_for(lambda: guest.steps == STEPS[2:] and len(services.said.get("claim", ())) > 1)
+            assert guest.failures == []
+            assert services.asked[SCRIPT] == 1
+            assert services.asked[RELEASE] == 3
+            assert services.asked[POOL] == 1
+            guest.save(directory)
+
+    return saved_once(tmp_path_factory.getbasetemp(), "idle-guest", save)
 
 
 #: what a job sees of its machine
@@ -162,7 +181,7 @@ def test_a_guest_whose_lists_of_packages_failed_at_first_takes_one_task_and_powe
     assert len(services.said["claim"]) == claims
 
 
-# These two have guests of their own, and come second: other processes boot them while the first saves the idle one.
+# This has a guest of its own, and comes second: another process boots it while the first saves those that are shared.
 
 
 #: what a job may do and see where sudo is granted and a disk is mounted
@@ -205,12 +224,14 @@ def test_a_guest_installs_from_its_bundle_disk_grants_sudo_and_mounts_an_empty_d
     assert ended["output"].splitlines() == ["0", "/dev/vdb ext4", "-----BEGIN CERTIFICATE-----"]
 
 
-def test_a_guest_that_cannot_install_its_runner_says_why_and_powers_off(stage: Stage) -> None:
-    guest, services = stage.boot(failing={POOL: EVER})
+def test_a_guest_that_cannot_install_its_runner_says_why_and_powers_off(
+    stage: Stage, booted_guest: Path
+) -> None:
+    guest, services = stage.boot(booted_guest, failing={POOL: EVER})
     guest.wait_off()
     (failure,) = guest.failures
     assert failure.startswith("step=install reason=installing circleci-runner failed 5 times: E: ")
-    assert guest.steps == STEPS[:2]
+    assert guest.steps == []
     assert services.asked[POOL] >= 5
     assert services.said == {}
 

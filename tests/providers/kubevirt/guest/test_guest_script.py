@@ -53,6 +53,7 @@ def steps(machine: Machine) -> list[str]:
 ALL = ["boot", "detect", "install", "configure", "start"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["guest.sh", "disks.sh"])
 def test_shellcheck_finds_nothing(name: str) -> None:
     shellcheck = shutil.which("shellcheck", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
