@@ -72,13 +72,13 @@ def beside(warm: Any, realistic: Any) -> list[Row]:
 
 def memory(found: list[Any]) -> Row:
     large = {one["workload"]: one["peak_rss_mb"] for one in found if one["machines"] == LARGE}
-    told = ", ".join(f"{name} {mb:.0f} MB" for name, mb in large.items())
+    shown = ", ".join(f"{name} {mb:.0f} MB" for name, mb in large.items())
     return at_most(
         f"memory of {LARGE:,} machines",
         max(large.values()),
         MOST_MB,
         "MB",
-        f"the most a process ever had, with ids and compiled kernels: {told}",
+        f"the most a process ever had, with ids and compiled kernels: {shown}",
     )
 
 
@@ -86,13 +86,13 @@ def slope(found: dict[int, Any]) -> Row:
     """Twenty times the machines should take about twenty times as long, and not more."""
     medians = {machines: one["wall_ms"]["median"] for machines, one in found.items()}
     first, last = SLOPE[0], SLOPE[-1]
-    told = ", ".join(f"{machines // 1_000:,}K {ms:.1f} ms" for machines, ms in medians.items())
+    shown = ", ".join(f"{machines // 1_000:,}K {ms:.1f} ms" for machines, ms in medians.items())
     return at_most(
         f"aggregate-warm, {last // first} times the machines",
         medians[last] / medians[first],
         last // first * 1.5,
         "times as long",
-        f"medians: {told}",
+        f"medians: {shown}",
     )
 
 
@@ -116,11 +116,11 @@ def shard() -> list[Row]:
 
 def rows() -> list[Row]:
     runs = {(workload, machines): measured(workload, machines) for workload, machines, _ in GOALS}
-    told = [cycle(runs[workload, machines], most) for workload, machines, most in GOALS]
+    shown = [cycle(runs[workload, machines], most) for workload, machines, most in GOALS]
     warm = "aggregate-warm"
     sizes = {machines: runs.get((warm, machines)) or measured(warm, machines) for machines in SLOPE}
     return [
-        *told,
+        *shown,
         *beside(runs[warm, LARGE], runs["realistic", 60_000]),
         memory(list(runs.values())),
         slope(sizes),

@@ -61,14 +61,16 @@ def ours(given: Path, work: str, what: str) -> float:
 
 def beside(given: Path, work: str, what: str, scale: float, unit: str) -> str:
     """The same with the peers, in words."""
-    told = []
+    shown = []
     for name in PEERS:
         version = ask(name, "version", given)
         if version:
             found = ask(name, work, given)
-            told.append(f"{name} {version}: " + (f"{found[what] * scale:,.4g} {unit}" if found else "failed"))
+            shown.append(
+                f"{name} {version}: " + (f"{found[what] * scale:,.4g} {unit}" if found else "failed")
+            )
     return (
-        ", ".join(told)
+        ", ".join(shown)
         or "lightkube and kubernetes not installed; REMUDA_BENCH_PYTHON may name a Python that has them"
     )
 

@@ -62,7 +62,7 @@ class Played(Client):
         while True:
             yield await self._events[plural].get()
 
-    def tell(self, resource: Resource, line: bytes) -> None:
+    def send(self, resource: Resource, line: bytes) -> None:
         self._events[resource.plural].put_nowait(line)
 
 
@@ -172,12 +172,12 @@ async def changes() -> Measured:
                     guest["metadata"]["ownerReferences"][0]["uid"],
                     phase,
                 )
-                told = {"type": "MODIFIED", "object": _known(fresh, guest["metadata"]["uid"], version)}
-                line = json.dumps(told).encode()
+                event = {"type": "MODIFIED", "object": _known(fresh, guest["metadata"]["uid"], version)}
+                line = json.dumps(event).encode()
                 await asyncio.sleep(0)
                 woken.clear()
                 began, used = time.perf_counter(), time.process_time()
-                client.tell(VMIS, line)
+                client.send(VMIS, line)
                 await woken.wait()
                 taken = time.perf_counter()
                 seen = await job.observe(())

@@ -33,13 +33,13 @@ class Circle:
         self._process.terminate()
         self._process.wait(_ENDS_S)
 
-    def tell(
+    def send(
         self, job_class: str, unclaimed: int = 0, running: int = 0, agents: list[Any] | None = None
     ) -> None:
         """What a class has from now on; without `agents`, those it had."""
         assert self._process.stdin is not None
-        told = {"class": job_class, "unclaimed": unclaimed, "running": running, "agents": agents}
-        self._process.stdin.write(json.dumps(told) + "\n")
+        update = {"class": job_class, "unclaimed": unclaimed, "running": running, "agents": agents}
+        self._process.stdin.write(json.dumps(update) + "\n")
         self._process.stdin.flush()
 
     def answered_at(self) -> float:
@@ -54,14 +54,14 @@ class _Classes:
         self._fresh: set[str] = set()
 
     def take(self, line: bytes) -> None:
-        told = json.loads(line)
-        name, unclaimed = told["class"], _answer({"unclaimed_task_count": told["unclaimed"]})
+        update = json.loads(line)
+        name, unclaimed = update["class"], _answer({"unclaimed_task_count": update["unclaimed"]})
         if self._bodies.get((name, "tasks"), unclaimed) != unclaimed:
             self._fresh.add(name)
         self._bodies[name, "tasks"] = unclaimed
-        self._bodies[name, "running"] = _answer({"running_runner_tasks": told["running"]})
-        if told["agents"] is not None:
-            self._bodies[name, "runner"] = _answer({"items": told["agents"]})
+        self._bodies[name, "running"] = _answer({"running_runner_tasks": update["running"]})
+        if update["agents"] is not None:
+            self._bodies[name, "runner"] = _answer({"items": update["agents"]})
 
     def answer(self, target: bytes) -> bytes:
         path, _, query = target.decode().partition("?")
@@ -111,9 +111,9 @@ async def _serve() -> None:
     loop, classes = asyncio.get_running_loop(), _Classes()
     server = await loop.create_server(lambda: _Connection(classes), "127.0.0.1", 0)
     print(server.sockets[0].getsockname()[1], flush=True)
-    told = asyncio.StreamReader(limit=2**24)
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(told), sys.stdin)
-    while line := await told.readline():
+    reader = asyncio.StreamReader(limit=2**24)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    while line := await reader.readline():
         classes.take(line)
 
 

@@ -101,7 +101,7 @@ def pool_of(circle: Circle, job_class: str, **words: Any) -> dict[str, Any]:
 def changes(cluster: Cluster, directory: Path) -> Changed:
     """Let tasks come one by one, at any moment between two polls."""
     with Circle() as circle:
-        circle.tell("bench/ci", 1, agents=[])
+        circle.send("bench/ci", 1, agents=[])
         pools = {"ci": pool_of(circle, "bench/ci", min=0)}
         with running(cluster, "changes", directory, pools) as replica:
             wait(lambda: replicas(cluster, "changes").get("ci") == 1, "a VM for the first task", replica)
@@ -115,7 +115,7 @@ async def follow(cluster: Cluster, namespace: str, circle: Circle) -> list[float
     async with Client(access, clock, rng) as client, client.watch(VM_POOLS, "0", namespace) as lines:
         for tasks in range(2, CHANGES + 2):
             await asyncio.sleep(rng.random())
-            circle.tell("bench/ci", tasks)
+            circle.send("bench/ci", tasks)
             answered = asyncio.create_task(asyncio.to_thread(circle.answered_at))
             async with asyncio.timeout(WAIT_S):
                 async for line in lines:
@@ -134,7 +134,7 @@ def held(cluster: Cluster, directory: Path) -> Held:
     with Circle() as circle:
         classes = {f"p{i:02}": f"bench/p{i:02}" for i in range(CLASSES)}
         for job_class in classes.values():
-            circle.tell(job_class, agents=[])
+            circle.send(job_class, agents=[])
         pools = {name: pool_of(circle, each, min=EACH, max=EACH) for name, each in classes.items()}
         with running(cluster, "held", directory, pools) as replica:
             wanted = dict.fromkeys(classes, EACH)
@@ -147,7 +147,7 @@ def held(cluster: Cluster, directory: Path) -> Held:
             now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
             for name, job_class in classes.items():
                 agents = [agent(f"{name}-{index}", job_class, first_connected=now) for index in range(EACH)]
-                circle.tell(job_class, agents=agents)
+                circle.send(job_class, agents=agents)
             wait(lambda: ready(cluster, "held") == wanted, "pools whose VMs are all ready", replica)
             began, most = time.monotonic(), 0.0
             while time.monotonic() - began < HOLD_S:

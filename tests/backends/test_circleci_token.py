@@ -66,11 +66,11 @@ async def test_a_pool_that_names_no_secret_is_asked_about_with_the_environments_
         await runners.tasks.read()
         await runners.tasks.refresh()
         reading = await runners.tasks.read()
-        told = " ".join(runners.tasks.trouble().values())
+        text = " ".join(runners.tasks.trouble().values())
         polling.cancel()
         await asyncio.gather(polling, return_exceptions=True)
     assert {name: replace(need, unsure_since=None) for name, need in reading.needs.items()} == needs
-    assert (trouble or "") in told
-    assert bool(trouble) == bool(told)
+    assert (trouble or "") in text
+    assert bool(trouble) == bool(text)
     assert bool(runners.problems()) == (not token)
-    assert "wrong" not in told
+    assert "wrong" not in text

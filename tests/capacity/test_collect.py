@@ -123,7 +123,7 @@ def look(cluster: Cluster, user: str = "admin", **options: Any) -> Snapshot:
     return asyncio.run(once())
 
 
-def whys(snapshot: Snapshot) -> dict[str, str]:
+def causes(snapshot: Snapshot) -> dict[str, str]:
     return {each.part: each.why for each in snapshot.unknown}
 
 
@@ -133,7 +133,7 @@ def whys(snapshot: Snapshot) -> dict[str, str]:
 @needs_address
 def test_without_the_controller_its_kind_is_named_and_the_rest_is_read(staged: Cluster) -> None:
     snapshot = look(staged, asks=lambda name: name == "honey")
-    assert whys(snapshot) == {
+    assert causes(snapshot) == {
         SCALE_SETS: "cannot list autoscalingrunnersets.actions.github.com: the cluster has no such kind, so its CRD is "
         "not installed"
     }
@@ -146,14 +146,14 @@ def test_without_the_controller_its_kind_is_named_and_the_rest_is_read(staged: C
 def test_a_kubelet_that_does_not_answer_is_reported_and_holds_nobody_up(staged: Cluster) -> None:
     snapshot = look(staged)
     assert snapshot.summaries["honey"].root.capacity == 500 * 2**30
-    assert whys(snapshot)[summary_of("sting")] == "the kubelet did not answer within 1 s"
+    assert causes(snapshot)[summary_of("sting")] == "the kubelet did not answer within 1 s"
     assert not snapshot.is_unknown(SUMMARIES)
 
 
 def test_who_may_do_nothing_is_shown_every_missing_verb_and_resource(staged: Cluster) -> None:
     snapshot = look(staged, "nobody")
     help_ = "`remuda rbac capacity` prints what is needed"
-    assert whys(snapshot) == {
+    assert causes(snapshot) == {
         SCALE_SETS: f"may not list autoscalingrunnersets.actions.github.com; {help_}",
         POOLS: f"may not list runnerpools.remuda.dev; {help_}",
         RUNNER_DEPLOYMENTS: f"may not list runnerdeployments.actions.summerwind.dev; {help_}",
@@ -232,7 +232,7 @@ def test_what_rbac_prints_is_enough_and_the_optional_part_lets_kubelets_be_asked
     grant(staged, "reader", optional=False)
     grant(staged, "asker", optional=True)
     reader = look(staged, "reader", asks=lambda name: name == "honey")
-    assert whys(reader) == {
+    assert causes(reader) == {
         SUMMARIES: "may not get nodes/proxy; `remuda rbac capacity` prints what is needed with --optional"
     }
     assert (len(reader.scale_sets), len(reader.nodes), reader.summaries) == (3, 2, {})
@@ -244,7 +244,7 @@ def test_what_rbac_prints_is_enough_and_the_optional_part_lets_kubelets_be_asked
 def test_a_quantity_that_the_server_lets_pass_is_reported_with_its_object(staged: Cluster) -> None:
     staged.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(written_set("odd", limits={"cpu": "-1"})))  # fmt: skip
     snapshot = look(staged, asks=lambda _: False)
-    assert whys(snapshot) == {
+    assert causes(snapshot) == {
         "AutoscalingRunnerSet arc/odd": "'-1' is not a quantity: it cannot be below zero"
     }
     assert "arc/odd" not in {scale_set.id for scale_set in snapshot.scale_sets}

@@ -60,7 +60,7 @@ def pool(name: str = "linux", status: Mapping[str, Any] | None = None, **spec: A
         "source": {"circleci": {"token": {"secret": "circle", "key": "circle-token"}}},
         "provider": {"kubevirt": {"spec": SPEC, "token": {"secret": "circle", "key": "class-token"}}},
     } | spec
-    told = {
+    reported = {
         "wanted": 1,
         "ready": 1,
         "observedGeneration": 1,
@@ -73,7 +73,7 @@ def pool(name: str = "linux", status: Mapping[str, Any] | None = None, **spec: A
     } | dict(status or {})
     meta = {"name": name, "namespace": NAMESPACE, "generation": 1, "creationTimestamp": at(3600)}
     return msgspec.convert(
-        {"metadata": meta, "words": msgspec.to_builtins(pool_words(written)), "status": told}, Pool
+        {"metadata": meta, "words": msgspec.to_builtins(pool_words(written)), "status": reported}, Pool
     )
 
 
@@ -201,8 +201,8 @@ def container_status(**state: Any) -> dict[str, Any]:
 def kube_virt(
     phase: str = "Deployed", conditions: list[dict[str, Any]] | None = None, **spec: Any
 ) -> KubeVirt:
-    told = [condition("Available", "True", "AllComponentsReady")] if conditions is None else conditions
-    status = {"phase": phase, "observedKubeVirtVersion": "v1.8.0", "conditions": told}
+    reported = [condition("Available", "True", "AllComponentsReady")] if conditions is None else conditions
+    status = {"phase": phase, "observedKubeVirtVersion": "v1.8.0", "conditions": reported}
     meta = {"name": "kubevirt", "namespace": "kubevirt"}
     return msgspec.convert({"metadata": meta, "spec": spec, "status": status}, KubeVirt)
 

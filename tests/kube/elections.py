@@ -195,7 +195,7 @@ class SimClient(Client):
         yield lines()
 
 
-class World:
+class Election:
     """Replicas that elect a leader while everything happens to them."""
 
     def __init__(self, loop: FreezingLoop, seed: int) -> None:

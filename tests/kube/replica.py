@@ -146,6 +146,5 @@ class Replica:
 
 
 if __name__ == "__main__":
-    _, told_kubeconfig, told_namespace, told_identity, *told_term = sys.argv
-    told = Term(*(float(number) for number in told_term))
-    asyncio.run(main(told_kubeconfig, told_namespace, told_identity, told))
+    _, kubeconfig_path, its_namespace, its_identity, *numbers = sys.argv
+    asyncio.run(main(kubeconfig_path, its_namespace, its_identity, Term(*map(float, numbers))))

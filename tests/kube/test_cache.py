@@ -267,7 +267,7 @@ async def test_trouble_lasts_until_the_server_agrees_again_and_what_was_known_is
                 await asyncio.sleep(0.005)
             assert uids(cache) == {"a": "1"}
         said = "watching nodes: 403 Forbidden: you cannot watch nodes"
-        assert [told for told in seen if told is not None][-1] == said
+        assert [each for each in seen if each is not None][-1] == said
         # from the first 403 on it is told without a gap
         assert None not in seen[seen.index(said) :]
 
@@ -633,11 +633,11 @@ async def test_a_permission_may_be_withdrawn_and_given_back_and_a_token_rotated(
             await asyncio.to_thread(first.forbid)
             said = f'"{first.user}" cannot watch resource "configmaps"'
 
-            def is_told() -> bool:
+            def is_reported() -> bool:
                 wire.cut()
                 return said in (cache.trouble or "")
 
-            await eventually(is_told, "the missing permission")
+            await eventually(is_reported, "the missing permission")
             await admin.delete(CONFIG_MAPS, "a", namespace)
             assert set(uids(cache)) == {"a", "b"}
             await asyncio.to_thread(first.permit, rule)

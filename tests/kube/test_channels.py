@@ -89,7 +89,7 @@ async def test_a_command_that_prints_without_end_is_cut(new_client: NewClient) -
 
 
 @pytest.mark.parametrize(
-    ("speak", "told"),
+    ("speak", "message"),
     [
         pytest.param(saying((1, b"begun")), "the connection ended before the command did", id="no end"),
         pytest.param(saying((3, b"{")), "the answer cannot be read", id="an end that is none"),
@@ -106,10 +106,10 @@ async def test_a_command_that_prints_without_end_is_cut(new_client: NewClient) -
     ],
 )
 async def test_a_command_without_a_good_end_is_an_error(
-    speak: Speak, told: str, new_client: NewClient
+    speak: Speak, message: str, new_client: NewClient
 ) -> None:
     async with kubelet(speak) as (url, _):
-        with pytest.raises(KubeError, match=told) as error:
+        with pytest.raises(KubeError, match=message) as error:
             await run(new_client(url))
     assert str(error.value).startswith("running ls in pods ns/pod-x, container main: ")
 

@@ -121,8 +121,8 @@ async def test_a_kubelet_is_asked_through_the_server_and_may_answer_with_text(ne
     ],
 )
 def test_a_missing_permission_says_how_to_see_what_is_needed(message: str, hints: bool) -> None:
-    told = str(error_for("listing pods", Status(403, "Forbidden", message)))
-    assert ("`remuda rbac` prints the permissions" in told) is hints
+    text = str(error_for("listing pods", Status(403, "Forbidden", message)))
+    assert ("`remuda rbac` prints the permissions" in text) is hints
 
 
 def test_kube_errors_say_doing_code_and_reason() -> None:
@@ -300,10 +300,10 @@ async def test_what_is_forbidden_says_the_verb_and_the_object(
 ) -> None:  # fmt: skip
     robot = await asyncio.to_thread(new_robot, "curious")
     client = new_client(access_of(cluster, token=await asyncio.to_thread(robot.token)))
-    told = (
+    text = (
         f'listing configmaps {namespace}: 403 Forbidden: .*"{robot.user}" cannot list resource "configmaps"'
     )
-    with pytest.raises(Forbidden, match=told):
+    with pytest.raises(Forbidden, match=text):
         await client.list(CONFIG_MAPS, KubeObject, namespace)
     with pytest.raises(
         Forbidden, match=f'deleting configmaps {namespace}/c: .*cannot delete resource "configmaps"'

@@ -239,9 +239,11 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("content", "told"), BAD)
-def test_every_problem_is_one_sentence_that_names_the_file(write: Write, content: object, told: str) -> None:
-    with pytest.raises(BadInput, match=told) as caught:
+@pytest.mark.parametrize(("content", "message"), BAD)
+def test_every_problem_is_one_sentence_that_names_the_file(
+    write: Write, content: object, message: str
+) -> None:
+    with pytest.raises(BadInput, match=message) as caught:
         find_access({"KUBECONFIG": str(write(content))}, CLOCK)
     assert "kubeconfig" in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -312,7 +314,7 @@ def test_a_context_is_not_looked_for_in_a_pod(account: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spoil", "told"),
+    ("spoil", "message"),
     [
         pytest.param(
             lambda at: (at / "token").unlink(), "Is automountServiceAccountToken false", id="no token"
@@ -325,10 +327,10 @@ def test_a_context_is_not_looked_for_in_a_pod(account: Path) -> None:
     ],
 )
 def test_a_service_account_that_is_not_whole_is_one_sentence(
-    account: Path, spoil: Callable[[Path], object], told: str
+    account: Path, spoil: Callable[[Path], object], message: str
 ) -> None:
     spoil(account)
-    with pytest.raises(BadInput, match=told):
+    with pytest.raises(BadInput, match=message):
         find_access(POD, CLOCK, account=account)
 
 

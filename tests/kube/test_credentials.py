@@ -92,7 +92,7 @@ async def test_a_refused_token_is_read_again_though_the_file_looks_unchanged(tmp
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         pytest.param(None, "cannot be read: No such file or directory", id="missing"),
         pytest.param(b"", "holds no token", id="empty"),
@@ -100,13 +100,13 @@ async def test_a_refused_token_is_read_again_though_the_file_looks_unchanged(tmp
     ],
 )
 async def test_a_token_file_without_a_token_is_reported_and_may_be_repaired(
-    tmp_path: Path, content: bytes | None, told: str
+    tmp_path: Path, content: bytes | None, message: str
 ) -> None:
     file = tmp_path / "token"
     credentials = TokenFile(Trust(), file)
     if content is not None:
         file.write_bytes(content)
-    with pytest.raises(Unavailable, match=f"the token file {file} {told}"):
+    with pytest.raises(Unavailable, match=f"the token file {file} {message}"):
         await credentials.proof()
     file.write_text("good")
     assert (await credentials.proof()).token == "good"
@@ -174,7 +174,7 @@ async def test_a_plug_in_gets_its_arguments_its_environment_and_the_cluster(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("script", "told"),
+    ("script", "message"),
     [
         pytest.param(f"echo {SECRET}", "printed something that is no ExecCredential", id="garbage"),
         pytest.param(f"printf '{SECRET}\\377'", "printed something that is no ExecCredential", id="bytes"),
@@ -223,9 +223,9 @@ async def test_a_plug_in_gets_its_arguments_its_environment_and_the_cluster(
     ],
 )
 async def test_a_plug_in_that_fails_is_one_sentence_without_what_it_printed(
-    new_exec: NewExec, script: str, told: str
+    new_exec: NewExec, script: str, message: str
 ) -> None:
-    with pytest.raises(Unavailable, match=told) as caught:
+    with pytest.raises(Unavailable, match=message) as caught:
         await new_exec(script).proof()
     assert "credential plug-in" in str(caught.value)
     assert SECRET not in str(caught.value)
@@ -240,7 +240,7 @@ async def test_a_plug_in_that_failed_is_asked_again_next_time(new_exec: NewExec,
 
 
 @pytest.mark.parametrize(
-    ("command", "told"),
+    ("command", "message"),
     [
         pytest.param("no-such-plugin", "No such file or directory. brew install it", id="not on the PATH"),
         pytest.param(
@@ -251,11 +251,11 @@ async def test_a_plug_in_that_failed_is_asked_again_next_time(new_exec: NewExec,
     ],
 )
 async def test_a_missing_plug_in_is_reported_with_its_hint(
-    new_exec: NewExec, tmp_path: Path, command: str, told: str
+    new_exec: NewExec, tmp_path: Path, command: str, message: str
 ) -> None:
     (tmp_path / "calls").touch()
     plugin = new_exec("true", command=command, install_hint=" brew install it\n")
-    with pytest.raises(Unavailable, match=f"the credential plug-in {command} cannot be started: {told}"):
+    with pytest.raises(Unavailable, match=f"the credential plug-in {command} cannot be started: {message}"):
         await plugin.proof()
 
 
@@ -288,7 +288,7 @@ def is_running(pid: int) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "message"),
     [
         pytest.param({"command": ""}, "the credential plug-in has no command", id="no command"),
         pytest.param(
@@ -302,7 +302,7 @@ def is_running(pid: int) -> bool:
     ],
 )
 def test_a_plug_in_that_cannot_work_here_is_bad_input(
-    new_exec: NewExec, fields: dict[str, str], told: str
+    new_exec: NewExec, fields: dict[str, str], message: str
 ) -> None:
-    with pytest.raises(BadInput, match=told):
+    with pytest.raises(BadInput, match=message):
         new_exec("true", **fields)

@@ -33,7 +33,7 @@ class Event(KubeObject, frozen=True, gc=False, rename="camel"):
     involved_object: Involved = field(default_factory=Involved)
 
 
-async def told(client: Client, namespace: str) -> list[Event]:
+async def events_in(client: Client, namespace: str) -> list[Event]:
     return (await client.list(EVENTS, Event, namespace)).items
 
 
@@ -49,7 +49,7 @@ async def test_the_same_event_again_is_counted_and_another_is_another(admin: Cli
         await events.record(thing, CONFIG_MAPS, "Refused", "not today", warning=True)
         clock.wall += MINUTE
     await events.record(thing, CONFIG_MAPS, "Accepted", "well")
-    first, second = sorted(await told(admin, namespace), key=lambda event: event.reason, reverse=True)
+    first, second = sorted(await events_in(admin, namespace), key=lambda event: event.reason, reverse=True)
     assert (first.reason, first.message, first.type, first.count) == ("Refused", "not today", "Warning", 3)
     assert (second.reason, second.type, second.count) == ("Accepted", "Normal", 1)
     assert (first.first_timestamp, first.last_timestamp) == ("2027-01-15T08:00:00Z", "2027-01-15T08:02:00Z")
@@ -64,11 +64,11 @@ async def test_after_a_while_or_when_it_is_gone_the_same_event_is_reported_anew(
     await events.record(thing, CONFIG_MAPS, "Refused", "no")
     clock.wall += 10 * MINUTE
     await events.record(thing, CONFIG_MAPS, "Refused", "no")
-    assert [event.count for event in await told(admin, namespace)] == [1, 1]
-    for event in await told(admin, namespace):
+    assert [event.count for event in await events_in(admin, namespace)] == [1, 1]
+    for event in await events_in(admin, namespace):
         await admin.delete(EVENTS, event.metadata.name, namespace)
     await events.record(thing, CONFIG_MAPS, "Refused", "no")
-    assert [event.count for event in await told(admin, namespace)] == [1]
+    assert [event.count for event in await events_in(admin, namespace)] == [1]
 
 
 async def test_words_too_long_and_objects_without_a_namespace_can_be_reported(
@@ -77,6 +77,8 @@ async def test_words_too_long_and_objects_without_a_namespace_can_be_reported(
     events = Events(admin, SetClock())
     thing = await admin.get(NAMESPACES, namespace, KubeObject)
     await events.record(thing, NAMESPACES, "Long", "x" * 5_000)
-    (event,) = [one for one in await told(admin, "default") if one.involved_object.uid == thing.metadata.uid]
+    (event,) = [
+        one for one in await events_in(admin, "default") if one.involved_object.uid == thing.metadata.uid
+    ]
     assert event.message == "x" * 1_024
     await admin.delete(EVENTS, event.metadata.name, "default")

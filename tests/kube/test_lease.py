@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.kube.conftest import DEADLINE_S, NewClient, Robot, eventually
-from tests.kube.elections import FreezingLoop, World
+from tests.kube.elections import Election, FreezingLoop
 from tests.kube.loopback import Wire
 from tests.kube.replica import LEASE, TERM, Replica
 from tests.servers.cluster import Cluster
@@ -50,7 +50,7 @@ def test_safety_never_two_may_act_at_once_and_liveness_soon_one_does(seed: int) 
         assert isinstance(loop, FreezingLoop)
 
         async def history() -> list[str]:
-            world = World(loop, seed)
+            world = Election(loop, seed)
             try:
                 await world.run(600)
                 quiet = loop.time() + 120
@@ -72,7 +72,7 @@ def test_a_leader_that_is_cut_off_says_so_as_soon_as_its_time_is_over() -> None:
         assert isinstance(loop, FreezingLoop)
 
         async def history() -> list[float]:
-            world = World(loop, 1)
+            world = Election(loop, 1)
             world.start()
             (process, leadership, _) = world.replicas[0]
             times: list[float] = []

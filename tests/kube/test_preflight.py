@@ -56,7 +56,7 @@ def crd(version: str = "v1", schema: dict[str, Any] | None = None) -> dict[str, 
     }
 
 
-async def told(
+async def report_of(
     client: Client,
     *,
     needs: Iterable[Rule] = (),
@@ -98,7 +98,7 @@ def test_the_chart_asks_for_the_same_version() -> None:
 )
 async def test_a_cluster_that_is_too_old_is_refused(new_client: NewClient, minor: str, refused: bool) -> None:
     async with Loopback(versioned(minor, f"v1.{minor}.3")) as server:
-        said = await told(new_client(server.url), needs=NEEDS["up"])
+        said = await report_of(new_client(server.url), needs=NEEDS["up"])
     expected = (
         f"the cluster is Kubernetes v1.{minor}.3, which is too old: upgrade it to 1.29 or newer"
         if refused
@@ -126,14 +126,14 @@ async def test_a_server_that_cannot_be_used_is_one_sentence(
     new_client: NewClient, answer: Reply, said: str
 ) -> None:
     async with Loopback([answer]) as server:
-        sentence = await told(new_client(server.url))
+        sentence = await report_of(new_client(server.url))
         assert sentence.startswith(f"{server.url} cannot be used: asking for the server's version: ")
     assert said in sentence
     assert "\n" not in sentence
 
 
 async def test_a_server_that_is_nowhere_is_reported_with_what_to_check(new_client: NewClient) -> None:
-    assert await told(new_client("http://127.0.0.1:1", timeout=0.1)) == (
+    assert await report_of(new_client("http://127.0.0.1:1", timeout=0.1)) == (
         "http://127.0.0.1:1 cannot be used: asking for the server's version: cannot connect to 127.0.0.1:1: "
         "Connection refused; check the address in the kubeconfig, and that the server is up"
     )
@@ -150,7 +150,7 @@ async def comes_true(client: Client, said: str, **what: Any) -> None:
     """Definitions and permissions show a moment later."""
     seen = ""
     for _ in range(600):
-        seen = await told(client, **what)
+        seen = await report_of(client, **what)
         if seen == said:
             return
         await asyncio.sleep(0.1)
@@ -160,7 +160,7 @@ async def comes_true(client: Client, said: str, **what: Any) -> None:
 @pytest.mark.slow
 async def test_a_kind_that_is_missing_of_another_version_or_older_is_reported(ranch: Client) -> None:
     assert (
-        await told(ranch, crds=[crd()])
+        await report_of(ranch, crds=[crd()])
         == f"the cluster knows no cows.herd.example.org: install them with {INSTALL}"
     )
 
@@ -212,7 +212,7 @@ async def test_every_permission_that_is_missing_is_named(
     names = [f"{verb} {item}{rule.group and '.'}{rule.group}" for rule, item, verb in every]
     assert "list runnerpools.remuda.dev" in names
     assert "create events" in names
-    assert await told(client, **what) == sentence(names)
+    assert await report_of(client, **what) == sentence(names)
 
     await asyncio.to_thread(robot.permit, ("-", "pods", "get"))
     at = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/roles/eager"

@@ -147,8 +147,8 @@ async def test_a_server_that_does_not_answer_is_reported_as_trouble(
     secrets.follow("runner")
     task = asyncio.create_task(secrets.run())
     await eventually(lambda: secrets.is_tried("runner"))
-    (told,) = secrets.trouble()
-    assert "cannot connect" in told
+    (message,) = secrets.trouble()
+    assert "cannot connect" in message
     with pytest.raises(Unavailable, match="is not read yet: listing secrets"):
         secrets.value("runner", "token")
     task.cancel()

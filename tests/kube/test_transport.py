@@ -51,7 +51,7 @@ async def failing(client: Client) -> KubeError:
 
 
 @pytest.mark.parametrize(
-    ("given_reply", "told"),
+    ("given_reply", "message"),
     [
         pytest.param(
             reply(b'{"metadata": {"na'),
@@ -107,12 +107,12 @@ async def failing(client: Client) -> KubeError:
     ],
 )
 async def test_a_bad_answer_is_an_error_with_words_and_not_asked_for_again(
-    new_client: NewClient, given_reply: Reply, told: str
+    new_client: NewClient, given_reply: Reply, message: str
 ) -> None:
     async with Loopback([given_reply]) as server:
         error = await failing(new_client(server.url))
         assert len(server.asked) == 1
-    with pytest.raises(KubeError, match=told):
+    with pytest.raises(KubeError, match=message):
         raise error
 
 
@@ -140,36 +140,38 @@ LOST = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("lost", "told"), LOST)
-async def test_a_read_is_repeated_until_it_is_answered(new_client: NewClient, lost: Reply, told: str) -> None:
+@pytest.mark.parametrize(("lost", "message"), LOST)
+async def test_a_read_is_repeated_until_it_is_answered(
+    new_client: NewClient, lost: Reply, message: str
+) -> None:
     async with Loopback([lost, lost, reply(NODE)]) as server:
         assert (await get(new_client(server.url))).metadata.uid == "u"
         assert len(server.asked) == 3
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("lost", "told"), LOST)
+@pytest.mark.parametrize(("lost", "message"), LOST)
 async def test_a_read_that_stays_without_an_answer_fails_at_its_deadline(
-    new_client: NewClient, lost: Reply, told: str
+    new_client: NewClient, lost: Reply, message: str
 ) -> None:
     async with Loopback([lost]) as server:
         began = time.monotonic()
         error = await failing(new_client(server.url, timeout=1.0))
         assert 0.2 < time.monotonic() - began < 20
         assert 2 <= len(server.asked) <= 5
-    with pytest.raises(KubeError, match=told):
+    with pytest.raises(KubeError, match=message):
         raise error
 
 
-@pytest.mark.parametrize(("lost", "told"), LOST)
+@pytest.mark.parametrize(("lost", "message"), LOST)
 @pytest.mark.parametrize("write", ["create", "replace", "patch", "delete", "evict"])
 async def test_a_write_that_may_have_been_done_is_never_sent_twice(
-    new_client: NewClient, lost: Reply, told: str, write: str
+    new_client: NewClient, lost: Reply, message: str, write: str
 ) -> None:
     async with Loopback([lost]) as server:
         client = new_client(server.url)
         body = {"metadata": {"name": "c"}}
-        with pytest.raises(KubeError, match=told):
+        with pytest.raises(KubeError, match=message):
             match write:
                 case "create":
                     await client.create(CONFIG_MAPS, body, KubeObject, "ns")
@@ -184,10 +186,10 @@ async def test_a_write_that_may_have_been_done_is_never_sent_twice(
         assert len(server.asked) == 1
 
 
-@pytest.mark.parametrize(("lost", "told"), LOST)
+@pytest.mark.parametrize(("lost", "message"), LOST)
 @pytest.mark.parametrize("write", ["apply", "delete with a uid", "evict with a uid"])
 async def test_a_write_that_can_only_be_done_once_is_repeated(
-    new_client: NewClient, lost: Reply, told: str, write: str
+    new_client: NewClient, lost: Reply, message: str, write: str
 ) -> None:
     async with Loopback([lost, reply({})]) as server:
         client = new_client(server.url)

@@ -31,7 +31,7 @@ def test_only_the_given_authority_is_believed(authority: Authority) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ca", "told"),
+    ("ca", "message"),
     [
         pytest.param("", "holds no certificate", id="empty"),
         pytest.param("not PEM", "holds no certificate", id="not PEM"),
@@ -42,8 +42,8 @@ def test_only_the_given_authority_is_believed(authority: Authority) -> None:
         ),
     ],
 )
-def test_an_authority_that_is_none_is_bad_input(ca: str, told: str) -> None:
-    with pytest.raises(BadInput, match=f"the certificate authority of the cluster {told}"):
+def test_an_authority_that_is_none_is_bad_input(ca: str, message: str) -> None:
+    with pytest.raises(BadInput, match=f"the certificate authority of the cluster {message}"):
         Trust(ca).context()
 
 

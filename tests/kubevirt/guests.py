@@ -348,8 +348,8 @@ class Guests:
             if answer.status >= 400 and answer.status not in PASSING:
                 raise AssertionError(f"{method} {path}: {answer.status} {await answer.text()}")
             answer.raise_for_status()
-            told: Object = await answer.json()
-            return told
+            answered: Object = await answer.json()
+            return answered
 
 
 async def _events(answer: aiohttp.ClientResponse) -> AsyncIterator[Object]:

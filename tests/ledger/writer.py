@@ -17,17 +17,17 @@ def put(db: sqlite3.Connection, name: str) -> None:
 async def main() -> None:
     store = SqliteStore(Path(sys.argv[1]))
 
-    async def write(lane: int) -> None:
+    async def write(writer: int) -> None:
         number = 0
         while True:
-            name = f"{sys.argv[2]}-{lane}-{number}"
-            await store.write(lambda db, name=name: put(db, name), durable=lane % 2 == 0)  # type: ignore[misc]
+            name = f"{sys.argv[2]}-{writer}-{number}"
+            await store.write(lambda db, name=name: put(db, name), durable=writer % 2 == 0)  # type: ignore[misc]
             print(name, flush=True)  # noqa: T201 - this is how it is told
             number += 1
 
     async with asyncio.TaskGroup() as group:
-        for lane in range(8):
-            group.create_task(write(lane))
+        for writer in range(8):
+            group.create_task(write(writer))
 
 
 asyncio.run(main())

@@ -34,7 +34,7 @@ def _in_tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @cache
-def told() -> dict[str, list[Reason]]:
+def reasons_by_code() -> dict[str, list[Reason]]:
     """Reasons that `decide` gave, by code."""
     found: dict[str, list[Reason]] = defaultdict(list)
     for seed in range(1_500):
@@ -45,7 +45,7 @@ def told() -> dict[str, list[Reason]]:
 
 
 def test_every_code_that_decide_gives_has_a_sentence_and_every_sentence_is_given() -> None:
-    assert sorted(told()) == sorted(POOL_CODES)
+    assert sorted(reasons_by_code()) == sorted(POOL_CODES)
 
 
 def test_every_code_written_in_the_source_is_in_the_list() -> None:
@@ -65,7 +65,7 @@ def test_every_end_of_a_machine_has_a_sentence() -> None:
 
 @pytest.mark.parametrize("code", POOL_CODES)
 def test_a_sentence_names_its_subject_and_has_a_number_wherever_one_belongs(code: str) -> None:
-    for reason in told()[code]:
+    for reason in reasons_by_code()[code]:
         text = sentence(reason)
         assert text.startswith(reason.subject.partition("/")[2] + " ")
         if not (reason.terms.get("detail") == "" or ("job" in reason.terms and reason.terms["job"] is None)):
@@ -75,7 +75,7 @@ def test_a_sentence_names_its_subject_and_has_a_number_wherever_one_belongs(code
 
 
 def test_the_arithmetic_of_every_pool_adds_up() -> None:
-    for reasons in told().values():
+    for reasons in reasons_by_code().values():
         for reason in reasons:
             if not reason.code.startswith("pool."):
                 continue

@@ -611,7 +611,7 @@ class Guests:
 
 
 @pytest.mark.parametrize(
-    ("registering", "workers", "is_told", "is_unsure"),
+    ("registering", "workers", "is_reported", "is_unsure"),
     [
         pytest.param((), {}, False, True, id="nobody asks about its class"),
         pytest.param((), {"a-1": Worker(7)}, False, False, id="its class cannot be listed any more"),
@@ -621,7 +621,7 @@ class Guests:
     ],
 )
 def test_a_removed_pool_is_reported_as_long_as_the_class_of_its_machines_is_listed(
-    registering: tuple[str, ...], workers: dict[str, Worker], is_told: bool, is_unsure: bool
+    registering: tuple[str, ...], workers: dict[str, Worker], is_reported: bool, is_unsure: bool
 ) -> None:
     async def story(room: Room) -> None:
         guests = Guests(room)
@@ -629,7 +629,7 @@ def test_a_removed_pool_is_reported_as_long_as_the_class_of_its_machines_is_list
         await room.make()
         (seen,) = (await guests.job.observe(())).pools
         assert seen.need is not None
-        assert (seen.need.unsure_since is None) == is_told
+        assert (seen.need.unsure_since is None) == is_reported
         assert (seen.machines[0].state, seen.machines[0].unsure) == (State.IDLE, is_unsure)
         assert seen.machines[0].drains
 

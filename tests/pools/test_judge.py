@@ -279,10 +279,10 @@ def test_safety_guarantees_are_kept_and_shares_are_fair(world: Snapshot, rules: 
             for seen in world.pools
             if seen.name in rules.pools and rules.pools[seen.name].ceiling == name
         ]
-        told_of = {seen.name: reason_of(plan, seen.name).terms for seen in group}
+        terms_of = {seen.name: reason_of(plan, seen.name).terms for seen in group}
         members, firm = [], []
         for seen in group:
-            terms, mine = told_of[seen.name], rules.pools[seen.name]
+            terms, mine = terms_of[seen.name], rules.pools[seen.name]
             assume(number(terms["failures"]) < 5)
             plain, _ = bounds_in_force(mine, Override(), now)
             in_force, _ = bounds_in_force(mine, seen.override, now)
@@ -292,7 +292,7 @@ def test_safety_guarantees_are_kept_and_shares_are_fair(world: Snapshot, rules: 
             firm.append(replace(members[-1], wants=wanted - number(terms.get("kept", 0))))
         first = zip(members, share(limit, firm), strict=True)
         granted = share(limit, [replace(member, floor=grant) for member, grant in first])
-        assert [told_of[seen.name]["grant"] for seen in group] == list(granted)
+        assert [terms_of[seen.name]["grant"] for seen in group] == list(granted)
         if sum(max(member.floor, min(member.wants, member.guaranteed)) for member in members) <= limit:
             for member, own, grant in zip(members, firm, granted, strict=True):
                 assert grant >= min(member.wants, member.guaranteed) - (member.wants - own.wants)

@@ -36,13 +36,13 @@ def test_gauges_show_a_plan_and_counters_its_actions() -> None:
 
 
 def test_a_log_line_has_totals_and_names_who_is_not_steady() -> None:
-    told = report(
+    numbers = report(
         PoolMeters(CollectorRegistry()), pool("a", waiting=2), pool("b", *machines("b", busy=1), running=1)
     )
-    assert told["pools"] == 2
-    assert told["busy"] == 1
-    assert told["unclaimed"] == 2
-    assert told["unsteady"] == {"a": "pool.growing"}
+    assert numbers["pools"] == 2
+    assert numbers["busy"] == 1
+    assert numbers["unclaimed"] == 2
+    assert numbers["unsteady"] == {"a": "pool.growing"}
 
 
 def test_a_pool_that_is_gone_loses_its_gauges() -> None:

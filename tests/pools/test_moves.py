@@ -508,7 +508,7 @@ def unheard(name: str, *, drains: bool = True) -> Machine:
     return structs.replace(made, ready_at=NOW - 800_000)
 
 
-def never_told(*names: str) -> PoolMemory:
+def never_reported(*names: str) -> PoolMemory:
     ages = {name: NOW - 700_000 - index for index, name in enumerate(names)}
     return PoolMemory(unheard_since={f"{name}@{NOW - 900_000}": since for name, since in ages.items()})
 
@@ -546,7 +546,7 @@ def never_told(*names: str) -> PoolMemory:
 def test_of_machines_that_no_source_reported_one_at_a_time_is_powered_off(
     members: tuple[Machine, ...], operations: tuple[Operation[PoolAction], ...], actions: list[str]
 ) -> None:
-    plan = planned(pool("a", *members), settings(max=3), *operations, memory=never_told("a-1", "a-2"))
+    plan = planned(pool("a", *members), settings(max=3), *operations, memory=never_reported("a-1", "a-2"))
     assert [line for line in actions_of(plan) if "unheard" in line] == actions
     assert all(action.gently for action in plan.actions if isinstance(action, Delete))
 
@@ -556,7 +556,7 @@ def test_who_is_up_for_long_and_may_have_a_job_nobody_knows_of_keeps_no_other_fr
     failures: int,
 ) -> None:
     """One task runs, on no machine that is known to have it: `a-1` stays, and is not the one that may boot."""
-    memory = structs.replace(never_told("a-1"), failures=failures)
+    memory = structs.replace(never_reported("a-1"), failures=failures)
     seen, rules = pool("a", unheard("a-1"), waiting=4, running=1), settings(max=4, max_surge=1)
     assert actions_of(planned(seen, rules, memory=memory)) == ["create a/new-1"]
     assert not actions_of(planned(seen, rules, memory=PoolMemory(failures=failures))), "it may still boot"

@@ -93,8 +93,8 @@ def test_what_is_left_out_is_as_the_chart_has_it_and_is_reported() -> None:
     (made,) = found.objects
     assert (made["spec"]["min"], made["spec"]["max"]) == (3, 10)
     assert made["spec"]["provider"]["kubevirt"]["spec"] == DEFAULT_SPEC
-    told = "my-org/a: by default it has minReplicas 3, maxReplicas 10, the spec of an Ubuntu 22.04 with 2Gi and 1 CPU"
-    assert told in found.notes
+    message = "my-org/a: by default it has minReplicas 3, maxReplicas 10, the spec of an Ubuntu 22.04 with 2Gi and 1 CPU"
+    assert message in found.notes
 
 
 def test_classes_say_otherwise_than_what_they_share_field_by_field() -> None:
@@ -201,9 +201,9 @@ def test_with_a_secret_of_the_users_everything_secret_comes_from_there() -> None
 
 def test_the_command_that_makes_the_secret_is_printed_without_tokens() -> None:
     found = of(**TOKENS, namespace="vms")
-    told = "kubectl -n vms create secret generic remuda-provisioner"
+    message = "kubectl -n vms create secret generic remuda-provisioner"
     literals = "--from-literal=circle-token=TOKEN --from-literal=my-org.a=TOKEN"
-    assert f"tokens are not printed: {told} {literals}" in found.notes
+    assert f"tokens are not printed: {message} {literals}" in found.notes
     assert not any("t0ken" in note for note in found.notes)
 
 
@@ -254,7 +254,7 @@ def test_what_is_left_out_is_reported_with_what_to_do(text: str, note: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         pytest.param("", ["0: : holds no values: they begin with provisioner:"], id="nothing"),
         pytest.param("[]", ["1: : wants a mapping that holds provisioner"], id="a list"),
@@ -437,10 +437,10 @@ def test_what_is_left_out_is_reported_with_what_to_do(text: str, note: str) -> N
         ),
     ],
 )
-def test_everything_that_is_wrong_is_reported_at_once_with_its_place(text: str, told: list[str]) -> None:
+def test_everything_that_is_wrong_is_reported_at_once_with_its_place(text: str, message: list[str]) -> None:
     found = problems(text)
-    assert len(found) == len(told)
-    for problem, expected in zip(found, told, strict=True):
+    assert len(found) == len(message)
+    for problem, expected in zip(found, message, strict=True):
         assert problem.startswith(expected)
     assert "12345" not in str(found)
     assert "0123" not in str(found)

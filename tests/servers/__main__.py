@@ -17,11 +17,11 @@ from tests.servers.guest_image import find_guest_image, get_guest_image
 QUIET_EVERY_S = 60.0  # in a pipe: often enough to see that it lives
 
 
-def teller(*, is_terminal: bool) -> Progress:
+def progress(*, is_terminal: bool) -> Progress:
     """Progress on stderr: one line that counts on a terminal, a line now and then in a pipe."""
     said: dict[str, float] = {}
 
-    def tell(doing: str, elapsed_s: float) -> None:
+    def show(doing: str, elapsed_s: float) -> None:
         is_end = doing.startswith("done ")
         if is_terminal:
             click.echo(f"\r\033[K{doing}  {elapsed_s:.0f} s", err=True, nl=is_end)
@@ -29,7 +29,7 @@ def teller(*, is_terminal: bool) -> Progress:
             said[doing] = elapsed_s
             click.echo(f"{doing}  {elapsed_s:.0f} s", err=True)
 
-    return tell
+    return show
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -49,15 +49,15 @@ def main() -> None:
 def get_command(names: tuple[str, ...]) -> None:
     """Find or build the named servers, or all of them, the browser, the base of images and the guest."""
     asked = names or (*SERVERS, BROWSER, BASE, GUEST)
-    tell = teller(is_terminal=sys.stderr.isatty())
+    show = progress(is_terminal=sys.stderr.isatty())
     try:
-        paths = get([name for name in asked if name in SERVERS], surroundings(), tell)
+        paths = get([name for name in asked if name in SERVERS], surroundings(), show)
         if BROWSER in asked:
-            paths[BROWSER] = get_browser(tell)
+            paths[BROWSER] = get_browser(show)
         if BASE in asked:
-            paths[BASE] = get_base(surroundings(), tell)
+            paths[BASE] = get_base(surroundings(), show)
         if GUEST in asked:
-            paths[GUEST] = get_guest_image(surroundings(), tell).disk
+            paths[GUEST] = get_guest_image(surroundings(), show).disk
     except ServersError as error:
         raise click.ClickException(str(error)) from None
     for name, path in paths.items():

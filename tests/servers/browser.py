@@ -74,17 +74,17 @@ class Page:
         """Ask for something of the protocol."""
         return await self.browser.call(method, parameters, self.session)
 
-    def hear(self, method: str, told: dict[str, Any]) -> None:
+    def hear(self, method: str, data: dict[str, Any]) -> None:
         """Keep what matters of an event."""
         match method:
             case "Runtime.exceptionThrown":
-                self.complaints.append(str(told["exceptionDetails"]))
-            case "Runtime.consoleAPICalled" if told["type"] in {"error", "warning", "assert"}:
-                self.complaints.append(str(told["args"]))
+                self.complaints.append(str(data["exceptionDetails"]))
+            case "Runtime.consoleAPICalled" if data["type"] in {"error", "warning", "assert"}:
+                self.complaints.append(str(data["args"]))
             case "Log.entryAdded":
-                self.complaints.append(told["entry"]["text"])
+                self.complaints.append(data["entry"]["text"])
             case "Network.requestWillBeSent":
-                self.requests.append(told["request"]["url"])
+                self.requests.append(data["request"]["url"])
             case "Page.loadEventFired":
                 self.is_loaded.set()
 
@@ -149,15 +149,15 @@ class Browser:
 
     async def _read(self) -> None:
         async for message in self._socket:
-            told = message.json()
-            if "id" in told:
-                answer = self._answers.pop(told["id"])
-                if "error" in told:
-                    answer.set_exception(RuntimeError(str(told["error"])))
+            data = message.json()
+            if "id" in data:
+                answer = self._answers.pop(data["id"])
+                if "error" in data:
+                    answer.set_exception(RuntimeError(str(data["error"])))
                 else:
-                    answer.set_result(told["result"])
-            elif told.get("sessionId") in self._pages:
-                self._pages[told["sessionId"]].hear(told["method"], told["params"])
+                    answer.set_result(data["result"])
+            elif data.get("sessionId") in self._pages:
+                self._pages[data["sessionId"]].hear(data["method"], data["params"])
 
     async def open(
         self, address: str, *, width: int = 1280, scheme: str = "light", has_scripts: bool = True

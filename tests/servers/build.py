@@ -188,5 +188,5 @@ def _run(command: Sequence[str], directory: Path, doing: str, progress: Progress
 def _tail(log: Path) -> str:
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     # what was downloaded never explains a failure
-    told = [line for line in lines if not line.startswith("go: downloading ")]
-    return "\n".join(f"  {line}" for line in told[-TAIL_LINES:])
+    kept = [line for line in lines if not line.startswith("go: downloading ")]
+    return "\n".join(f"  {line}" for line in kept[-TAIL_LINES:])

@@ -43,8 +43,8 @@ def send(
 ) -> Answer:
     """Send one request, without any proxy, and read the whole response. Raises OSError when there is none."""
     data = None if body is None else json.dumps(body).encode()
-    told = {"Content-Type": "application/json", **(headers or {})}
-    request = urllib.request.Request(url, data=data, headers=told, method=method)
+    sent = {"Content-Type": "application/json", **(headers or {})}
+    request = urllib.request.Request(url, data=data, headers=sent, method=method)
     handlers = [urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context)]
     try:
         with urllib.request.build_opener(*handlers).open(request, timeout=REQUEST_S) as response:

@@ -21,7 +21,7 @@ exit 100
 """
 
 
-def tell(doing: str, elapsed_s: float) -> None:
+def show(doing: str, elapsed_s: float) -> None:
     del doing, elapsed_s
 
 
@@ -70,7 +70,7 @@ def test_where_servers_are_required_it_fails(around: dict[str, str]) -> None:
 def test_debians_is_installed_once_where_there_is_none(tmp_path: Path, around: dict[str, str]) -> None:
     program(tmp_path / "bin" / "apt-get", INSTALLS)
     for _ in range(2):
-        assert get_browser(tell, around) == tmp_path / "bin" / "chromium"
+        assert get_browser(show, around) == tmp_path / "bin" / "chromium"
     assert (tmp_path / "calls").read_text().splitlines() == [
         "update",
         "install -y --no-install-recommends chromium fonts-dejavu-core",
@@ -81,4 +81,4 @@ def test_debians_is_installed_once_where_there_is_none(tmp_path: Path, around: d
 def test_why_it_cannot_be_installed_is_reported(tmp_path: Path, around: dict[str, str]) -> None:
     program(tmp_path / "bin" / "apt-get", FAILS)
     with pytest.raises(ServersError, match=r"update exited with 100\n  E: Unable to locate package chromium"):
-        get_browser(tell, around)
+        get_browser(show, around)

@@ -156,8 +156,8 @@ def test_users_certificates_and_no_audit_are_had_on_request(new_cluster: NewClus
 
 
 def who(cluster: Cluster, *flags: str) -> tuple[str, set[str]]:
-    told = json.loads(cluster.kubectl(*flags, "auth", "whoami", "-o", "json"))["status"]["userInfo"]
-    return told["username"], set(told["groups"]) - {"system:authenticated"}
+    user = json.loads(cluster.kubectl(*flags, "auth", "whoami", "-o", "json"))["status"]["userInfo"]
+    return user["username"], set(user["groups"]) - {"system:authenticated"}
 
 
 def test_controllers_scheduler_and_kwok_bring_a_deployment_up(new_cluster: NewCluster) -> None:

@@ -32,8 +32,8 @@ time.sleep(600)
 
 def is_running(pid: int) -> bool:
     """False also for a zombie, which nobody may reap where process 1 does not."""
-    told = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return told.stdout.strip()[:1] not in {"", "Z"}
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return state.stdout.strip()[:1] not in {"", "Z"}
 
 
 def wait_gone(pids: list[int], directory: Path) -> None:

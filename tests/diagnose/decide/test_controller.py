@@ -48,7 +48,7 @@ def ended(code: int, reason: str) -> Pod:
 
 
 @pytest.mark.parametrize(
-    ("snapshot", "told", "evidence", "fix"),
+    ("snapshot", "message", "evidence", "fix"),
     [
         pytest.param(
             healthy(controllers=(), lead=None, pods=()),
@@ -192,10 +192,10 @@ def ended(code: int, reason: str) -> Pod:
     ],
 )
 def test_a_controller_that_does_not_work_is_told_why(
-    snapshot: Snapshot, told: str, evidence: str, fix: str
+    snapshot: Snapshot, message: str, evidence: str, fix: str
 ) -> None:
     found = controller(snapshot)
-    assert (found.verdict, found.message) == ("problem", told)
+    assert (found.verdict, found.message) == ("problem", message)
     assert evidence in "\n".join(found.evidence)
     assert fix in "\n".join(found.fix)
 

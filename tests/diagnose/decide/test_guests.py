@@ -85,7 +85,7 @@ def test_an_agent_that_tells_its_boot_is_the_guests_whatever_the_clocks_say() ->
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("asked", "message"),
     [
         pytest.param(
             Asked("answered", agents={BOOTED: NOON - 1_185_000}),
@@ -100,9 +100,9 @@ def test_an_agent_that_tells_its_boot_is_the_guests_whatever_the_clocks_say() ->
         pytest.param(Asked("answered", agents={BOOTED: NOON}, called_at=NOON + 29_000), None, id="a little"),
     ],
 )
-def test_clocks_that_differ_are_named(asked: Asked, told: str | None) -> None:
+def test_clocks_that_differ_are_named(asked: Asked, message: str | None) -> None:
     found = guests(healthy(asked={"linux": asked}))
-    assert (found.verdict, *found.evidence) == (("problem", told) if told else ("ok",))
+    assert (found.verdict, *found.evidence) == (("problem", message) if message else ("ok",))
 
 
 def test_a_guest_that_just_booted_is_given_time() -> None:

@@ -22,7 +22,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(
-    ("snapshot", "told", "evidence"),
+    ("snapshot", "message", "evidence"),
     [
         pytest.param(
             healthy(served={"virtualmachines.kubevirt.io": ()}),
@@ -58,9 +58,9 @@ REFUSED = {
         ),
     ],
 )
-def test_kubevirt_that_is_not_whole_is_reported(snapshot: Snapshot, told: str, evidence: str) -> None:
+def test_kubevirt_that_is_not_whole_is_reported(snapshot: Snapshot, message: str, evidence: str) -> None:
     found = kubevirt(snapshot)
-    assert (found.verdict, found.message) == ("problem", told)
+    assert (found.verdict, found.message) == ("problem", message)
     assert evidence in found.evidence
     assert found.fix
 

@@ -43,7 +43,7 @@ def test_a_prometheus_with_all_samples_is_enough_without_anything_else() -> None
 
 
 @pytest.mark.parametrize(
-    ("snapshot", "check", "told", "evidence"),
+    ("snapshot", "check", "message", "evidence"),
     [
         (asked(trouble="401: Unauthorized"), "prometheus", "Prometheus does not answer", "401"),
         (
@@ -138,10 +138,10 @@ def test_a_prometheus_with_all_samples_is_enough_without_anything_else() -> None
     ],
 )
 def test_what_is_wrong_is_reported_with_what_was_seen_and_a_fix(
-    snapshot: Measurements, check: str, told: str, evidence: str
+    snapshot: Measurements, check: str, message: str, evidence: str
 ) -> None:
     found = judged(snapshot)[check]
-    assert (found.verdict, found.message) == ("problem", told)
+    assert (found.verdict, found.message) == ("problem", message)
     assert any(evidence in line for line in found.evidence), found.evidence
     assert found.fix
 

@@ -64,7 +64,7 @@ OFFER = "kubectl delete pod -n kubevirt h-1: its successor offers the device"
 
 
 @pytest.mark.parametrize(
-    ("device", "told", "fixes"),
+    ("device", "message", "fixes"),
     [
         pytest.param(
             Device("missing", GONE, "kubevirt/h-1"),
@@ -93,10 +93,10 @@ OFFER = "kubectl delete pod -n kubevirt h-1: its successor offers the device"
     ],
 )
 def test_what_virt_handler_sees_counts_where_kvm_is_not_offered(
-    device: Device, told: str, fixes: list[str]
+    device: Device, message: str, fixes: list[str]
 ) -> None:
     found = kvm(healthy(nodes=(node(room=NO_KVM),), devices={"node-1": device}))
-    assert (found.verdict, found.message) == ("problem", told)
+    assert (found.verdict, found.message) == ("problem", message)
     assert found.evidence == (
         "devices.kubevirt.io/kvm is not allocatable on: node-1",
         f"virt-handler on node node-1: {device.message}",

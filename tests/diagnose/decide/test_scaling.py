@@ -10,7 +10,7 @@ from remuda.diagnose.snapshot import Asked, Pool, SecretKeys, Snapshot
 from remuda.pools.codes import CODES
 
 
-def told(reason: str, message: str = "as it says", stale: str = "False", **status: Any) -> Pool:
+def pool_with(reason: str, message: str = "as it says", stale: str = "False", **status: Any) -> Pool:
     conditions = [condition("Ready", "False", reason, message), condition("Stale", stale)]
     return pool(ceiling="all", status={"waiting": 4, "wanted": 10, "conditions": conditions, **status})
 
@@ -145,16 +145,16 @@ def test_no_demand_and_no_minimum_is_no_problem_but_reported() -> None:
     ],
 )
 def test_what_holds_a_pool_is_reported(reason: str, fix: str) -> None:
-    found = scaling(healthy(pools=(told(reason),)))
+    found = scaling(healthy(pools=(pool_with(reason),)))
     assert (found.verdict, found.evidence, found.fix) == ("problem", ("pool linux: as it says",), (fix,))
 
 
 def test_being_at_max_is_no_problem_while_nothing_waits() -> None:
-    assert scaling(healthy(pools=(told("HeldByMax", waiting=0),))).verdict == "ok"
+    assert scaling(healthy(pools=(pool_with("HeldByMax", waiting=0),))).verdict == "ok"
 
 
 def test_a_source_that_is_silent_is_reported_with_since_when() -> None:
-    found = scaling(healthy(pools=(told("Steady", stale="True"),)))
+    found = scaling(healthy(pools=(pool_with("Steady", stale="True"),)))
     assert found.verdict == "problem"
     assert found.evidence == (
         "pool linux: its source does not answer since 2026-01-31T13:50:00Z; the pool keeps its size",
@@ -178,7 +178,7 @@ def test_what_circleci_says_itself_counts(outcome: str, fix: str) -> None:
 def test_circleci_out_of_reach_from_here_is_a_problem_only_if_the_controller_fails_too() -> None:
     silent = {"linux": Asked("unreachable", "no route")}
     assert scaling(healthy(asked=silent)).verdict == "unknown"
-    assert scaling(healthy(asked=silent, pools=(told("Steady", stale="True"),))).verdict == "problem"
+    assert scaling(healthy(asked=silent, pools=(pool_with("Steady", stale="True"),))).verdict == "problem"
 
 
 def test_the_queue_is_reported_as_both_see_it() -> None:

@@ -20,7 +20,7 @@ def test_a_world_comes_back_as_it_was(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "message"),
     [
         pytest.param(b"", "is no bundle", id="nothing"),
         pytest.param(b"{", "is no bundle", id="half of one"),
@@ -43,10 +43,10 @@ def test_a_world_comes_back_as_it_was(name: str, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_file_that_is_no_bundle_is_bad_input(data: bytes, told: str, tmp_path: Path, run: Run) -> None:
+def test_a_file_that_is_no_bundle_is_bad_input(data: bytes, message: str, tmp_path: Path, run: Run) -> None:
     file = tmp_path / "x"
     file.write_bytes(data)
-    with pytest.raises(BadInput, match=told):
+    with pytest.raises(BadInput, match=message):
         read_bundle(file)
     ran = run("pools", "--from", file)
     assert (ran.code, ran.out) == (2, "")

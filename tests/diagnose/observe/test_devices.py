@@ -40,7 +40,7 @@ def lacking(**changes: object) -> Snapshot:
 
 
 @pytest.mark.parametrize(
-    ("answer", "outcome", "told"),
+    ("answer", "outcome", "message"),
     [
         pytest.param(Ran(0, THERE + HOST, b""), "there", THERE.decode().strip(), id="there"),
         pytest.param(
@@ -75,10 +75,10 @@ def lacking(**changes: object) -> Snapshot:
         ),
     ],
 )
-async def test_an_answer_of_virt_handler_is_read(answer: Ran | KubeError, outcome: str, told: str) -> None:
+async def test_an_answer_of_virt_handler_is_read(answer: Ran | KubeError, outcome: str, message: str) -> None:
     commands = Commands(answer)
     found = await look_for_kvm(commands, lacking())
-    assert found == {"node-1": Device(outcome, told, "kubevirt/virt-handler-x")}
+    assert found == {"node-1": Device(outcome, message, "kubevirt/virt-handler-x")}
     command = ("ls", "-l", "/dev/kvm", "/proc/1/root/dev/kvm")
     assert commands.asked == [("virt-handler-x", "kubevirt", "virt-handler", command)]
 

@@ -45,7 +45,7 @@ def vm(
 ) -> Vm:
     """A VM that a pool made, unless told otherwise."""
     owners = (OwnerReference(POOL_KIND, pool, owner, controller=True),) if owner else ()
-    told = {
+    said = {
         "finalizers": (POOL_FINALIZER, "kubevirt.io/virtualMachineControllerFinalize"),
         "creation_timestamp": MADE,
         "uid": f"uid-{name}",
@@ -57,7 +57,7 @@ def vm(
             resource_version=version,
             owner_references=owners,
             labels={POOL: pool, TEMPLATE: "t1", MEMBER: pool} if labels is None else labels,
-            **told,
+            **said,
         ),
         VmSpec(strategy),
         VmStatus(status, conditions),

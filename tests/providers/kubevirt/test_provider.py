@@ -228,7 +228,7 @@ async def test_a_missing_secret_stops_new_machines_and_never_looks_like_a_new_te
     known = rig.provider.fingerprint(setup)
     secret = f"/api/v1/namespaces/{vm_namespace}/secrets/runner"
     assert (await asyncio.to_thread(rig.cluster.request, "DELETE", secret)).status == 200
-    await eventually(lambda: "no Secret runner" in told_of(rig))
+    await eventually(lambda: "no Secret runner" in trouble_of(rig))
     with pytest.raises(BadInput, match="there is no Secret runner"):
         await rig.create(1)
     assert rig.provider.fingerprint(setup) == known
@@ -237,7 +237,7 @@ async def test_a_missing_secret_stops_new_machines_and_never_looks_like_a_new_te
         assert anew.provider.fingerprint(setup) == known
 
 
-def told_of(rig: Rig) -> str:
+def trouble_of(rig: Rig) -> str:
     try:
         return rig.secrets.value("runner", "token")
     except BadInput as error:

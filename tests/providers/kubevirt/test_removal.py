@@ -54,9 +54,9 @@ def test_owners_that_are_no_pools_stay() -> None:
     ],
 )
 def test_what_is_done_is_not_done_again(seen: Vm, halts: bool, paths: list[str]) -> None:
-    told = [item["path"] for item in detachment(seen, halts=halts)]
-    assert told[1:] == paths
-    assert told[:1] == (["/metadata/resourceVersion"] if paths else [])
+    found = [item["path"] for item in detachment(seen, halts=halts)]
+    assert found[1:] == paths
+    assert found[:1] == (["/metadata/resourceVersion"] if paths else [])
 
 
 def test_kubevirts_own_finalizer_is_never_touched() -> None:

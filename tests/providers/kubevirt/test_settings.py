@@ -93,7 +93,7 @@ def test_a_missing_secret_or_key_names_the_command_that_makes_it() -> None:
         resolve(SETTINGS, None, secrets(runner={"token": "\n"}))
 
 
-def told(text: str, job_class: str = "my-org/my-runner") -> str:
+def problems_of(text: str, job_class: str = "my-org/my-runner") -> str:
     with pytest.raises(BadInput) as refused:
         read_provisioner(text, job_class)
     return str(refused.value)
@@ -102,7 +102,7 @@ def told(text: str, job_class: str = "my-org/my-runner") -> str:
 def test_every_problem_of_a_provisioners_secret_is_reported_at_once() -> None:
     text = CONFIG.replace("idleTimeout", "idleTimout").replace("token:", "tokne:")
     text = text.replace("containerDisk: {image:", "cloudInitNoCloud: {userData:") + "resourceClasses: {}\n"
-    problems = told(text)
+    problems = problems_of(text)
     assert '"idleTimout" is not known; did you mean idleTimeout?' in problems
     assert '"tokne" is not known; did you mean token?' in problems
     assert '"resourceClasses" is not known; did you mean resourceClass?' in problems
@@ -157,7 +157,7 @@ def test_every_problem_of_a_provisioners_secret_is_reported_at_once() -> None:
     ],
 )
 def test_what_cannot_be_a_configuration_is_refused_without_repeating_it(text: str, problem: str) -> None:
-    refused = told(text)
+    refused = problems_of(text)
     assert problem in refused
     assert TOKEN not in refused
 

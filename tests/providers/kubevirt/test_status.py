@@ -99,9 +99,9 @@ def test_a_vm_that_lives_is_ready_when_its_guest_runs(
     ],
 )
 def test_a_vm_whose_guest_is_over_has_ended(machine: Vm, guest: Vmi | None, ended: Ended) -> None:
-    told = supplied(machine, guest)
-    assert told.ended == ended
-    assert not told.leaving
+    listed = supplied(machine, guest)
+    assert listed.ended == ended
+    assert not listed.leaving
     assert f"machine.{ended.code}" in CODES
 
 
@@ -120,10 +120,10 @@ def test_a_vm_whose_guest_is_over_has_ended(machine: Vm, guest: Vmi | None, ende
 def test_a_vm_that_was_told_to_go_leaves_until_its_guest_is_over(
     machine: Vm, guest: Vmi | None, is_down: bool
 ) -> None:
-    told = supplied(machine, guest)
-    assert told.leaving
-    assert told.ended is None
-    assert told.is_down is is_down
+    listed = supplied(machine, guest)
+    assert listed.leaving
+    assert listed.ended is None
+    assert listed.is_down is is_down
 
 
 def test_a_vm_that_no_pool_made_has_the_name_of_its_order() -> None:

@@ -16,7 +16,7 @@ from remuda.rightsize.snapshot import Ask, Container, LimitRange, Unknown
 ROOM = Path(findings.__file__).parent
 
 
-def told_rules() -> set[str]:
+def used_rules() -> set[str]:
     """First arguments of `finding(…)` and `….find(…)` in the source."""
     named = set()
     for path in ROOM.glob("*.py"):
@@ -31,7 +31,7 @@ def told_rules() -> set[str]:
 
 
 def test_every_rule_is_in_the_table_and_reported_somewhere() -> None:
-    assert set(RULES) == told_rules()
+    assert set(RULES) == used_rules()
 
 
 def test_the_gravest_come_first() -> None:

@@ -80,8 +80,8 @@ def test_a_kill_counts_the_peak_of_its_day_as_used() -> None:
 
 @pytest.mark.parametrize("in_samples", [True, False])
 def test_a_kill_is_one_whether_samples_or_pods_tell_it(in_samples: bool) -> None:
-    told_by = (OomKill(AT, 256 * MI),)
-    known = little(kills=told_by if in_samples else ())
+    reported = (OomKill(AT, 256 * MI),)
+    known = little(kills=reported if in_samples else ())
     made = judge(
         workload(container(memory=256, memory_limit=256)),
         known=known,

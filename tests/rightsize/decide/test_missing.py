@@ -87,9 +87,9 @@ def test_what_could_not_be_read_is_reported_and_makes_the_review_partial() -> No
 
 
 def test_where_use_as_a_whole_is_in_doubt_nothing_is_lowered() -> None:
-    doubt = Unknown("use", "samples of several clusters, which cannot be told apart")
+    mixed = Unknown("use", "samples of several clusters, which cannot be told apart")
     large = workload(container(cpu=900, memory=4096, memory_limit=4096))
-    made = judge(large, unknown=(doubt,))
+    made = judge(large, unknown=(mixed,))
     assert (the(made).verdict, the(made).recommended) == ("keep", the(made).now)
     assert "partial-evidence" in the(made).rules
     assert the(judge(large, unknown=(Unknown("quotas", "403"),))).verdict == "lower"

@@ -525,9 +525,9 @@ def test_what_pods_have_outweighs_what_a_range_would_give_them(at: int | None, l
 
 
 def test_a_range_that_gives_cpu_limits_is_reported_though_nothing_changes() -> None:
-    giving = LimitRange("shop", "defaults", "Container", defaults=size(cpu_limit=500))
-    first = judge(workload(container(cpu=300)), limit_ranges=(giving,))
-    then = judge(workload(container(memory=500, memory_limit=672)), limit_ranges=(giving,))
+    defaults = LimitRange("shop", "defaults", "Container", defaults=size(cpu_limit=500))
+    first = judge(workload(container(cpu=300)), limit_ranges=(defaults,))
+    then = judge(workload(container(memory=500, memory_limit=672)), limit_ranges=(defaults,))
     assert the(then).verdict == "keep"
     assert (
         found(first, "limit-range-gives-cpu-limit").object

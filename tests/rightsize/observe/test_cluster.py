@@ -152,7 +152,7 @@ def look(cluster: Cluster, user: str = "admin", *namespaces: str) -> Snapshot:
     return asyncio.run(once())
 
 
-def whys(snapshot: Snapshot) -> dict[str, str]:
+def causes(snapshot: Snapshot) -> dict[str, str]:
     return {each.part: each.why for each in snapshot.unknown}
 
 
@@ -234,7 +234,7 @@ def test_a_container_that_ran_out_of_memory_is_reported(staged: Cluster) -> None
 
 def test_who_may_do_nothing_is_shown_every_missing_verb_and_resource(staged: Cluster) -> None:
     snapshot = look(staged, "nobody")
-    assert whys(snapshot) == {what.partition(".")[0]: f"may not list {what}; {HELP}" for what in LISTED}
+    assert causes(snapshot) == {what.partition(".")[0]: f"may not list {what}; {HELP}" for what in LISTED}
     assert (snapshot.workloads, snapshot.owners, snapshot.quotas) == ((), {}, ())
 
 
@@ -246,7 +246,7 @@ def test_what_may_not_be_read_is_reported_and_the_rest_goes_on(staged: Cluster) 
     bind(staged, "half", {"metadata": {"name": "half"}, "rules": rules})
     snapshot = look(staged, "half")
     allowed = {"deployments.apps", "statefulsets.apps", "pods"}
-    assert whys(snapshot).keys() == {what.partition(".")[0] for what in LISTED if what not in allowed}
+    assert causes(snapshot).keys() == {what.partition(".")[0] for what in LISTED if what not in allowed}
     assert {each.id.name for each in snapshot.workloads} == {"web", LONG, "db"}
     # ReplicaSets could not be read, and so names tell
     owning = Owning(snapshot)
@@ -322,14 +322,14 @@ def test_who_may_read_one_namespace_reads_it_by_its_name(staged: Cluster) -> Non
     whole = look(staged)
     assert snapshot.workloads == tuple(each for each in whole.workloads if each.id.namespace == NAMESPACE)
     assert (snapshot.quotas, snapshot.advisors, snapshot.kills) == (whole.quotas, whole.advisors, whole.kills)
-    assert len(whys(look(staged, "shopper"))) == len(LISTED) + 1
-    other = whys(look(staged, "shopper", "kube-system"))
+    assert len(causes(look(staged, "shopper"))) == len(LISTED) + 1
+    other = causes(look(staged, "shopper", "kube-system"))
     assert other["pods"] == f"may not list pods in kube-system; {HELP}"
     assert other["namespaces"] == f"may not get namespaces kube-system; {HELP}"
 
 
 def test_a_namespace_that_is_not_there_is_reported(staged: Cluster) -> None:
-    assert whys(look(staged, "admin", "nowhere")) == {"Namespace nowhere": "there is no such namespace"}
+    assert causes(look(staged, "admin", "nowhere")) == {"Namespace nowhere": "there is no such namespace"}
 
 
 def test_a_quantity_that_the_server_lets_pass_is_reported_with_its_object(staged: Cluster) -> None:
@@ -337,7 +337,7 @@ def test_a_quantity_that_the_server_lets_pass_is_reported_with_its_object(staged
     bad["containerRecommendations"][0]["target"] = {"cpu": "-1", "memory": "1Gi"}
     advise(staged, "odd", recommendation=bad)
     snapshot = look(staged)
-    assert whys(snapshot) == {
+    assert causes(snapshot) == {
         f"VerticalPodAutoscaler {NAMESPACE}/odd": "status.recommendation.containerRecommendations[0].target.cpu: '-1' is "
         "not a quantity: it cannot be below zero"
     }
@@ -393,7 +393,7 @@ def test_custom_resources_are_read_where_they_are_installed_and_patched_by_json(
     assert found.keys() == CUSTOM.keys()
     assert {each.replicas for each in found.values()} == {2}
     # what an earlier test left behind
-    assert whys(snapshot).keys() <= {f"VerticalPodAutoscaler {NAMESPACE}/odd"}
+    assert causes(snapshot).keys() <= {f"VerticalPodAutoscaler {NAMESPACE}/odd"}
     who = found["Rollout"].id
     then = Size(Ask(None, 512 * MIB), Ask(None, 512 * MIB))
     for part in found["Rollout"].containers:

@@ -92,7 +92,7 @@ class Rig:
     async def need(self, job_class: str = "org/a") -> Need:
         return (await self.source.read()).needs[job_class]
 
-    def told(self) -> Counter[str]:
+    def logged(self) -> Counter[str]:
         """How often each line was logged."""
         return Counter(line["msg"] for line in self.lines)
 

@@ -223,9 +223,9 @@ async def test_a_server_that_repeats_the_token_does_not_get_it_into_an_error(
     circle: Circle, client: Client, fault: Fault
 ) -> None:
     circle.fault = fault
-    told = str(await refusal(client.unclaimed))
-    assert "***" in told
-    assert TOKEN[:6] not in told
+    shown = str(await refusal(client.unclaimed))
+    assert "***" in shown
+    assert TOKEN[:6] not in shown
 
 
 async def test_an_agent_named_as_the_token_does_not_get_it_into_an_error(
@@ -240,9 +240,9 @@ async def test_whatever_a_refusal_says_the_error_is_one_short_line(
     circle: Circle, client: Client, message: object
 ) -> None:
     circle.fault = loopback.status(500, {"message": message})
-    told = str(await refusal(client.unclaimed))
-    assert len(told) < 600
-    assert "\n" not in told
+    shown = str(await refusal(client.unclaimed))
+    assert len(shown) < 600
+    assert "\n" not in shown
 
 
 async def test_the_token_is_asked_for_before_each_request(circle: Circle) -> None:

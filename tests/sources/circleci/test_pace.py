@@ -131,17 +131,17 @@ def test_liveness_every_class_has_its_turn(count: int, rate: float, seed: int) -
     seconds = max(30.0, count * 12 / rate)
     calls = live(pace, seconds, lambda *_: (1, dice.random() < 0.3))
     longest = max(1.0, 2 * count / rate)
-    told = gaps(calls, 0.0, seconds)
-    assert len(told) == count
-    assert max(max(times) for times in told.values()) <= 2 * longest
-    assert seconds / longest / 2 <= min(len(times) for times in told.values())
+    by_class = gaps(calls, 0.0, seconds)
+    assert len(by_class) == count
+    assert max(max(times) for times in by_class.values()) <= 2 * longest
+    assert seconds / longest / 2 <= min(len(times) for times in by_class.values())
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 9])
 def test_every_class_is_asked_each_second_while_there_is_room(count: int) -> None:
     """In the first turns all list their agents, which takes a place each."""
-    told = gaps(live(pace_of(count), 60.0), 0.0, 60.0)
-    for times in told.values():
+    by_class = gaps(live(pace_of(count), 60.0), 0.0, 60.0)
+    for times in by_class.values():
         assert times[1:-1] == pytest.approx([1.0] * (len(times) - 2), abs=0.4)
         assert times[5:-1] == pytest.approx([1.0] * (len(times) - 6), abs=0.2)
         assert 59 <= len(times) - 1 <= 61
@@ -155,10 +155,10 @@ def test_classes_are_spread_over_the_interval() -> None:
 @pytest.mark.slow
 def test_beyond_the_rate_all_wait_longer_by_the_same_factor() -> None:
     """Two counts a turn, agents in a tenth of the turns: 100 classes need 210 calls where 20 are allowed."""
-    told = gaps(live(pace_of(100), 600.0), 0.0, 600.0)
-    turns = {len(times) for times in told.values()}
+    by_class = gaps(live(pace_of(100), 600.0), 0.0, 600.0)
+    turns = {len(times) for times in by_class.values()}
     assert max(turns) - min(turns) <= 1
-    for times in told.values():
+    for times in by_class.values():
         assert sum(times[2:-1]) / len(times[2:-1]) == pytest.approx(10.5, rel=0.05)
 
 
@@ -192,9 +192,9 @@ def test_classes_at_rest_leave_room_for_the_others() -> None:
     pace = pace_of(30)
     live(pace, LONG_S + 60, lambda name, _: (int(name < "org/005"), False))
     calls = live(pace, 60.0, lambda name, _: (int(name < "org/005"), False), start=LONG_S + 60)
-    told = gaps(calls, LONG_S + 60, LONG_S + 120)
-    assert len(told["org/000"]) == pytest.approx(60 / 1.15, rel=0.15)
-    assert len(told["org/029"]) == pytest.approx(12 / 1.15, abs=2)
+    by_class = gaps(calls, LONG_S + 60, LONG_S + 120)
+    assert len(by_class["org/000"]) == pytest.approx(60 / 1.15, rel=0.15)
+    assert len(by_class["org/029"]) == pytest.approx(12 / 1.15, abs=2)
 
 
 def test_a_class_that_only_fails_is_asked_less_often_until_it_answers() -> None:

@@ -107,7 +107,7 @@ def test_a_failed_count_holds_both_numbers_and_says_since_when(call: str) -> Non
         assert 9 * SECOND <= need.stale_since - MONDAY <= 10 * SECOND
         assert reading.registering == {"org/a"}
         assert rig.wakes == wakes + 1
-        assert rig.told() == {f"failed to get {call} tasks": 2}
+        assert rig.logged() == {f"failed to get {call} tasks": 2}
         assert rig.lines[0]["class"] == "org/a"
         assert rig.lines[0]["error"] == str(BROKEN)
         assert str(BROKEN) in rig.source.trouble()["org/a"]
@@ -117,7 +117,7 @@ def test_a_failed_count_holds_both_numbers_and_says_since_when(call: str) -> Non
         await rig.attend(6)
         assert await rig.need() == Need(0, 0)
         assert rig.wakes == wakes + 2
-        assert rig.told()["CircleCI answers again"] == 1
+        assert rig.logged()["CircleCI answers again"] == 1
         assert rig.source.trouble() == {}
         assert rig.source.refusals() == {}
         assert rig.metric("stale", **{"class": "org/a"}) == 0
@@ -135,7 +135,7 @@ def test_a_class_that_never_answered_has_no_need_and_a_sentence() -> None:
         assert reading.registering == frozenset()
         assert str(BROKEN) in rig.source.trouble()["org/a"]
 
-    assert history(story).told() == {
+    assert history(story).logged() == {
         "failed to get unclaimed tasks": 1,
         "failed to get running tasks": 1,
         "failed to get agents": 1,
@@ -350,7 +350,7 @@ def test_a_machine_that_may_be_one_that_cannot_be_read_is_not_closed() -> None:
             await rig.source.close("a-2")
         await rig.attend(30)
 
-    assert history(story).told() == {"agents skipped": 1}
+    assert history(story).logged() == {"agents skipped": 1}
 
 
 def test_a_machine_of_a_pool_nobody_knows_is_never_called_idle() -> None:

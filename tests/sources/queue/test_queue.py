@@ -368,7 +368,7 @@ async def test_a_dead_machines_job_without_a_result_is_lost_and_retried_or_faile
 
 
 @pytest.mark.parametrize(
-    ("told", "status", "detail"),
+    ("is_reported", "status", "detail"),
     [
         pytest.param(
             True,
@@ -386,7 +386,7 @@ async def test_a_dead_machines_job_without_a_result_is_lost_and_retried_or_faile
 )
 @virtually
 async def test_a_job_that_ended_with_its_machine_says_why_remuda_removed_it(
-    told: bool, status: str, detail: str
+    is_reported: bool, status: str, detail: str
 ) -> None:
     desk = Desk()
     number = await desk.submit()
@@ -399,7 +399,7 @@ async def test_a_job_that_ended_with_its_machine_says_why_remuda_removed_it(
             (action,),
         )
     )
-    if told:
+    if is_reported:
         await desk.next(finished=Finished(work.id, work.attempt, "killed", 143), leaving=True)
     await desk.queue.forget("shell-1")
     (attempt,) = desk.job(number).attempts
@@ -522,7 +522,7 @@ def pipe(path: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    ("make", "told"),
+    ("make", "message"),
     [
         pytest.param(
             unreadable, "secret TOKEN cannot be read from {}: No such file or directory", id="missing"
@@ -536,7 +536,7 @@ def pipe(path: Path) -> str:
 )
 @virtually
 async def test_a_secret_that_cannot_be_had_fails_its_job_with_the_reason_and_the_next_one_runs(
-    tmp_path: Path, make: Callable[[Path], str], told: str
+    tmp_path: Path, make: Callable[[Path], str], message: str
 ) -> None:
     desk = Desk(tmp_path / "jobs")
     path = make(tmp_path)
@@ -546,7 +546,7 @@ async def test_a_secret_that_cannot_be_had_fails_its_job_with_the_reason_and_the
     job = desk.job(bad)
     assert job.state is JobState.FAILED
     assert [(item.status, item.exit_code) for item in job.attempts] == [("unstartable", 126)] * 2
-    assert str(job.attempts[0].detail).startswith(told.format(path))
+    assert str(job.attempts[0].detail).startswith(message.format(path))
     assert await desk.need() == (0, 1)
 
 

@@ -146,7 +146,7 @@ ORDER = {"class": "local/shell", "command": ["true"]}
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "message"),
     [
         pytest.param({**ORDER, "class": "x"}, "no pool serves class x; there is: local/shell", id="class"),
         pytest.param({**ORDER, "command": []}, "length >= 1 - at `\\$.command`", id="no command"),
@@ -172,8 +172,8 @@ ORDER = {"class": "local/shell", "command": ["true"]}
         pytest.param({**ORDER, "retrys": 1}, "unknown field `retrys`", id="unknown key"),
     ],
 )
-async def test_a_bad_job_is_refused_and_nothing_is_taken_in(shop: Shop, body: object, told: str) -> None:
-    with pytest.raises(BadInput, match=told):
+async def test_a_bad_job_is_refused_and_nothing_is_taken_in(shop: Shop, body: object, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
         await shop.post("/v1/jobs", body, Submitted)
     assert (await shop.get("/v1/jobs", JobList)) == JobList((), {})
 
@@ -182,12 +182,12 @@ async def test_all_problems_of_a_job_are_reported_at_once(shop: Shop) -> None:
     body = {"class": "x", "command": ["\0"], "env": {"1": ""}, "secret_files": {"B": "f"}}
     with pytest.raises(BadInput) as caught:
         await shop.post("/v1/jobs", body, Submitted)
-    for told in ("class x", "NUL byte", "'1' is no name", "absolute path"):
-        assert told in str(caught.value)
+    for message in ("class x", "NUL byte", "'1' is no name", "absolute path"):
+        assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("ask", "kind", "told"),
+    ("ask", "kind", "message"),
     [
         pytest.param(lambda s: s.get("/v1/jobs/7", Job), NotFound, "there is no job 7", id="show"),
         pytest.param(lambda s: s.get("/v1/jobs/x", Job), BadInput, "whole number, found 'x'", id="no number"),
@@ -212,9 +212,9 @@ async def test_all_problems_of_a_job_are_reported_at_once(shop: Shop) -> None:
     ],
 )
 async def test_what_cannot_be_answered_is_reported(
-    shop: Shop, ask: Callable[[Shop], Any], kind: type[Exception], told: str
+    shop: Shop, ask: Callable[[Shop], Any], kind: type[Exception], message: str
 ) -> None:
-    with pytest.raises(kind, match=told):
+    with pytest.raises(kind, match=message):
         await ask(shop)
 
 
