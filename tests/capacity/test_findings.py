@@ -562,6 +562,13 @@ def test_containers_without_local_storage_are_named(bare: tuple[str, ...], missi
     seen = judged(herd(lacking), rules(require={"ephemeralStorage": True}))
     (one,) = [item for item in seen.findings if item.rule == "missing-ephemeral-storage"]
     assert describe(one).found == f"no {missing} for ephemeral-storage"
+    assert describe(one).expected == "both given, since the policy requires it"
+
+
+def test_a_set_that_may_overflow_gets_that_as_the_reason_for_local_storage() -> None:
+    seen = judged(herd(vm_test(limits=measured("8", "30Gi"))), rules())
+    (one,) = [item for item in seen.findings if item.rule == "missing-ephemeral-storage"]
+    assert describe(one).expected == "both given, since the set may be on an overflow node"
 
 
 @pytest.mark.parametrize(
@@ -828,6 +835,15 @@ def test_a_name_beside_the_capability_is_known_by_the_one_value_of_it(
     made = judged(herd(docs(required=(term,), node_selector={})), rules())
     (one,) = [item for item in made.findings if item.rule == "hostname-in-selector"]
     assert one.severity == severity
+
+
+@pytest.mark.parametrize(("lacks", "is_found"), [(0, True), (1, False)])
+def test_two_runners_can_come_to_an_overflow_node_that_has_just_room_for_two(
+    lacks: int, is_found: bool
+) -> None:
+    just = {"memory": 40 * GIB - lacks, "cpu": 8_000, EPHEMERAL: 48 * GIB, "pods": 2}
+    made = judged(herd(vm_test(max=2), sting(allocatable=just)), rules())
+    assert ("overflow-not-bounded" in {item.rule for item in made.findings}) is is_found
 
 
 def test_what_an_overflow_node_does_not_have_bounds_how_many_can_come() -> None:

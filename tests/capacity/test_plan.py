@@ -87,6 +87,11 @@ def test_where_nodes_were_not_read_none_is_counted() -> None:
         assert (side.nodes, side.worst, side.placed, side.safe) == (0, None, (), None)
 
 
+def test_nodes_that_no_set_may_be_on_are_not_counted() -> None:
+    _, after = only(planned(snapshot(scale_set("a"), node("bare", labels={}), HONEY), {}))
+    assert after.nodes == 1
+
+
 def test_a_pool_and_a_scale_set_of_one_name_are_both_placed() -> None:
     twins = snapshot(scale_set("a", max=1), scale_set("a", kind="RunnerPool", max=2), HONEY)
     _, after = only(planned(twins, {}))

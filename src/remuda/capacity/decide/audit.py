@@ -64,9 +64,9 @@ class LabelAudit(Struct, frozen=True):
     owners: tuple[OwnerShare, ...]
     packing: Packing | None
     #: False when scale sets could not be read, so that sums say nothing
-    is_known: bool = True
+    is_known: bool
     #: False when pods could not be read, so that what fits says little
-    has_pods: bool = True
+    has_pods: bool
 
     @property
     def unsure(self) -> tuple[str, ...]:
