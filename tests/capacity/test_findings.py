@@ -42,6 +42,7 @@ from remuda.capacity.snapshot import (
 )
 from remuda.model.findings import Severity
 from remuda.model.pods import Match, Taint, Term, Toleration
+from remuda.model.times import DAY, read_instant
 from remuda.output.findings import describe
 from remuda.rules.packing import Bound
 
@@ -414,6 +415,7 @@ def test_a_node_lists_the_labels_of_primary_nodes_it_lacks() -> None:
     (context,) = judged(herd(bumble), spec).contexts
     reasons = {item.name: role.reason for item, role in zip(context.ground.nodes, context.roles, strict=True)}
     assert reasons["bumble"] == "has not role=primary, and is no overflow node of the policy"
+    assert [role.admitted for role in context.roles] == [True, False, False]
 
 
 def test_names_of_sets_and_urls_may_carry_owners() -> None:
@@ -780,6 +782,57 @@ def test_a_node_that_is_full_is_usable_and_one_that_is_too_small_is_not() -> Non
     assert context.usable == 0b01
 
 
+def test_a_set_without_runners_asks_for_nothing_and_has_none() -> None:
+    (label,) = judged(herd(docs(max=0)), rules()).labels
+    assert label.requests == measured("4", "20Gi", "24Gi")
+    assert {owner.name: owner.running for owner in label.owners} == {"arc/docs": 0, "arc/vm-test": 0}
+
+
+def test_what_kubelets_say_matters_where_one_of_several_labels_overflows() -> None:
+    seen = herd(scale_set("other", labels=("plain",)), unknown=(Unknown(SUMMARIES, "no"),))
+    found_rules = {item.rule for item in audit(seen, (LABEL, "plain"), {"kvm": rules()}, NOW).findings}
+    assert "not-read" in found_rules
+
+
+@pytest.mark.parametrize(
+    ("age", "is_old"),
+    [
+        pytest.param(5 * DAY, False, id="as old as it may be"),
+        pytest.param(5 * DAY + 1, True, id="older"),
+        pytest.param(-DAY, False, id="of tomorrow, which it is somewhere"),
+        pytest.param(-DAY - 1, True, id="of a later day"),
+    ],
+)
+def test_evidence_holds_for_its_age(age: int, is_old: bool) -> None:
+    made = read_instant("2026-11-10")
+    spec = rules(evidence={"date": "2026-11-10", "fitted": 2, "maxAge": "5d"})
+    seen = audit(herd(), (LABEL,), {"kvm": spec}, made + age)
+    assert ("evidence-too-old" in {item.rule for item in seen.findings}) is is_old
+
+
+def test_runners_that_take_all_that_guardrails_allow_are_fine() -> None:
+    assert found(herd(usage=runners("sting", 1, "24Gi", limit="40Gi")), rules()) == []
+
+
+def test_guardrails_of_limits_bound_how_many_fit() -> None:
+    """Two of 10Gi fit 40Gi of requests; two with limits of 30Gi do not fit 40Gi, and the primary node has no room."""
+    wide = overflow(mostRunners=2, requested=sized("", "40Gi", "48Gi"), limited=sized("", "40Gi", "90Gi"))
+    full = {"honey": Usage(requested=dict(honey().allocatable))}
+    envelope = {"name": "large", "requests": sized("4", "10Gi", "24Gi"), "limits": sized("8", "30Gi", "40Gi")}
+    spec = rules(nodes=wide, envelopes=[envelope], sets=[{"name": "vm-test", "max": 2, "envelope": "large"}])
+    for limit, placement in (("20Gi", "fits"), ("30Gi", "cannot fit")):
+        runner = vm_test(max=2, requests=measured("4", "10Gi", "24Gi"), limits=measured("8", limit, "40Gi"))
+        (label,) = judged(herd(docs(max=0), runner, usage=full), spec).labels
+        assert label.placement == placement
+
+
+def test_a_limit_is_held_against_the_smallest_node_it_exceeds() -> None:
+    large = docs(limits=measured("8", "200Gi"))
+    made = judged(snapshot(large, node("a"), node("b", memory="64Gi"), node("c", memory="300Gi")), None)
+    (one,) = [item for item in made.findings if item.rule == "limit-exceeds-node"]
+    assert (one.terms["nodes"], one.terms["most"]) == ("a, b", "64Gi memory")
+
+
 def test_of_two_policies_of_a_label_the_first_by_name_counts() -> None:
     both = {"b": rules(ceiling=7), "a": rules(ceiling=5)}
     for some in (both, dict(reversed(both.items()))):
@@ -801,6 +854,9 @@ def test_the_largest_sets_are_named_first_where_all_together_are_too_many() -> N
     (one,) = [item for item in made.findings if item.rule == "ceiling-exceeded"]
     assert str(one.terms["parts"]).split(", ")[1:] == ["c 9", "b 1", "a 0"]
     assert str(one.terms["parts"]).startswith("d ")
+    made = judged(snapshot(*(scale_set(f"s{n}", max=n) for n in range(6)), honey()), rules())
+    (one,) = [item for item in made.findings if item.rule == "ceiling-exceeded"]
+    assert one.terms["parts"] == "s5 5, s4 4, s3 3, s2 2, s1 1 and 1 more"
 
 
 @pytest.mark.parametrize(

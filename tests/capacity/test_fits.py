@@ -47,6 +47,13 @@ def test_a_full_node_is_distinguished_from_a_small_one() -> None:
     )
 
 
+def test_a_node_is_met_by_its_name() -> None:
+    ground = Ground((node("a"), node("b"), node("c", labels={})))
+    named = Match("metadata.name", "In", ("b", "c"))
+    assert ground.meeting([Term(match_fields=(named,))]) == 0b110
+    assert ground.meeting([Term((Match("capability.example/kvm", "Exists"),), (named,))]) == 0b010
+
+
 def test_a_node_of_which_nothing_is_left_is_too_full() -> None:
     (name,) = names = {"example.com/fuse": 1}
     there = node(allocatable={name: 1})

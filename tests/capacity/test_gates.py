@@ -393,6 +393,18 @@ def test_a_node_that_is_down_has_no_room(fields: dict[str, bool], why: str) -> N
     assert judge(seen(sting(**fields)))["room"].evidence == f"sting takes no more: {why}"
 
 
+def test_a_node_without_local_storage_has_none_of_what_is_requested() -> None:
+    bare = sting(allocatable=measured("32", "54Gi") | {"pods": 110})
+    assert "and sting has 0 ephemeral storage in all" in judge(seen(bare))["budget"].evidence
+
+
+def test_a_record_of_what_was_made_ready_ends() -> None:
+    by = judged_by(prewarm={"record": decision(until="2026-12-01")})
+    end = judge(by=by)["prewarm"].expires
+    assert end is not None
+    assert [judge(by=by, now=at)["prewarm"].state for at in (end - 1, end)] == ["pass", "fail"]
+
+
 def test_a_rollback_says_how_it_returns_a_set() -> None:
     assert judge()["rollback"].evidence.startswith("its tolerations are taken off, after which ")
     patch = {"spec": {"template": {"spec": {"nodeSelector": {"role": "primary"}}}}}

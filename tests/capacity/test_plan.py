@@ -87,6 +87,12 @@ def test_where_nodes_were_not_read_none_is_counted() -> None:
         assert (side.nodes, side.worst, side.placed, side.safe) == (0, None, (), None)
 
 
+def test_what_runners_do_not_ask_for_is_left() -> None:
+    _, after = only(planned(snapshot(scale_set("a"), HONEY), {}))
+    (placed,) = after.placed
+    assert placed.left == {"cpu": 30_000, "memory": 102 * GIB, "ephemeral-storage": 400 * GIB, "pods": 109}
+
+
 def test_nodes_that_no_set_may_be_on_are_not_counted() -> None:
     _, after = only(planned(snapshot(scale_set("a"), node("bare", labels={}), HONEY), {}))
     assert after.nodes == 1

@@ -24,6 +24,9 @@ SHARES: dict[str, tuple[dict[str, Any], str | None, dict[str, int]]] = {
     "several that want too much": ({"sets": sets(arc__a=3, arc__c=3, ci__b=2)}, None, {"arc": 3, "ci": 1}),
     "more namespaces than runners": ({"ceiling": 1, "sets": sets(arc__a=1, ci__b=1)}, None, {"arc": 1, "ci": 0}),
     "the one runner goes to where more are wanted": ({"ceiling": 1, "sets": sets(arc__a=1, ci__b=1, ci__c=1)}, None, {"arc": 0, "ci": 1}),
+    "a small part of little is nothing": (
+        {"sets": sets(arc__a=4, arc__b=4, arc__c=4, arc__d=4, ci__b=1)}, None, {"arc": 4, "ci": 0},
+    ),
     "sets without a namespace": ({"sets": sets(a=1, b=1)}, "arc", {"arc": 2}),
     "some with and some without": ({"sets": sets(a=1, ci__b=1)}, "arc", {"arc": 1, "ci": 1}),
     "no sets": ({}, "arc", {"arc": 4}),
@@ -230,6 +233,12 @@ def test_safety_a_label_cannot_leave_its_quotes(label: str) -> None:
     assert '"' not in inside
     assert "\n" not in text
     assert all("\n" not in item.expression for item in conditions(label))
+
+
+def test_letters_are_written_as_they_are_and_lowered_as_the_server_lowers_them() -> None:
+    assert quoted("ü 😀") == '"ü 😀"'
+    (_, _, carries) = conditions("NIX-Ä")
+    assert '"nix-Ä"' in carries.expression
 
 
 def test_primary_labels_are_what_is_preferred() -> None:

@@ -81,6 +81,12 @@ def test_an_added_set_selects_what_all_others_select_else_what_primary_nodes_hav
     assert the_scale_set(after("--add", words, before=snapshot()), "new").node_selector == CAPABILITY
 
 
+def test_an_added_set_is_judged_by_its_label_and_by_its_own_numbers() -> None:
+    assert after("--add", "name=new,envelope=large,max=3").labels == (LABEL,)
+    (problem,) = after("--add", "name=new,envelope=large,max=1,min=2").problems
+    assert "default/new would have a min of 2 above its max of 1" in problem
+
+
 def test_an_added_set_is_like_another() -> None:
     found = the_scale_set(after("--add", "name=new,like=linux,max=3", policies={}), "new")
     like = WORLD.scale_sets[1]

@@ -16,6 +16,17 @@ from remuda.model.pods import Taint
 GIB = 2**30
 
 
+@pytest.mark.parametrize("words", ["vm", "vm.max", "max=3", ".max=3", "=3"])
+def test_a_set_wants_a_name_a_field_and_a_value(words: str) -> None:
+    _, (problem,) = read_changes({"--set": [words]})
+    assert "wants NAME.max=NUMBER, NAME.min=NUMBER or NAME.envelope=NAME" in problem
+
+
+def test_a_ceiling_has_an_end() -> None:
+    _, (problem,) = read_changes({"--ceiling": ["unbounded"]})
+    assert "is no whole number" in problem
+
+
 @pytest.mark.parametrize(
     ("number", "is_read"),
     [("0", True), ("100000", True), ("100001", False), ("9" * 5_000, False), ("-1", False)],

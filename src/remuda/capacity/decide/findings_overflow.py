@@ -157,7 +157,7 @@ def _unbounded(
             and possible <= site.overflow.most_runners
             and all(name in room and room[name] >= value for name, value in size.items())
         ):
-            room = {name: value - size.get(name, 0) for name, value in room.items()}
+            room |= {name: room[name] - value for name, value in size.items()}
             possible, left = possible + 1, left - 1
     if possible > site.overflow.most_runners:
         who = some(scale_set.name for scale_set in scale_sets)

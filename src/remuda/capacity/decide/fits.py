@@ -26,7 +26,7 @@ Nodes: TypeAlias = int
 #: what a kubelet takes where a node does not say how many
 MOST_PODS = 110
 #: sets of nodes that are remembered as places, too: labels share a few
-_MOST_PICKED = 64
+_MOST_PICKED = 64  # pragma: no mutate - how much is remembered
 
 
 class Placement(Struct, frozen=True):

@@ -238,7 +238,7 @@ class LabelContext:
         is_eligible = Role("eligible", True, "sets of the label can run here")
         for index in range(len(self.ground.nodes)):
             if index in sites:
-                yield self._overflow_role(sites[index], is_usable=index in usable)
+                yield self._overflow_role(sites[index], index, is_usable=index in usable)
             elif self.policy is None:
                 yield is_eligible if index in usable else self._closed("not-eligible", index)
             elif index not in primary:
@@ -246,7 +246,7 @@ class LabelContext:
             else:
                 yield is_primary if index in usable else self._closed("primary", index)
 
-    def _overflow_role(self, site: Site, *, is_usable: bool) -> Role:
+    def _overflow_role(self, site: Site, index: int, *, is_usable: bool) -> Role:
         admitted = site.overflow.admitted
         if is_usable:
             return Role(
@@ -263,7 +263,7 @@ class LabelContext:
                 False,
                 "; ".join(_failed_text(*key, tuple(names)) for key, names in failed.items()),
             )
-        return Role("overflow", False, self._obstacles_text(site.index or 0))
+        return Role("overflow", False, self._obstacles_text(index))
 
     def _other_role(self, index: int) -> Role:
         """A node that is neither primary nor overflow, by the labels that it lacks; equal nodes share it."""

@@ -15,6 +15,8 @@ from remuda.model.amounts import Amounts
 from remuda.model.pods import Match
 
 WHOLE_NODE = 1_000_000
+#: what each of those takes that may be there beside each other, and not beside who takes the whole
+_BESIDE = 1  # pragma: no mutate - any little of a million
 HOSTNAME = "kubernetes.io/hostname"
 #: what the controller adds to runners beside what is known of it
 _ADDED = ("actions.github.com/", "app.kubernetes.io/", "helm.sh/")
@@ -117,7 +119,7 @@ class _Making:
         elif met[kin.id]:
             self._claim(kin, kin, WHOLE_NODE)
             for other in others:
-                self._claim(other, kin, 1)
+                self._claim(other, kin, _BESIDE)
         elif others:
             for each in (kin, *others):
                 self._note_uncertain(
@@ -146,7 +148,7 @@ class _Making:
 
     def _close(self, kin: Kin, key: str, name: str) -> None:
         """No runner of the set may be where the node is, by what the key says of it."""
-        self._claim(kin, kin, 1)
+        self._claim(kin, kin, _BESIDE)
         here = self._nodes.get(name, {})
         same = [name]
         if key != HOSTNAME:
