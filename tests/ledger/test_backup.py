@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from remuda.errors import BadInput
-from remuda.ledger.schema import VERSIONS
+from remuda.ledger.schema import VERSIONS, Tables
 from remuda.ledger.store import FILE, SqliteStore
 from remuda.sources.queue.schema import TABLES
 
@@ -43,6 +43,21 @@ def test_before_an_upgrade_the_store_is_copied_as_it_was(tmp_path: Path, version
     again.close()
     assert again.backup is None
     assert {each.name for each in tmp_path.iterdir()} == {FILE, store.backup.name}
+
+
+@pytest.mark.parametrize("version", range(1, len(VERSIONS)))
+def test_a_store_that_is_older_is_copied_whatever_tables_it_has(tmp_path: Path, version: int) -> None:
+    store = SqliteStore(older(tmp_path, version))
+    store.close()
+    assert store.backup == tmp_path / f"{FILE}.v{version}.backup"
+
+
+def test_tables_that_are_older_are_copied_though_the_store_is_not(tmp_path: Path) -> None:
+    one, two = "CREATE TABLE notes (text TEXT)", "ALTER TABLE notes ADD COLUMN at INTEGER"
+    for versions, is_copied in (((one,), False), ((one, two), True), ((one, two), False)):
+        store = SqliteStore(tmp_path / FILE, tables=(Tables("notes", versions),))
+        store.close()
+        assert (store.backup is not None) is is_copied
 
 
 def test_a_new_store_and_new_tables_need_no_copy(tmp_path: Path) -> None:

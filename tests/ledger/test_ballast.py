@@ -1,5 +1,6 @@
 """Room kept for a full disk, on a real file system that is too small."""
 
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from functools import partial
@@ -102,6 +103,23 @@ def test_there_is_as_much_of_it_as_the_manual_says_and_what_is_there_is_kept(tmp
     assert (tmp_path / "ballast").stat().st_size == MIB
     assert ballast.drop()
     assert not ballast.drop()
+
+
+@pytest.mark.parametrize(("more", "is_kept"), [(0, True), (65536, False)])
+def test_it_is_laid_out_where_there_is_room_for_it_twice(disk: Path, more: int, is_kept: bool) -> None:
+    size = shutil.disk_usage(disk).free // 2
+    assert Ballast(disk / "ballast", size + more).keep() is is_kept
+    assert [each.name for each in disk.iterdir()] == (["ballast"] if is_kept else [])
+
+
+@pytest.mark.parametrize(("pages", "full"), [(32, False), (31, True)])
+def test_a_disk_is_full_with_less_than_128_kib(disk: Path, pages: int, full: bool) -> None:
+    fill(disk)
+    other = disk / "other"
+    with other.open("r+b") as file:
+        file.truncate(other.stat().st_size // 4096 * 4096 - 4096 * pages)
+    assert shutil.disk_usage(disk).free == 4096 * pages
+    assert is_full(disk / FILE) is full
 
 
 def test_a_disk_that_is_too_small_does_without(disk: Path) -> None:

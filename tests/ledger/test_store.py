@@ -208,6 +208,10 @@ async def test_readers_do_not_wait_for_the_writer(store: SqliteStore) -> None:
     await held
 
 
+def test_a_store_waits_ten_seconds_for_another_process_that_writes(store: SqliteStore) -> None:
+    assert store.read(lambda db: db.execute("PRAGMA busy_timeout").fetchone()) == (10_000,)
+
+
 def test_only_its_owner_may_read_the_files(store: SqliteStore, path: Path) -> None:
     modes = {item.name: stat.S_IMODE(item.stat().st_mode) for item in path.parent.iterdir()}
     assert modes == {"remuda.db": 0o600, "remuda.db-wal": 0o600, "remuda.db-shm": 0o600}

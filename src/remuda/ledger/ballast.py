@@ -36,7 +36,7 @@ class Ballast:
             for _ in range(self._size // 65536):
                 os.write(file, b"\0" * 65536)
         except OSError:
-            self.path.unlink(missing_ok=True)
+            self.drop()
             return False
         finally:
             os.close(file)

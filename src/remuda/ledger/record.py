@@ -42,7 +42,11 @@ class Kinds(Struct, Generic[S, M, P, A], frozen=True):
 
 def pack(value: object) -> bytes:
     """The stored form: msgpack, compressed."""
-    return zlib.compress(_encode(value), 1)
+    return _compressed(_encode(value))
+
+
+def _compressed(data: bytes) -> bytes:
+    return zlib.compress(data, 1)  # pragma: no mutate - how hard it tries changes only the size
 
 
 def unpack(data: bytes, kind: Any, what: str) -> Any:
@@ -198,7 +202,7 @@ class Ledger(Generic[S, M, P, A]):
         """Write the cycle and return the operations to start. An action whose target is busy is left out."""
         if self._policy is None or self._policy[0] is not policy:
             data = _encode(policy)
-            self._policy = (policy, digest(data), zlib.compress(data, 1))
+            self._policy = (policy, digest(data), _compressed(data))
         encoded = (_encode(seen), _encode(memory), self._policy[1], _encode(plan))
         prints = tuple(digest(part) for part in encoded)
         ended = [operation.id for operation in saw if operation.outcome is not None]
@@ -216,12 +220,10 @@ class Ledger(Generic[S, M, P, A]):
         entry = Entry(
             loop=self._loop,
             at=now,
-            snapshot=zlib.compress(
-                encoded[0], 1
-            ),  # pragma: no mutate - how hard it is tried changes no answer
-            memory=zlib.compress(encoded[1], 1),  # pragma: no mutate - nor here
+            snapshot=_compressed(encoded[0]),
+            memory=_compressed(encoded[1]),
             policy=self._policy[1:],
-            plan=zlib.compress(encoded[3], 1),  # pragma: no mutate - nor here
+            plan=_compressed(encoded[3]),
             after=pack(after),
             ended=tuple(ended),
             news=tuple(news),

@@ -416,7 +416,7 @@ def _check_whole(connection: sqlite3.Connection) -> None:
 
 def _connect(path: Path | None, mode: str) -> sqlite3.Connection:
     """Without a path, a database in memory."""
-    connection = sqlite3.connect(
+    return sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}" if path is not None else ":memory:",
         uri=True,
         timeout=10,
@@ -424,8 +424,6 @@ def _connect(path: Path | None, mode: str) -> sqlite3.Connection:
         check_same_thread=False,
         cached_statements=256,
     )
-    connection.execute("PRAGMA busy_timeout = 10000")
-    return connection
 
 
 def _is_full(error: sqlite3.Error) -> bool:
