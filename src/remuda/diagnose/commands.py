@@ -76,7 +76,7 @@ def kubevirt(session: Session, /, **options: Any) -> None:
     """
     Check KubeVirt: whether it is whole, and nodes can run VMs.
 
-    It needs no pool, so it also tells beforehand whether a cluster will do.
+    It needs no pool, so it also shows beforehand whether a cluster will do.
     """
     from remuda.diagnose.decide import judge_kubevirt
 

@@ -52,7 +52,7 @@ class Prometheus(Struct, frozen=True):
     series: dict[str, int] = {}
     #: metric → for how many seconds back there are samples, as far as was asked
     reach: dict[str, int] = {}
-    #: targets that are down: job/instance → since how it is told
+    #: targets that are down, as job/instance
     down: tuple[str, ...] = ()
     #: namespace/name of pods that have samples of memory now
     pods: tuple[str, ...] = ()

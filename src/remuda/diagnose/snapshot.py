@@ -62,7 +62,7 @@ class PoolWords(Struct, frozen=True, rename="camel"):
 
 
 class PoolStatus(Struct, frozen=True, rename="camel"):
-    """How a pool fares, as Remuda tells it."""
+    """How a pool fares, as Remuda reports it."""
 
     wanted: int = 0
     ready: int = 0
@@ -115,7 +115,7 @@ class Vm(Struct, frozen=True):
 
     @property
     def pool(self) -> str:
-        """The pool that its label tells of."""
+        """The pool that its label names."""
         return self.metadata.labels.get(POOL, "")
 
     @property

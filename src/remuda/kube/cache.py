@@ -107,9 +107,9 @@ class Cache(Generic[T]):
 
     def put(self, item: T) -> None:
         """
-        Take in an object that the answer to a write brought, so that it is seen before the watch tells it.
+        Take in an object that the answer to a write brought, so that it is seen before the watch reports it.
 
-        The watch may have been faster: what it told the end of stays gone, since nobody would tell that again.
+        The watch may have been faster: what it reported as deleted stays gone, since nobody would report that again.
         """
         known = self.objects.get(item.key)
         if known is None and item.metadata.uid in self._ended:
@@ -134,7 +134,7 @@ class Cache(Generic[T]):
                 del self._ended[next(iter(self._ended))]
 
     async def run(self) -> None:
-        """List and watch until cancelled; errors are waited out, and told in `trouble`."""
+        """List and watch until cancelled; errors are waited out, and reported in `trouble`."""
         wait = _FIRST_WAIT_S
         while True:
             self._agreed_at = None
@@ -222,6 +222,6 @@ class Cache(Generic[T]):
 
 
 def _is_newer(one: KubeObject, other: KubeObject) -> bool:
-    """Versions are numbers that grow, unless a server says otherwise: then the last one told is the newest."""
+    """Versions are numbers that grow, unless a server says otherwise: then the last one received is the newest."""
     versions = one.metadata.resource_version, other.metadata.resource_version
     return all(version.isdecimal() for version in versions) and int(versions[0]) > int(versions[1])

@@ -1,5 +1,5 @@
 """
-What a command in a container prints and how it ends, as a kubelet tells it over a WebSocket.
+What a command in a container prints and how it ends, as a kubelet reports it over a WebSocket.
 
 The protocol is the fourth one: every kubelet speaks it, and the fifth adds nothing but the end of an input.
 """
@@ -32,7 +32,7 @@ class _End(Struct, frozen=True):
 
 
 async def read_channels(socket: aiohttp.ClientWebSocketResponse, doing: str, most: int) -> Ran:
-    """Read to the end; a command that could not be started, or whose end is not told, is a `KubeError`."""
+    """Read to the end; a command that could not be started, or whose end is not reported, is a `KubeError`."""
     if socket.protocol != CHANNELS:
         raise KubeError(doing, Status(message=f"the kubelet does not speak {CHANNELS}"))
     said = {_STDOUT: b"", _STDERR: b"", _END: b""}

@@ -1,4 +1,4 @@
-"""Events that tell people: the same one again is counted, not repeated."""
+"""Events for people: the same one again is counted, not repeated."""
 
 from typing import Any
 

@@ -191,5 +191,5 @@ async def _may(
     except (Forbidden, Missing):
         if account is not None:
             raise
-        return True  # we cannot know, and whatever is refused later is told then
+        return True  # we cannot know, and whatever is refused later is reported then
     return decoded(data, _Review, doing).status.allowed

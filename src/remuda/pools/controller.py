@@ -107,7 +107,7 @@ class PoolsController:
         blind = {name: message for name in self._providers if (message := await self._look(name))}
         machines, unlisted = self._join(readings)
         for name, source in self._sources.items():
-            # Elsewhere machines that are gone are told of for hours.
+            # Elsewhere machines that are gone are listed for hours.
             if source.exact:
                 workers = readings[name].workers
                 for machine in workers.keys() - self._joined.keys():
@@ -292,7 +292,7 @@ class PoolsController:
         return self._partners.get(provider) or next(iter(self._sources))
 
     def report(self, seen: Snapshot, plan: Plan[PoolAction]) -> dict[str, object]:
-        """Set the pools' gauges and tell the totals."""
+        """Set the pools' gauges and return the totals."""
         self.decided(plan.reasons)
         return self._meters.report(seen, plan)
 
@@ -344,7 +344,7 @@ def _machine(
 ) -> Machine:
     """Join what the provider and the source know of one machine; `is_listed` when the source knows all that boot."""
     uses = worker.uses if worker else 0
-    # A source tells of the last job of a machine for as long as it tells of the machine.
+    # A source reports the last job of a machine for as long as it lists the machine.
     job = worker.job if worker and not supplied.is_down else None
     if supplied.ended is not None:
         state = State.DRAINING if supplied.ended.code in PROPER_ENDS else State.FAILED

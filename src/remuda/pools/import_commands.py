@@ -23,7 +23,7 @@ def provisioner_values(session: Session, file: str) -> None:
     Pools from values of Runner Provisioner.
 
     FILE holds values of CircleCI's Runner Provisioner, version 0.1.0 or 0.1.2; - is standard input. Tokens are not printed: pools refer to a Secret,
-    and the command that makes it is told. The chart takes the same values as they are, so this is only for who wants
+    and the command that makes it is printed. The chart takes the same values as they are, so this is only for who wants
     the objects. For example: remuda import provisioner-values my-values.yaml > pools.yaml
     """
     jobs, name = session.jobs, "stdin" if file == "-" else file

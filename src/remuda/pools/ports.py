@@ -33,7 +33,7 @@ class Source(Protocol):
         self, machine: str, made_at: int = 0, job_class: str | None = None, boot: str = ""
     ) -> bool:
         """
-        Give a machine no more work, for good. True when it has none; repeated calls tell the same.
+        Give a machine no more work, for good. True when it has none; repeated calls return the same.
 
         Work of a machine of that name from before `made_at` is not its own. `job_class` is the one it was made for,
         where that is known: its pool may be gone, or have another one by now. `boot` is the one the machine calls

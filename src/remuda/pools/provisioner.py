@@ -441,4 +441,4 @@ def _notes(pools: list[dict[str, Any]], values: _Provisioner) -> Iterator[str]:
         yield f"{', '.join(sudo)}: with grantSudo a job can read the class token in its VM, because there is no proxy that keeps it: docs/migrating.md"
     yield "scaleIn natural: a VM that was never used stays until its idleTimeout; active would remove it when it is surplus"
     yield "CircleCI is asked about each class every second, more slowly while nothing happens or 20 requests a second are reached"
-    yield "a changed token, address or spec reaches new VMs only; `remuda pools status` tells which are old"
+    yield "a changed token, address or spec reaches new VMs only; `remuda pools status` shows which are old"

@@ -26,7 +26,7 @@ from remuda.pools.policy import EXACT_SOURCES, change
 
 
 class Difference(Struct, frozen=True):
-    """What one pool was told then and would be told now."""
+    """What was decided for one pool then, and would be now."""
 
     at: Instant
     until: Instant

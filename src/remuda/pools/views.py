@@ -110,7 +110,7 @@ def machine_view(db: sqlite3.Connection, name: str) -> MachineView:
         if machine.name == name:
             return machine
     raise NotFound(
-        f"there is no machine {name} now; `remuda why machine {name}` tells what became of it, if it was one"
+        f"there is no machine {name} now; `remuda why machine {name}` says what became of it, if it was one"
     )
 
 

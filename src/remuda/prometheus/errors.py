@@ -13,7 +13,7 @@ class PrometheusError(Unavailable):
     A question that was not answered.
 
     `kind` is one word: unreachable, timeout, limited, broken, unauthorized, redirect, missing, query, nonsense,
-    too-much, too-many-series. With `is_passing` the same question may be answered a little later, after `retry_after` seconds if told.
+    too-much, too-many-series. With `is_passing` the same question may be answered a little later, after `retry_after` seconds if that is given.
     """
 
     def __init__(

@@ -107,7 +107,7 @@ CODES: dict[str, tuple[str, str, str, str]] = {
     "rightsize.odd-samples": (
         "There is something odd about the samples.",
         "{anomalies}",
-        "samples without gaps and oddities",
+        "samples without gaps and anomalies",
         "see what wrote them: the numbers rest on the others",
     ),
     "rightsize.old-evidence": (

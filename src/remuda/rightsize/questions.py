@@ -36,7 +36,7 @@ def answer_workload(session: Session, name: str, file: str | None, at: str | Non
         except NotFound:
             continue
         return
-    # None has it. What is told is of the newest: whoever asks has most likely just made it.
+    # None has it. What is reported is of the newest: whoever asks has most likely just made it.
     why(reviews[0], name)
 
 

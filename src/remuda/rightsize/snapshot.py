@@ -115,7 +115,7 @@ class Quota(Struct, frozen=True):
     name: str
     hard: dict[str, int]
     used: dict[str, int] = {}
-    #: with scopes it counts only some pods, and is told without being judged
+    #: with scopes it counts only some pods, and is reported without being judged
     scopes: tuple[str, ...] = ()
 
 
@@ -143,7 +143,7 @@ class Advisor(Struct, frozen=True):
 
 
 class Kill(Struct, frozen=True):
-    """A container that was OOM-killed, as its pod tells."""
+    """A container that was OOM-killed, as its pod reports."""
 
     workload: WorkloadId
     container: str

@@ -44,7 +44,7 @@ class Asked:
 
 
 class Meter:
-    """Told of what is asked and who serves it, from the truth of the world."""
+    """Informed of what is asked and who serves it, from the truth of the world."""
 
     def __init__(self, queue: Queue, world: ProviderWorld, length: int) -> None:
         self._queue, self._world = queue, world

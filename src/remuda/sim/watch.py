@@ -40,7 +40,7 @@ class Bound(Struct, frozen=True):
 
 
 class Watch:
-    """Told of every change, it raises `Violation` at the first that must not be."""
+    """Informed of every change, it raises `Violation` at the first that must not be."""
 
     def __init__(self, clock: Clock, seed: int) -> None:
         self._clock = clock

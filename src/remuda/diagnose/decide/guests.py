@@ -74,7 +74,7 @@ class _Guest(Struct, frozen=True):
 
     @property
     def steps(self) -> dict[str, float]:
-        """Seconds of each step it told of."""
+        """Seconds of each step it reported."""
         return {name: float(seconds) for name, seconds in _STEP.findall(self.console or "")}
 
 

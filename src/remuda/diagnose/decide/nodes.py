@@ -22,7 +22,7 @@ _GRANT = (
 )
 #: virt-handler has it by itself, and a patch replaces the list
 _CRITICAL = Toleration("CriticalAddonsOnly", "Exists")
-#: of this many VMs it is told why they wait
+#: of this many VMs it is reported why they wait
 _MOST = 5
 
 
@@ -53,7 +53,7 @@ def nodes(snapshot: Snapshot) -> CheckResult:
 
 
 def kvm(snapshot: Snapshot) -> CheckResult:
-    """Nodes that have /dev/kvm to give, which they tell as allocatable; of others virt-handler says what it sees."""
+    """Nodes that have /dev/kvm to give, which they list as allocatable; of others virt-handler says what it sees."""
     seen = Seen("kvm")
     if trouble := snapshot.trouble("nodes"):
         return seen.unread(snapshot, trouble)

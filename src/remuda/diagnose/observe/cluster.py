@@ -1,7 +1,7 @@
 """
 Reads a cluster into a `Snapshot`, and takes the secrets out of it.
 
-Nothing is changed, and what cannot be read is told in the snapshot, so that one missing permission costs one check. Values
+Nothing is changed, and what cannot be read is reported in the snapshot, so that one missing permission costs one check. Values
 of Secrets are looked at twice: to ask CircleCI with a token, and to find them in what others wrote. They are in no snapshot.
 """
 

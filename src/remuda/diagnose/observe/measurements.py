@@ -88,7 +88,7 @@ class _Pod(Struct, frozen=True):
 
 
 class Measuring:
-    """One look at a cluster. `tell` hears what is read next."""
+    """One look at a cluster. `progress` is called with what is read next."""
 
     def __init__(self, client: Client, progress: Callable[[str], None]) -> None:
         self._client = client

@@ -55,7 +55,7 @@ class Census(Struct, gc=False):
     overdue: Sequence[Machine] = _NOBODY
     #: as overdue, though it is up: its source has not listed it for as long, the one that waits longest first
     unheard: Sequence[Machine] = _NOBODY
-    #: all that are up and not told of yet → since when; each name with its moment of creation
+    #: all that are up and not listed yet → since when; each name with its moment of creation
     unheard_since: dict[str, Instant] = _NEVER
     moving: Sequence[Machine] = _NOBODY
     #: how many `Create` operations are under way whose machine is not to be seen yet
@@ -182,7 +182,7 @@ def _adds_up(seen: PoolSeen, census: Census) -> bool:
     """
     Whether every task that runs is known to run on some machine.
 
-    Else a machine that its source does not tell of may have one: what a source leaves out is no proof of anything.
+    Else a machine that its source does not list may have one: what a source leaves out is no proof of anything.
     """
     need = seen.need
     if need is None or need.stale_since is not None or need.unsure_since is not None:

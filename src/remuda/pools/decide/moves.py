@@ -123,7 +123,7 @@ def _clean_up(moves: Moves, policy: PoolPolicy, census: Census) -> None:
 
 def _power_off_unheard(moves: Moves, policy: PoolPolicy, census: Census) -> None:
     """
-    Let one machine go that is up and that its source never told of, in the way that lets it end a job.
+    Let one machine go that is up and that its source never listed, in the way that lets it end a job.
 
     One at a time: where it is the source that errs, that costs a machine now and then and not the pool.
     """

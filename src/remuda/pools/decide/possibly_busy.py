@@ -1,7 +1,7 @@
 """
 Machines that must go while nobody says whether they work.
 
-A pool that drains or is not configured any more may outlive what its source tells of it: the class is deleted, the
+A pool that drains or is not configured any more may outlive what its source reports of it: the class is deleted, the
 token revoked, the service down. So may a machine that was made for another class than its pool has now. Where powering
 a machine off lets it end its job first, that is how it goes. It is not done at once but after the time in which a
 machine must be heard of: an answer is the better way, a short silence is common, and a drain may be called off.
@@ -23,7 +23,7 @@ def possibly_busy(seen: PoolSeen, policy: PoolPolicy, census: Census) -> list[Ma
         return list(census.idle) if not is_fresh else [machine for machine in census.idle if machine.unsure]
     if not census.unsure or not is_fresh or policy.natural:
         return []
-    # The source tells of the pool's class, so these are of another one.
+    # The source reports the pool's class, so these are of another one.
     return [machine for machine in census.idle if machine.unsure and machine.template != policy.template]
 
 

@@ -71,7 +71,7 @@ class KubevirtProvider:
         self._absence = "KubeVirt is not looked for yet"
         self._blueprints: dict[str, tuple[tuple[str, Make], Blueprint]] = {}
         self._preparing: dict[str, asyncio.Lock] = {}
-        #: the pools that are configured, with the Secrets they need; None until that was told
+        #: the pools that are configured, with the Secrets they need; None until that is known
         self._followed: dict[str, tuple[str, ...]] | None = None
         #: called when fingerprints may be others than before: as soon as the VMs are known
         self.refingerprint: Callable[[], None] = lambda: None
@@ -97,7 +97,7 @@ class KubevirtProvider:
         )
 
     def trouble(self) -> tuple[str, ...]:
-        """Why the machines may not be what is told, if so."""
+        """Why the machines may not be as they are listed, if so."""
         reasons = (self._absence,) if self._watched is None else self._watched.trouble()
         return (*reasons, *self._secrets.trouble())
 
@@ -195,7 +195,7 @@ class KubevirtProvider:
         """
         Take a VM out of its pool and let it go: at once when nothing can be at work in it, or `at_once` says so.
 
-        Else it is powered off gracefully, which lets its agent end the task it may have; it is told as leaving, then as
+        Else it is powered off gracefully, which lets its agent end the task it may have; it is listed as leaving, then as
         ended, and then deleted by a repeated call.
         """
         watched = self._known()

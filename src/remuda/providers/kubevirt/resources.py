@@ -66,7 +66,7 @@ class Vm(KubeObject, frozen=True, gc=False):
 
     @property
     def pool(self) -> str:
-        """The pool its label tells of."""
+        """The pool that its label names."""
         return self.metadata.labels.get(POOL, "")
 
     @property

@@ -1,8 +1,8 @@
 """
 What a pool's VMs are made of: its own words, completed by what Secrets hold.
 
-The Secret may be in the layout of Runner Provisioner 0.1.0. Every problem is told at once, and no value of a Secret is
-ever part of what is told.
+The Secret may be in the layout of Runner Provisioner 0.1.0. Every problem is reported at once, and no value of a Secret is
+ever part of a report.
 """
 
 from collections.abc import Iterator, Mapping
@@ -235,7 +235,7 @@ class Fingerprints:
     """
     The fingerprints of pools, each the last one known while a Secret is missing or not whole.
 
-    So a lost Secret never looks like a new template. `remembered` tells what an earlier process knew.
+    So a lost Secret never looks like a new template. `remembered` is what an earlier process knew.
     """
 
     def __init__(self, secrets: Secrets) -> None:

@@ -69,7 +69,7 @@ class WatchedObjects:
                 tools.clock.now,
                 tools.fault_point,
             )
-        #: set once all was read and that was told
+        #: set once all was read and that was reported
         self.was_synced = False
 
     @property

@@ -36,7 +36,7 @@ def patch(session: Session, /, words: tuple[str, ...], what: str, out: Path | No
 
     REVIEW is what review -o json printed: a file whose name ends in .json, or - for standard input. Default: the last
     review that was kept. A WORKLOAD is NAMESPACE/NAME or NAMESPACE/KIND/NAME, where * and ? match; all by default. What
-    is left out, and why, is told on standard error: what has too little data, what a review keeps or leaves as it is.
+    is left out, and why, is written to standard error: what has too little data, what a review keeps or leaves as it is.
     Exit codes: 0 done, or there is nothing to change, 1 files cannot be written, 2 bad input.
 
     \b
@@ -59,7 +59,7 @@ def patch(session: Session, /, words: tuple[str, ...], what: str, out: Path | No
 
 
 def last_review(session: Session) -> "Review":
-    """The last review that was kept, of whichever source; which one is told where there are several."""
+    """The last review that was kept, of whichever source; which one is reported where there are several."""
     from remuda.rightsize.report.kept import newest_of_each
 
     kept = newest_of_each(session.data_dir)

@@ -26,7 +26,7 @@ def is_provisional(context: ContainerContext) -> bool:
     Whether the bounds are still too wide to act on.
 
     With samples: when they span less than 24 hours or, but for KRR's rule, are fewer than a day of a sample a minute.
-    Of an advisor's word the age is not told; an upper bound of at most twice the target proves a day, as it is
+    Of an advisor's word the age is not reported; an upper bound of at most twice the target proves a day, as it is
     at least × (1 + 1 ÷ days) of it. Without bounds it proves nothing.
     """
     evidence = context.evidence

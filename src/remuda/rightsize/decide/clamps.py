@@ -41,7 +41,7 @@ def clamps_of(context: ContainerContext, resource: Resource) -> tuple[Clamp, ...
 
 
 def clamped(amount: int, clamps: Sequence[Clamp], explanation: Explanation, resource: Resource) -> int:
-    """The amount within all bounds, the later one winning where they contradict each other, which is told."""
+    """The amount within all bounds, the later one winning where they contradict each other, which is reported."""
     write = words.writer_of(resource)
     for clamp in clamps:
         if clamp.least is not None and amount < clamp.least:

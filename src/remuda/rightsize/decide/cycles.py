@@ -26,9 +26,9 @@ _DROP, _GATHERED = (9, 10), (11, 10)
 _LATE = (3, 10)
 #: of what it is killed at, so much is there in the end, all the time
 _FULL = (3, 4)
-#: what falls from so much of its limit was killed, be it told or not
+#: what falls from so much of its limit was killed, be it reported or not
 _AT_LIMIT = (9, 10)
-#: how late a kill may be told
+#: how late a kill may be reported
 _REPORT_S = 900
 _LEAST_STEPS = 3
 
@@ -66,7 +66,7 @@ def _lives(floor: Floor, kills: Sequence[OomKill], limit: int | None, killed_at:
         end = floor.begin + (n + 1) * floor.step + _REPORT_S
         is_reported = any(begin <= kill.at <= end for kill in kills)
         is_at_limit = limit is not None and before * _AT_LIMIT[1] >= limit * _AT_LIMIT[0]
-        # Not every kill of a replica is told, where one was.
+        # Not every kill of a replica is reported, where one was.
         is_like_one = kills and _is_full(before, killed_at) and here * _FULL[1] < before * _FULL[0]
         if is_reported or is_at_limit or is_like_one:
             cuts.append(n)

@@ -30,7 +30,7 @@ def field_of(workload: Workload, container: Container, part: str = "") -> str:
 
 
 class Explanation:
-    """What is told of one container while it is judged: steps and findings, in order."""
+    """What is reported of one container while it is judged: steps and findings, in order."""
 
     __slots__ = ("_container", "_workload", "findings", "steps")
 

@@ -4,7 +4,7 @@ Leaks: memory that one replica gathers day by day, and does not stop to.
 Each replica is judged by itself, by the least of each of its days, which a busy day cannot bring about: what is larger from
 version to version, and even within each, is no leak. A restart gives everything back, so that only days between two big
 drops are compared, and not the day of a drop itself. The slope is that of Theil and Sen, the median over all pairs of days.
-What rises more and more slowly fills a cache: it comes to rest, and where is told by how fast it slows down.
+What rises more and more slowly fills a cache: it comes to rest, and where is seen from how fast it slows down.
 """
 
 from collections.abc import Iterable, Sequence

@@ -99,7 +99,7 @@ def find_unsized(snapshot: Snapshot) -> Iterator[Finding]:
     """Pods of no workload that is sized, by what keeps them: those of custom resources, and those that nothing keeps."""
     found: dict[str, dict[WorkloadId, int]] = {}
     for owner in snapshot.owners.values():
-        # Pods of nodes are files on these, and of the kinds that are sized it is told elsewhere what could not be read.
+        # Pods of nodes are files on these, and of the kinds that are sized it is reported elsewhere what could not be read.
         if owner.kind not in {*KINDS, "Node"}:
             some = found.setdefault(owner.kind, {})
             some[owner] = some.get(owner, 0) + 1

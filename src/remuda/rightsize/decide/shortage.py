@@ -61,7 +61,7 @@ def explain_kills(
 
 
 def explain_need(context: ContainerContext, made: Sized, explanation: Explanation) -> None:
-    """A limit that is below what was used; of what was killed that is told already."""
+    """A limit that is below what was used; of what was killed that is reported already."""
     now, need = context.effective.limits.memory_bytes, made.need
     if now is None or now >= need or context.kills:
         return

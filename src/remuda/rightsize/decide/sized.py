@@ -8,7 +8,7 @@ class Sized(Struct, frozen=True):
 
     request: int | None
     limit: int | None
-    #: left as it is for a reason that is told
+    #: left as it is for a reason that is reported
     is_held: bool = False
     is_leaking: bool = False
     #: what it must be given at the least, as far as is known

@@ -75,7 +75,7 @@ def is_volatile(peaks: Sequence[int]) -> bool:
 
 
 def variation(peaks: Sequence[int]) -> float:
-    """The coefficient of variation, to be told."""
+    """The coefficient of variation, to be shown."""
     total, squares = sum(peaks), sum(peak * peak for peak in peaks)
     return float((len(peaks) * squares - total * total) ** 0.5 / total) if total else 0.0
 

@@ -1,7 +1,7 @@
 """
 The estimator's loops as operations on whole arrays, for where Numba is missing.
 
-Sums are still made in the order of the samples: `bincount` adds one after the other. What arrays cannot express is told
+Sums are still made in the order of the samples: `bincount` adds one after the other. What arrays cannot express is reported
 by `odd_cpu` and `odd_memory` and left to the reference: kills, times that do not increase, and histories of over a hundred days.
 """
 

@@ -22,7 +22,7 @@ GROUP = "remuda.strategies"
 
 
 class Plugged(Struct, frozen=True):
-    """A strategy of another package: what it gets wrong is told as its mistake."""
+    """A strategy of another package: what it gets wrong is reported as its mistake."""
 
     name: str
     #: the package and where in it
@@ -70,7 +70,7 @@ def find_strategy(name: str) -> Strategy:
 
 
 def _offered() -> "dict[str, list[EntryPoint]]":
-    """The entry points by name. Those called as what is built in are never used, and so not told."""
+    """The entry points by name. Those called as what is built in are never used, and so not reported."""
     from importlib.metadata import entry_points  # noqa: PLC0415 - only for what is not built in
 
     found: dict[str, list[EntryPoint]] = {}

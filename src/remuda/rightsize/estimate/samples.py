@@ -6,7 +6,7 @@ Samples of one pod template from JSON: containers → instances → cpu, memory,
         "memory": [{"t": 1767225900, "bytes": 300000000}],
         "oom": [{"t": 1767226000, "requested_bytes": 268435456}]}]}}}
 
-`t` is in whole seconds since 1970. Everything that is wrong is told at once, each with its path.
+`t` is in whole seconds since 1970. Everything that is wrong is reported at once, each with its path.
 """
 
 import json
@@ -183,7 +183,7 @@ class Reader:
         return None
 
     def mapping(self, found: object, path: str, known: tuple[str, ...] | None) -> dict[str, Any] | None:
-        """The object, with keys that are unknown or came twice told; None where there is none."""
+        """The object, with keys that are unknown or came twice reported; None where there is none."""
         if not isinstance(found, dict):
             self.add_problem(path, f"is {shown(found)}: write an object, {{…}}")
             return None
@@ -198,7 +198,7 @@ class Reader:
         return found
 
     def sequence(self, found: object, path: str) -> list[Any] | None:
-        """The list; None, and it is told, where there is none."""
+        """The list; None, and it is reported, where there is none."""
         if isinstance(found, list):
             return found
         self.add_problem(

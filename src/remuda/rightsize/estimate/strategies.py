@@ -55,13 +55,13 @@ class Krr(Struct, frozen=True):
     least_span_s: int = 3 * 3600
     least_millicores: int = 10
     least_bytes: int = 100_000_000
-    #: memory is told in whole megabytes
+    #: memory is in whole megabytes
     step_bytes: int = 1_000_000
     #: when the window ends; with the pod's last sample where it is None
     until: Second | None = None
 
     def answer(self, pod: Pod) -> Answer:
-        """Estimates of containers with samples enough; the others are told as lacking."""
+        """Estimates of containers with samples enough; the others are reported as lacking."""
         until = self.until
         if until is None:
             until = max(

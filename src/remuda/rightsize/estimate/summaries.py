@@ -1,7 +1,7 @@
 """
 Evidence of many containers from their samples: estimates with how they came about, percentiles, peaks, days and plots.
 
-Containers are taken in blocks, and only what is told of one is kept, so that memory does not grow with the samples.
+Containers are taken in blocks, and only what is reported of one is kept, so that memory does not grow with the samples.
 """
 
 from collections.abc import Sequence
@@ -123,7 +123,7 @@ _NOTHING = _Measured(0, _Use(), _Use(), None, (), None, ())
 
 
 def _measure(columns: Columns, begin: int, end: int, over: Grid, krr: Krr) -> list[_Measured]:
-    """What is told of the containers from `begin` to before `end`."""
+    """What is reported of the containers from `begin` to before `end`."""
     of_cpu = cells.cells_of(columns, columns.cpu, begin, end, over.cell_s)
     of_memory = cells.cells_of(columns, columns.memory, begin, end, over.cell_s)
     days = cells.days_of(of_memory, end - begin, over.cell_s)

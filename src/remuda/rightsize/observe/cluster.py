@@ -1,7 +1,7 @@
 """
 Reads a live cluster into a `Snapshot`. Nothing is changed.
 
-What cannot be read is told in the world, with the verb and the resource that are missing, and the rest goes on.
+What cannot be read is reported in the snapshot, with the verb and the resource that are missing, and the rest goes on.
 """
 
 import asyncio

@@ -61,7 +61,7 @@ class Gathering:
     What was read so far. An object that comes again replaces what it was.
 
     To add what is wrong is a `ValueError`, and adds nothing; but of pods, and of what others keep, amounts that are not used
-    are not looked at, since there are most of these. Adding tells whether it was there already.
+    are not looked at, since there are most of these. Adding returns whether it was there already.
     """
 
     def __init__(self) -> None:

@@ -1,5 +1,5 @@
 """
-Whose a pod is: of living ones their owner references tell, of past ones only the name is left.
+Whose a pod is: of living ones their owner references say it, of past ones only the name is left.
 
 A name is read as controllers make it: that of the workload, a dash, and an ending that is random or counted. Where
 several workloads could have made it the longest name wins; where that settles nothing, nobody does.
@@ -47,7 +47,7 @@ _MOST_DASHES: Final = 3
 
 
 class Owning:
-    """Tells the owners of pods; made once of a world, since each question is then a few look-ups."""
+    """Finds the owners of pods; made once of a snapshot, since each question is then a few look-ups."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._living = snapshot.owners

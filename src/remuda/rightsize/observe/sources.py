@@ -96,7 +96,7 @@ def _from_cluster(selection: Selection, now: Instant, progress: Progress) -> _Re
 
 
 def _samples(files: Iterable[str]) -> list[tuple[str, WorkloadId, Pod]]:
-    """The samples of files, each with the name of its file; what is wrong with any of them is told at once."""
+    """The samples of files, each with the name of its file; what is wrong with any of them is reported at once."""
     problems = []
     found: dict[WorkloadId, str] = {}
     made = []

@@ -21,7 +21,7 @@ _SIZED: Final = ("cpu", "memory")
 
 
 class Killed(Struct, frozen=True, gc=False):
-    """A container that ran out of memory, when, what it had requested, and its limit; None is not told."""
+    """A container that ran out of memory, when, what it had requested, and its limit; None is not known."""
 
     container: str
     at: Second | None
@@ -135,7 +135,7 @@ def _asked(spec: manifests.PodSpec, container: str) -> Size:
 
 
 def second_of(text: str | None) -> Second | None:
-    """A time; what is no time, or none after 1970, as Go writes it where there is none, is not told."""
+    """A time; what is no time, or none after 1970, as Go writes it where there is none, is None."""
     try:
         at = read_instant(text or "") // SECOND
     except (ValueError, OverflowError):

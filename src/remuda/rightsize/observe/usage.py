@@ -3,7 +3,7 @@ Samples of many workloads from JSON.
 
     {"workloads": [{"namespace": "shop", "kind": "Deployment", "name": "web", "containers": {…}}]}
 
-`containers` is as `remuda.rightsize.estimate.samples` reads it. Everything that is wrong is told at once, each with its path.
+`containers` is as `remuda.rightsize.estimate.samples` reads it. Everything that is wrong is reported at once, each with its path.
 """
 
 from typing import Any, Final

@@ -2,7 +2,7 @@
 Patches of a review, for the tool a team already uses: files for people, nothing is applied.
 
 Of a workload that should change, the containers that should are patched, and all else stays as it is. What is left out
-is told with the reason: provisional ones, those a review keeps or leaves, and resources that an autoscaler scales by.
+is reported with the reason: provisional ones, those a review keeps or leaves, and resources that an autoscaler scales by.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence

@@ -26,7 +26,7 @@ from remuda.rightsize.review import SCHEMA, ContainerReview, Review
 
 #: a review of 20,000 containers has about 150 MB
 MOST_BYTES = 512 * 1024 * 1024
-#: what is told of a broken one
+#: what is reported of a broken one
 _MOST_PROBLEMS = 10
 _INSTANT = {"type": "string", "format": "date-time", "description": "When, by RFC 3339."}
 #: numbers one below the other, as the formatter writes a list of them

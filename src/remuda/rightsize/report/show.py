@@ -130,7 +130,7 @@ def _verdict(item: ContainerReview, resource: Resource) -> str:
 
 
 def _rows(workload: WorkloadReview, called: str, strategy: str) -> Iterator[tuple[str, ...]]:
-    """Two rows for a container; what holds for both, or for the whole workload, is told once."""
+    """Two rows for a container; what holds for both, or for the whole workload, is reported once."""
     for n, item in enumerate(workload.containers):
         for resource in RESOURCES:
             is_first = resource == RESOURCES[0]

@@ -15,7 +15,7 @@ from remuda.model.times import SECOND, Instant
 
 #: the words for the one task of an agent: CircleCI does not say which it is
 TASK = "task"
-#: a name that tells of one boot of a machine, as `remuda.model.machines.worker_name` makes it
+#: a name that holds one boot of a machine, as `remuda.model.machines.worker_name` makes it
 _BOOTED = re.compile(r"(.+)\.[0-9a-f]{8}")
 
 
@@ -53,7 +53,7 @@ def read_agents(items: list[object], job_class: str) -> Listing:
 
 
 def machine_of(name: str) -> str:
-    """The machine an agent's name tells of."""
+    """The machine that an agent's name holds."""
     match = _BOOTED.fullmatch(name)
     return match[1] if match else name
 

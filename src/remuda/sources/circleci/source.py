@@ -398,7 +398,7 @@ class CircleCI:
             )
 
     def _note_offset(self, known: Known) -> None:
-        """Log a difference of the clocks that is worth mending."""
+        """Log a difference of the clocks that is worth correcting."""
         offset = known.hearing.offset or 0
         if abs(offset) >= _NOTABLE:
             self._log.warning(

@@ -2,7 +2,7 @@
 Reads long histories from Prometheus in chunks that it can bear.
 
 A chunk that is refused for its size is asked for in halves, and so are all later ones of its kind; what cannot be read
-even so is told, and the rest goes on. What fails again and again is not asked for any more, be it one question or the
+even so is reported, and the rest goes on. What fails again and again is not asked for any more, be it one question or the
 server as a whole.
 """
 
@@ -139,7 +139,7 @@ class Asker(Struct):
                 run.take(series, *span)
 
     def succeed(self, warnings: Sequence[str]) -> None:
-        """A question was answered; what the server warns of is told once."""
+        """A question was answered; what the server warns of is reported once."""
         self._failures = self._timeouts = 0
         for warning in warnings:
             if warning not in self._warned:

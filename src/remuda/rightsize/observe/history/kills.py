@@ -1,5 +1,5 @@
 """
-When containers were OOM-killed: as Prometheus tells, together with what their pods tell.
+When containers were OOM-killed: as Prometheus reports, together with what their pods report.
 
 Prometheus says in which window a kill was, a pod the second of its last one. Kills of one container that may be the
 same are one.
@@ -21,7 +21,7 @@ from remuda.rightsize.snapshot import Kill
 
 #: kills are looked for this often; what counts of one is its day
 STEP_S = 300
-#: a pod tells of a kill and Prometheus scrapes that at different moments
+#: a pod reports a kill and Prometheus scrapes that at different moments
 _SLACK_S = 120
 #: what asks for more is no container
 _MOST_REQUESTED = 1e15

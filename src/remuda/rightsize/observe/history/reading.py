@@ -3,7 +3,7 @@ What all workloads used, read from Prometheus batch by batch, so that no more th
 
 First the server is asked which containers it has samples of, which costs it an index look-up; then for their samples,
 by the names of their pods. Nothing is left out without a word: what could not be read makes its batch partial and is
-told as an `Unknown`, and what is odd about samples is told with the container.
+reported as an `Unknown`, and what is odd about samples is reported with the container.
 """
 
 import asyncio
