@@ -1,5 +1,6 @@
 """The document of an audit: what it shares between nodes is what each of them would say alone."""
 
+import json
 from typing import Any
 
 import msgspec
@@ -89,3 +90,11 @@ def test_a_quantity_is_given_raw_as_it_is_written(pod: dict[str, Any], cpu: str)
     found = document.data(audit(seen, (LABEL,), {}, NOW))
     assert found["scaleSets"][0]["requests"]["raw"]["cpu"] == cpu
     assert found["nodes"][0]["allocatable"]["raw"] == {"cpu": "4", "memory": "57336136Ki"}
+
+
+def test_a_large_document_is_the_same_but_for_what_does_not_fit() -> None:
+    made = audit(herd([(False, 0, False), (True, 1, True)]), (LABEL,), {}, NOW)
+    small, large = (json.loads("".join(document.text(made, most))) for most in (1_000, 0))
+    (first, _) = small["nodes"]
+    assert first["fits"].pop("b") == 0
+    assert large == small

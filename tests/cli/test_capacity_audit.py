@@ -209,19 +209,6 @@ def test_several_labels_give_each_node_a_role_for_each(run: Run, tmp_path: Path)
     assert (node["role"], node["admitted"]) == ("eligible", True)
 
 
-def test_a_large_document_is_the_same_but_for_what_does_not_fit(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    apart = written_set("apart", pod={"nodeSelector": {"gpu": "yes"}}, runnerScaleSetName=LABEL)
-    path = write(tmp_path, *written_sets(), apart, written_node("sting", STING))
-    words = ("--from", path, "--at", "2026-11-16T12:00:00Z")
-    small = audited(run, *words)
-    monkeypatch.setattr("remuda.capacity.show.document.MOST_FITS", 0)
-    large = audited(run, *words)
-    assert small["nodes"][0]["fits"].pop("apart") == 0
-    assert large == small
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [

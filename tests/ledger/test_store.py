@@ -449,17 +449,16 @@ def test_an_empty_file_becomes_a_store(path: Path) -> None:
         assert db.execute("PRAGMA application_id").fetchone() == (APPLICATION_ID,)
 
 
-def test_a_migration_that_fails_leaves_the_version_before_it(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_migration_that_fails_leaves_the_version_before_it(path: Path) -> None:
     SqliteStore(path).close()
     half = (
         "CREATE TABLE fresh (a); INSERT INTO settings VALUES ('x', x'', 1); INSERT INTO nowhere VALUES (1);"
     )
-    monkeypatch.setattr("remuda.ledger.schema.VERSIONS", (*VERSIONS, half))
-    with pytest.raises(BadInput, match="nowhere"):
-        SqliteStore(path)
-    monkeypatch.undo()
+    with (
+        contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection,
+        pytest.raises(sqlite3.OperationalError, match="nowhere"),
+    ):
+        migrate(connection, str(path), versions=(*VERSIONS, half))
     with reading(path) as db:
         assert names(db) == set()
         assert db.execute("PRAGMA user_version").fetchone() == (len(VERSIONS),)
@@ -473,15 +472,18 @@ def test_a_migration_that_fails_leaves_no_transaction_open(path: Path) -> None:
     connection.close()
 
 
-def test_a_store_is_brought_from_version_to_version(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_is_brought_from_version_to_version(path: Path) -> None:
     SqliteStore(path).close()
     later = ("CREATE TABLE second (a);", "CREATE TABLE third (a); INSERT INTO third SELECT 3;")
-    monkeypatch.setattr("remuda.ledger.schema.VERSIONS", (*VERSIONS, *later))
-    SqliteStore(path).close()
-    SqliteStore(path).close()
-    with reading(path) as db:
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
+        for _ in range(2):
+            migrate(db, str(path), versions=(*VERSIONS, *later))
         assert db.execute("SELECT * FROM third").fetchall() == [(3,)]
         assert db.execute("PRAGMA user_version").fetchone() == (len(VERSIONS) + 2,)
+    with pytest.raises(
+        BadInput, match=f"store version {len(VERSIONS) + 2} and this remuda knows up to {len(VERSIONS)}"
+    ):
+        SqliteStore(path)
 
 
 def test_whoever_brings_it_to_a_version_second_finds_it_done(path: Path) -> None:

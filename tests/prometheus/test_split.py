@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remuda.prometheus import split
 from remuda.prometheus.answers import read_envelope
 from remuda.prometheus.errors import PrometheusError
 from remuda.prometheus.series import read_series
@@ -118,11 +117,9 @@ def test_what_is_no_answer_is_said_to_be_none(data: bytes, why: str) -> None:
             split_up(data, [size])
 
 
-def test_parts_without_end_are_not_collected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(split, "MOST_OF_AN_ELEMENT", 1000)
-    monkeypatch.setattr(split, "MOST_AROUND", 1000)
+def test_parts_without_end_are_not_collected() -> None:
     for begin in (b'{"x":"', b'{"data":{"result":[{"metric":{"a":"', b'{"data":{"result":[{"values":[[1'):
-        splitter = Splitter()
+        splitter = Splitter(1000, 1000)
         with pytest.raises(ValueError, match="longer than 1,000 bytes"):
             for chunk in (begin, *([b"1" * 100] * 20)):
                 list(splitter.feed(chunk))

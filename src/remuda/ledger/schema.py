@@ -123,15 +123,20 @@ CREATE INDEX operations_by_target ON operations (loop, target)
 VERSIONS: tuple[str, ...] = (_V1, _V2, _V3)
 
 
-def migrate(connection: sqlite3.Connection, path: str, tables: Iterable[Tables] = ()) -> None:
+def migrate(
+    connection: sqlite3.Connection,
+    path: str,
+    tables: Iterable[Tables] = (),
+    versions: tuple[str, ...] = VERSIONS,
+) -> None:
     """
     Bring the store to this program's version, one version a transaction; refuse what is not ours or newer.
 
     Two processes may do so at once: whoever comes second finds it done.
     """
     tables = tuple(tables)
-    check(connection, path, tables)
-    for number, script in enumerate(VERSIONS, 1):
+    check(connection, path, tables, versions)
+    for number, script in enumerate(versions, 1):
         if store_version(connection) < number:  # pragma: no mutate - asked again when nobody else writes
             _upgrade(connection, None, number, script)
     for part in tables:
@@ -181,15 +186,20 @@ def part_version(connection: sqlite3.Connection, part: str) -> int:
     return int(row[0]) if row else 0
 
 
-def check(connection: sqlite3.Connection, path: str, tables: Iterable[Tables] = ()) -> None:
+def check(
+    connection: sqlite3.Connection,
+    path: str,
+    tables: Iterable[Tables] = (),
+    versions: tuple[str, ...] = VERSIONS,
+) -> None:
     """Raise `BadInput` unless the file is empty or a store of a version this program knows."""
     version = store_version(connection)
     owner: int = connection.execute("PRAGMA application_id").fetchone()[0]
     count: int = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     if (version or count) and owner != APPLICATION_ID:
         raise BadInput(f"{path} is a database of another program; choose another data directory")
-    newer = [f"store version {version} and this remuda knows up to {len(VERSIONS)}"]
-    newer = newer if version > len(VERSIONS) else []
+    newer = [f"store version {version} and this remuda knows up to {len(versions)}"]
+    newer = newer if version > len(versions) else []
     if not newer:
         newer = [
             f"version {found} of the {part.name}'s tables and this remuda knows up to {len(part.versions)}"

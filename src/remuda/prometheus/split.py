@@ -26,7 +26,9 @@ _WITHIN = re.compile(
 class Splitter:
     """Takes bytes and gives elements; raises `ValueError` in words for what is no such answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_of_an_element: int = MOST_OF_AN_ELEMENT, most_around: int = MOST_AROUND) -> None:
+        """A part that is not to be cut may have so many bytes: an element, or what is around the list."""
+        self._most_of_an_element, self._most_around = most_of_an_element, most_around
         #: bytes before the list, and after it
         self._around = bytearray()
         self._rest = b""
@@ -89,9 +91,9 @@ class Splitter:
         return "it is cut off"
 
     def _check_size(self) -> None:
-        most, size = MOST_OF_AN_ELEMENT, len(self._rest)
+        most, size = self._most_of_an_element, len(self._rest)
         if not self._is_in_list:
-            most, size = MOST_AROUND, size + len(self._around)
+            most, size = self._most_around, size + len(self._around)
         if size > most:
             raise ValueError(f"a part of it that is not to be cut is longer than {most:,} bytes")
 

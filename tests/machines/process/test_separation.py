@@ -15,7 +15,7 @@ from tests.machines.process.hostile import RIGHTS, SCRIPT, attack
 from tests.machines.process.stand_in import Machine, Remuda, eventually, output, run, sh
 
 from remuda.errors import Unavailable
-from remuda.machines.process import landlock, separation
+from remuda.machines.process import landlock
 from remuda.machines.process.separation import (
     BLOCK,
     FIRST_UID,
@@ -106,9 +106,7 @@ def test_a_trial_that_does_not_end_says_nothing_of_the_host(tmp_path: Path) -> N
         find_means(str(endless), 0.2)
 
 
-def test_a_user_of_its_own_is_never_one_of_an_account_or_of_another_machine(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_user_of_its_own_is_never_one_of_an_account_or_of_another_machine(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     first = separate(Means.USER, SeparationPolicy.AUTO, tmp_path, 7, ()).uid
     assert first is not None
@@ -118,8 +116,8 @@ def test_a_user_of_its_own_is_never_one_of_an_account_or_of_another_machine(
     assert separate(Means.USER, SeparationPolicy.AUTO, tmp_path, 7 + BLOCK, ()).uid == first, (
         "as late as possible again"
     )
-    monkeypatch.setattr(separation, "_is_account", lambda uid: uid == first)
-    assert separate(Means.USER, SeparationPolicy.AUTO, tmp_path, 7, ()).uid == second
+    made = separate(Means.USER, SeparationPolicy.AUTO, tmp_path, 7, (), is_account=lambda uid: uid == first)
+    assert made.uid == second
 
 
 def test_what_no_other_user_can_pass_is_covered_whole() -> None:

@@ -38,9 +38,9 @@ from remuda.output.findings import describe
 _NONE: Mapping[str, object] = {}
 
 
-def text(audit: Audit) -> Iterator[str]:
-    """The whole document, piece by piece; a large one has a line for each node."""
-    is_large = len(audit.scale_sets) * len(audit.snapshot.nodes) > MOST_FITS
+def text(audit: Audit, most_fits: int = MOST_FITS) -> Iterator[str]:
+    """The whole document, piece by piece; a large one has a line for each node, without the sets that do not fit there."""
+    is_large = len(audit.scale_sets) * len(audit.snapshot.nodes) > most_fits
     head = {"schema": SCHEMA, "at": write_instant(audit.now), "source": audit.snapshot.source}
     yield "{\n" + "".join(
         f'  "{key}": {msgspec.json.encode(value).decode()},\n' for key, value in head.items()

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import zlib
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from remuda.errors import Unavailable
@@ -69,16 +69,22 @@ def _works(uid: int | None, probe: str, within_s: float) -> bool:
 
 
 def separate(
-    means: Means, policy: SeparationPolicy, private: Path, number: int, taken: Collection[int | None]
+    means: Means,
+    policy: SeparationPolicy,
+    private: Path,
+    number: int,
+    taken: Collection[int | None],
+    is_account: Callable[[int], bool] | None = None,
 ) -> Separation:
     """
     How a machine's jobs are separated, as far as is wished; raises `Unavailable` when they must be and cannot.
 
-    `private` is what jobs must not see, `number` the machine's own, `taken` the users that other machines have.
+    `private` is what jobs must not see, `number` the machine's own, `taken` the users that other machines have;
+    `is_account` says of a number whether the host has a user or group of it.
     """
     if policy is SeparationPolicy.NONE:
         return Separation()
-    uid = _free_uid(private, number, taken) if means is Means.USER else None
+    uid = _free_uid(private, number, taken, is_account or _is_account) if means is Means.USER else None
     if means is Means.USER and uid is None:
         means = Means.NONE
     if means is Means.NONE:
@@ -100,12 +106,14 @@ def _cover(private: Path) -> Path:
     return private
 
 
-def _free_uid(private: Path, number: int, taken: Collection[int | None]) -> int | None:
+def _free_uid(
+    private: Path, number: int, taken: Collection[int | None], is_account: Callable[[int], bool]
+) -> int | None:
     """A user that no machine has; the same one comes again as late as possible, for what its jobs left behind."""
     first = FIRST_UID + zlib.crc32(os.fsencode(private)) % BLOCKS * BLOCK
     for step in range(BLOCK):
         uid = first + (number + step) % BLOCK
-        if uid not in taken and not _is_account(uid):
+        if uid not in taken and not is_account(uid):
             return uid
     return None
 

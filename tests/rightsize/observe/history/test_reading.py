@@ -19,8 +19,7 @@ from remuda.prometheus.client import Limits, Prometheus
 from remuda.prometheus.errors import PrometheusError
 from remuda.rightsize.estimate.columns import Columns
 from remuda.rightsize.estimate.usage import Replica
-from remuda.rightsize.observe.history import reading as history
-from remuda.rightsize.observe.history.reading import Batch, read_history
+from remuda.rightsize.observe.history.reading import Batch, BatchLimits, read_history
 from remuda.rightsize.snapshot import Kill, Snapshot, Unknown, WorkloadId
 
 HOUR, DAY = 3600, 86_400
@@ -31,6 +30,7 @@ WORLD = snapshot(
     workload("a", "StatefulSet", "db", "db", replicas=2), workload("b", "StatefulSet", "db", "db")
 )
 QUICK = Limits(timeout_s=30, tries=2, first_wait_s=0.001, longest_wait_s=1)
+USUAL = BatchLimits()
 TIMES = list(range(-(-(NOW - SPAN) // STEP) * STEP, NOW + 1, STEP))
 
 
@@ -90,6 +90,7 @@ async def read(
     labels: tuple[tuple[str, str], ...] = (),
     only: Collection[WorkloadId] | None = None,
     now: int = NOW,
+    most: BatchLimits = USUAL,
 ) -> Read:
     found = Read()
     access = Access(fake.url, labels=labels)
@@ -103,6 +104,7 @@ async def read(
             progress=found.message.append,
             unknown=found.unknown,
             only=only,
+            most=most,
         ):
             found.batches.append(batch)
             check_columns(batch.columns)
@@ -381,29 +383,22 @@ async def test_values_of_which_none_is_a_number_are_reported(fake: FakePrometheu
     assert found.unknown == [Unknown(f"use of db of {B}", left_out)]
 
 
-async def test_a_small_batch_at_a_time(fake: FakePrometheus, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "MOST_SERIES", 2)
-    found = await read(fake)
+async def test_a_small_batch_at_a_time(fake: FakePrometheus) -> None:
+    found = await read(fake, most=BatchLimits(series=2))
     assert [batch.who for batch in found.batches] == [[(A, "db")], [(B, "db")]]
 
 
-async def test_more_replicas_than_a_batch_holds_are_read_in_longer_steps(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(history, "MOST_SERIES", 2)
-    monkeypatch.setattr(history, "_HISTORY_STEPS", SPAN // STEP)
+async def test_more_replicas_than_a_batch_holds_are_read_in_longer_steps() -> None:
+    most = BatchLimits(series=2, steps=SPAN // STEP)
     async with steady(*(("a", f"db-{number}", "db") for number in range(6))) as fake:
-        found = await read(fake, snapshot(workload("a", "StatefulSet", "db", "db", replicas=6)))
+        found = await read(fake, snapshot(workload("a", "StatefulSet", "db", "db", replicas=6)), most=most)
     assert [len(each.memory) for each in found.replicas(A)] == [SPAN // STEP // 3] * 6
     assert found.anomalies(A) == ("many replicas: a sample every 1800 s, not every 600 s",)
     assert "[1800s]" in fake.asked_for("rate(")[0]["query"]
 
 
-async def test_far_more_samples_than_expected_are_not_held(
-    fake: FakePrometheus, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(history, "_MOST_POINTS", 100)
-    found = await read(fake)
+async def test_far_more_samples_than_expected_are_not_held(fake: FakePrometheus) -> None:
+    found = await read(fake, most=BatchLimits(points=100))
     assert all(found.partial.values())
     assert any("were not read" in each for each in found.anomalies(A))
 

@@ -27,18 +27,26 @@ from remuda.rightsize.observe.history.promql import Pods
 from remuda.rightsize.observe.owners import Owning
 from remuda.rightsize.snapshot import Kill, Snapshot, Unknown, Workload, WorkloadId
 
-#: replicas that are there at a time, in one batch
-MOST_SERIES = 250
-#: a workload with more at a time is read with longer steps
-_HISTORY_STEPS = 8 * 1440
-#: of one resource in one batch, should there be far more replicas than there seemed: 160 MB
-_MOST_POINTS = 10_000_000
 _MOST_CORES, _MOST_BYTES = 1e5, 1e15
 _SHORTEST_SPAN_S = 3600
 #: pods of these come and go by the thousand: they are asked for by the beginning of their names
 _SHORT_LIVED = frozenset({"Job", "CronJob"})
 #: so much of a workload's name is in those of its pods
 _CUT = 52
+
+
+class BatchLimits(Struct, frozen=True):
+    """How much is held at a time."""
+
+    #: replicas that are there at a time, in one batch
+    series: int = 250
+    #: a workload with more at a time is read with longer steps
+    steps: int = 8 * 1440
+    #: of one resource in one batch, should there be far more replicas than there seemed: 160 MB
+    points: int = 10_000_000
+
+
+_USUAL = BatchLimits()
 
 
 class Batch(Struct, frozen=True):
@@ -62,10 +70,10 @@ class _Part(Struct, frozen=True):
         pods = len({each.pod for each in self.replicas})
         return min(pods, 2 * max(1, self.workload.replicas)) * max(1, len(self.workload.containers))
 
-    def pods(self) -> Iterable[Pods]:
+    def pods(self, most: int) -> Iterable[Pods]:
         names = sorted({(each.namespace, each.pod) for each in self.replicas})
         who = self.workload.id
-        if who.kind in _SHORT_LIVED and len(names) > MOST_SERIES:
+        if who.kind in _SHORT_LIVED and len(names) > most:
             return [Pods(who.namespace, who.name[:_CUT], is_start=True)]
         return [Pods(*each) for each in names]
 
@@ -82,6 +90,7 @@ class _Reading(Struct, frozen=True):
     end: Second
     step_s: int
     progress: Callable[[str], None]
+    most: BatchLimits
     #: names of containers that no template has → how many workloads have such
     strangers: dict[str, set[WorkloadId]] = field(default_factory=lambda: defaultdict(set))
     #: whose series these are, where stores hold those of several
@@ -102,6 +111,7 @@ async def read_history(
     progress: Callable[[str], None],
     unknown: list[Unknown] | None = None,
     only: Collection[WorkloadId] | None = None,
+    most: BatchLimits = _USUAL,
 ) -> AsyncIterator[Batch]:
     """
     What the containers of all workloads used, or `only` of some, those alone of which there are samples or kills.
@@ -126,6 +136,7 @@ async def read_history(
         now // step_s * step_s,
         step_s,
         progress,
+        most,
     )
     count, done = len(workloads), 0
     async for parts in _batches(reading):
@@ -166,7 +177,7 @@ async def _batches(reading: _Reading) -> AsyncIterator[list[_Part]]:
         reading.progress(f"pods of {namespace}, {number} of {len(reading.workloads)} namespaces")
         for part in await _find(reading, namespace):
             more = part.series
-            if held and series + more > MOST_SERIES:
+            if held and series + more > reading.most.series:
                 yield held
                 held, series = [], 0
             held.append(part)
@@ -250,19 +261,18 @@ async def _list(
 
 async def _read(reading: _Reading, parts: Sequence[_Part]) -> Batch:
     asker, queries = reading.asker, reading.asker.queries
-    pods = [each for part in parts for each in part.pods()]
+    pods = [each for part in parts for each in part.pods(reading.most.series)]
     replicas = {each for part in parts for each in part.replicas}
     series = sum(part.series for part in parts)
     # Only a workload that is alone in its batch has more.
-    longer = max(
-        1, -(-series * ((reading.end - reading.begin) // reading.step_s) // (MOST_SERIES * _HISTORY_STEPS))
-    )
+    samples = series * ((reading.end - reading.begin) // reading.step_s)
+    longer = max(1, -(-samples // (reading.most.series * reading.most.steps)))
     step = reading.step_s * longer
     begin, end = -(-reading.begin // step) * step, reading.end // step * step
     interval = await reading.intervals.of(pods, reading.begin, reading.end)
     windows = (4 * interval, step if 5 * interval <= 4 * step else 2 * interval)
-    cores = Use("CPU", step, _MOST_CORES, replicas, _MOST_POINTS)
-    held = Use("memory", step, _MOST_BYTES, replicas, _MOST_POINTS)
+    cores = Use("CPU", step, _MOST_CORES, replicas, reading.most.points)
+    held = Use("memory", step, _MOST_BYTES, replicas, reading.most.points)
     rates = max(windows[0], step)
     async with asyncio.TaskGroup() as group:
         tasks = [
@@ -280,7 +290,9 @@ async def _read(reading: _Reading, parts: Sequence[_Part]) -> Batch:
     steps = (f"many replicas: a sample every {step} s, not every {reading.step_s} s",) if longer > 1 else ()
     anomalies = [(*steps, *cores.anomalies(each), *held.anomalies(each)) for each in rows.replicas]
     asker.unknown.extend(useless(rows, cores, held))
-    numbered = [each for part in parts if part.workload.id.kind in NUMBERED for each in part.pods()]
+    numbered = [
+        each for part in parts if part.workload.id.kind in NUMBERED for each in part.pods(reading.most.series)
+    ]
     columns = columns_from(rows, cores, held, kills, await read_renewals(asker, numbered, span))
     partial = [
         not is_whole or who.namespace in reading.incomplete or who in reading.mixed for who, _ in rows.who
