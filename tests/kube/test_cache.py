@@ -4,13 +4,12 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from tests.kube.conftest import DEADLINE_S, PLAIN, NewClient, Robot, eventually
+from tests.kube.conftest import DEADLINE_S, NewClient, Robot, eventually
 from tests.kube.filling import fill
 from tests.kube.loopback import CLOSE, KEEP, Asked, Loopback, Reply, Wire, failure, reply, streamed
 from tests.servers.cluster import Cluster
@@ -19,12 +18,9 @@ from remuda.kube.cache import Cache
 from remuda.kube.client import Client
 from remuda.kube.config import Access
 from remuda.kube.credentials import TokenFile
-from remuda.kube.errors import Forbidden, Status, Unreachable
 from remuda.kube.resources import CONFIG_MAPS, NODES, Key, KubeObject, Resource
 from remuda.kube.trust import Trust
 from remuda.loop.clock import SystemClock
-from remuda.sim.clock import SimClock
-from remuda.sim.loop import run
 
 pytestmark = pytest.mark.slow
 
@@ -290,152 +286,6 @@ async def test_a_projection_skips_what_it_does_not_declare(new_client: NewClient
     async with Script([listed(10, thing)], []) as server, following(new_client(server.url)) as cache:
         await cache.wait_synced(DEADLINE_S)
         assert set(cache.objects["", "a"].__struct_fields__) == {"metadata"}
-
-
-# In virtual time
-
-
-class Deaf(Client):
-    """A client whose server is not there, or forbids, and which notes when it was asked."""
-
-    def __init__(self, clock: SimClock, lists: bool) -> None:
-        super().__init__(Access("http://nowhere", PLAIN), clock, random.Random(1))
-        self.times: list[float] = []
-        self._lists, self._sim = lists, clock
-
-    async def request(self, *_: Any, doing: str, **__: Any) -> bytes:
-        if self._lists:
-            return b'{"items": [], "metadata": {"resourceVersion": "1"}}'
-        self.times.append(self._sim.monotonic())
-        raise Unreachable(doing, Status(message="nobody there"))
-
-    @asynccontextmanager
-    async def watch(self, *_: Any, **__: Any) -> AsyncIterator[AsyncIterator[bytes]]:
-        self.times.append(self._sim.monotonic())
-        raise Forbidden("watching", Status(403, "Forbidden"))
-        yield
-
-
-@pytest.mark.parametrize("lists", [False, True])
-def test_a_server_that_stays_away_is_asked_less_and_less_often_and_with_jitter(lists: bool) -> None:
-    async def world() -> list[float]:
-        clock = SimClock(asyncio.get_running_loop())
-        client = Deaf(clock, lists)
-        cache: Cache[KubeObject] = Cache(client, NODES, KubeObject, clock, random.Random(1))
-        running = asyncio.create_task(cache.run())
-        await asyncio.sleep(600)
-        running.cancel()
-        assert cache.is_synced is lists
-        return client.times
-
-    times = run(world())
-    gaps = [later - sooner for sooner, later in pairwise(times)]
-    assert 60 < len(times) < 140
-    assert all(0.1 <= gap <= 10 for gap in gaps)
-    assert all(gap >= 5 for gap in gaps[10:])
-    assert len({round(gap, 6) for gap in gaps}) == len(gaps)
-
-
-class Moody(Client):
-    """A client whose watches last as long as a list of seconds says, and which notes when each began and ended."""
-
-    def __init__(self, clock: SimClock, lasting: list[float]) -> None:
-        super().__init__(Access("http://nowhere", PLAIN), clock, random.Random(1))
-        self.began: list[float] = []
-        self.ended: list[float] = []
-        self._lasting, self._sim = lasting, clock
-
-    async def request(self, *_: Any, **__: Any) -> bytes:
-        return b'{"items": [], "metadata": {"resourceVersion": "1"}}'
-
-    @asynccontextmanager
-    async def watch(self, *_: Any, **__: Any) -> AsyncIterator[AsyncIterator[bytes]]:
-        if len(self.began) == len(self._lasting):
-            await asyncio.Event().wait()
-        seconds = self._lasting[len(self.began)]
-        self.began.append(self._sim.monotonic())
-
-        async def lines() -> AsyncIterator[bytes]:
-            await asyncio.sleep(seconds)
-            self.ended.append(self._sim.monotonic())
-            for line in list[bytes]():
-                yield line
-
-        yield lines()
-
-
-@pytest.mark.parametrize(
-    ("lasted", "waits_short"),
-    [
-        pytest.param(600.0, True, id="long"),
-        pytest.param(5.001, True, id="just long enough"),
-        pytest.param(5.0, False, id="not quite"),
-        pytest.param(0.0, False, id="not at all"),
-    ],
-)
-def test_a_watch_that_lasted_ends_the_growth_of_the_waits(lasted: float, waits_short: bool) -> None:
-    """Ten short watches make waits long; after a good one the next waits are short and grow again."""
-
-    async def world() -> tuple[list[float], list[float]]:
-        clock = SimClock(asyncio.get_running_loop())
-        client = Moody(clock, [*[0.0] * 10, lasted, *[0.0] * 3])
-        cache: Cache[KubeObject] = Cache(client, NODES, KubeObject, clock, random.Random(1))
-        running = asyncio.create_task(cache.run())
-        await asyncio.sleep(2_000)
-        running.cancel()
-        return client.began, client.ended
-
-    began, ended = run(world())
-    waits = [later - sooner for sooner, later in zip(ended, began[1:], strict=False)]
-    assert len(waits) == 13
-    assert all(5 <= wait <= 10 for wait in waits[7:10])
-    if waits_short:
-        assert [0.1 * 2**n <= wait <= 0.2 * 2**n for n, wait in enumerate(waits[10:])] == [True] * 3
-    else:
-        assert all(5 <= wait <= 10 for wait in waits[10:])
-
-
-def quiet_cache(lists: Callable[[], bytes]) -> Cache[KubeObject]:
-    """A cache that is fed by hand."""
-
-    class Listed(Client):
-        async def request(self, *_: Any, **__: Any) -> bytes:
-            return lists()
-
-    client = Listed(Access("http://nowhere", PLAIN), SystemClock(), random.Random(1))
-    return Cache(client, NODES, KubeObject, SystemClock(), random.Random(1))
-
-
-async def test_what_matches_again_after_its_end_may_be_brought_by_an_answer() -> None:
-    """It ended for the selectors, came back, and was then listed no more: its next answer is news."""
-    cache = quiet_cache(lambda: b'{"items": [], "metadata": {"resourceVersion": "9"}}')
-    for kind, version in (("ADDED", 1), ("DELETED", 2), ("ADDED", 3)):
-        cache._take(msgspec.json.encode(event(kind, node("n", "u", version))))
-    await cache.load()
-    assert cache.get("n") is None
-    cache.put(msgspec.convert(node("n", "u", 10), KubeObject))
-    assert cache.get("n") is not None
-
-
-@pytest.mark.parametrize(
-    ("later", "is_back"),
-    [pytest.param(999, False, id="still remembered"), pytest.param(1_000, True, id="forgotten")],
-)
-def test_the_last_thousand_ends_are_remembered(later: int, is_back: bool) -> None:
-    cache = quiet_cache(bytes)
-    for number in range(later + 1):
-        cache._take(msgspec.json.encode(event("DELETED", node(f"n{number}", f"u{number}", number + 1))))
-    cache.put(msgspec.convert(node("n0", "u0", 1), KubeObject))
-    assert (cache.get("n0") is not None) == is_back
-
-
-def test_an_answer_that_is_older_than_what_is_known_changes_nothing() -> None:
-    cache = quiet_cache(bytes)
-    cache._take(msgspec.json.encode(event("ADDED", node("n", "u", 7))))
-    cache.take_changes()
-    for version, is_news in ((6, False), (7, True), (8, True)):
-        cache.put(msgspec.convert(node("n", "u", version), KubeObject))
-        assert bool(cache.take_changes()) == is_news
 
 
 # Against a real server
