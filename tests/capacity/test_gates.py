@@ -19,9 +19,9 @@ from tests.capacity.builders import (
     snapshot,
 )
 
-from remuda.capacity.decide.gates import Gate, carriers, gates
+from remuda.capacity.decide.gates import Gate, carriers, node_gates, room_gate, scale_set_gates
 from remuda.capacity.decide.neighbours import WHOLE_NODE
-from remuda.capacity.objects import CapacityPolicySpec
+from remuda.capacity.objects import CapacityPolicySpec, Envelope, Overflow
 from remuda.capacity.snapshot import (
     NODES,
     PODS,
@@ -37,7 +37,24 @@ from remuda.capacity.snapshot import (
     summary_of,
 )
 from remuda.model.pods import Match, Taint, Term, Toleration
-from remuda.model.times import DAY
+from remuda.model.times import DAY, Instant
+
+
+def gates(
+    snapshot: Snapshot,
+    policy: CapacityPolicySpec,
+    overflow: Overflow,
+    envelope: Envelope,
+    scale_set: ScaleSet,
+    now: Instant,
+) -> tuple[Gate, ...]:
+    """Everything that must hold for one more runner of the scale set to start there with this envelope."""
+    return (
+        *node_gates(snapshot, policy, overflow, envelope, now),
+        *scale_set_gates(snapshot, policy, overflow, scale_set, now),
+        room_gate(snapshot, policy, overflow, envelope, now, (scale_set,)),
+    )
+
 
 TAINT = Taint("overflow", "true", "NoSchedule")
 TOLERATION = Toleration(key="overflow", operator="Exists")

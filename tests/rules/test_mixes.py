@@ -7,8 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remuda.rules.mixes import Safe, Share, Worst, _compositions, safe, weigh, worst
-from remuda.rules.packing import Bin, Group, pack
+from remuda.rules.mixes import Safe, Share, Worst, _compositions, _Mixes, weigh
+from remuda.rules.packing import EFFORT, Bin, Group, pack
+
+
+def worst(shares: Sequence[Share], bins: Sequence[Bin], ceiling: int | None) -> Worst:
+    return _Mixes(shares, bins).judge(ceiling, EFFORT)
+
+
+def safe(shares: Sequence[Share], bins: Sequence[Bin]) -> Safe:
+    return _Mixes(shares, bins).safe()
+
 
 Problem = tuple[list[Share], list[Bin]]
 

@@ -1,13 +1,24 @@
 """Packing: placements are valid, bounds refute nothing that can be placed, and nothing is claimed otherwise."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remuda.rules.packing import Bin, Bound, Group, Packing, most, pack
+from remuda.rules.packing import Bin, Bound, Group, Packing, pack
+
+
+def most(size: Mapping[str, int], room: Mapping[str, int]) -> int | None:
+    """How many items of a size fit into a room alone; None when the size is nothing, so that there is no end."""
+    fits: int | None = None
+    for name, value in size.items():
+        if value > 0:
+            whole = max(0, room.get(name, 0)) // value
+            fits = whole if fits is None or whole < fits else fits
+    return fits
+
 
 sizes = st.dictionaries(st.sampled_from(("cpu", "memory", "pods")), st.integers(0, 4), max_size=3)
 rooms = st.dictionaries(st.sampled_from(("cpu", "memory", "pods")), st.integers(-1, 8), max_size=3)

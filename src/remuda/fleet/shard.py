@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from remuda.fleet import states
 from remuda.fleet.act import begin_block
@@ -35,7 +34,6 @@ from remuda.model.times import MINUTE, SECOND, Instant
 
 #: the judgement: `remuda.fleet.decide.decide`, or what is to be shown to be wrong
 Decide: TypeAlias = Callable[[Fleet, Demand, Memory, Policy, Instant], tuple[Plan, Memory]]
-Ints: TypeAlias = NDArray[np.int64]
 
 CYCLE = 10 * SECOND
 PACE = Pace(interval=CYCLE / SECOND, gap=0.1)

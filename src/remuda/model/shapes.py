@@ -6,7 +6,6 @@ chances of interruption parts per million per hour. Decisions compare these inte
 processor gives the same answer.
 """
 
-from collections.abc import Mapping
 from enum import StrEnum
 
 from msgspec import Struct
@@ -92,9 +91,3 @@ def amount(resource: str, nano: int, *, up: bool) -> int:
     """A quantity's nano-units as the whole number a fleet compares: millicores, else units; needs round up, supply down."""
     step = NANO // 1_000 if resource == "cpu" else NANO
     return -(-nano // step) if up else nano // step
-
-
-def amounts(quantities: Mapping[str, int], *, up: bool) -> dict[str, int]:
-    """The same for a map of quantities, without those that come to nothing."""
-    whole = {resource: amount(resource, nano, up=up) for resource, nano in quantities.items()}
-    return {resource: number for resource, number in whole.items() if number}

@@ -95,16 +95,6 @@ def weigh(
     return found, mixes.safe(guess, shown)
 
 
-def worst(shares: Sequence[Share], bins: Sequence[Bin], ceiling: int | None) -> Worst:
-    """The worst mix under a ceiling, or without one."""
-    return _Mixes(shares, bins).judge(ceiling, EFFORT)
-
-
-def safe(shares: Sequence[Share], bins: Sequence[Bin]) -> Safe:
-    """The highest safe ceiling."""
-    return _Mixes(shares, bins).safe()
-
-
 def _parts(shares: Sequence[Share], bins: Sequence[Bin]) -> dict[str, float]:
     """How much of all bins the shares at their most take."""
     asked: dict[str, int] = {}

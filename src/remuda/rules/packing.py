@@ -73,16 +73,6 @@ class Packing(Struct, frozen=True):
     left: Mapping[str, int] = {}
 
 
-def most(size: Sizes, room: Sizes) -> int | None:
-    """How many items of a size fit into a room alone; None when the size is nothing, so that there is no end."""
-    fits: int | None = None
-    for name, value in size.items():
-        if value > 0:
-            whole = max(0, room.get(name, 0)) // value
-            fits = whole if fits is None or whole < fits else fits
-    return fits
-
-
 def pack(groups: Sequence[Group], bins: Sequence[Bin], effort: int = EFFORT) -> Packing:
     """Place all items of all groups: simple orders first, then bounds, then a search of at most `effort` steps."""
     problem = _Problem(groups, bins)

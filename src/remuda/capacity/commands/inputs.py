@@ -13,7 +13,6 @@ from remuda.control.connect import connect_cluster
 from remuda.errors import BadInput
 from remuda.model.times import Instant
 
-_TIMEOUT_S = 30.0
 C = TypeVar("C", bound=Callable[..., None])
 R = TypeVar("R")
 summary_option = click.option(

@@ -63,22 +63,6 @@ class Gate(Struct, frozen=True):
         return self.state == "pass"
 
 
-def gates(
-    snapshot: Snapshot,
-    policy: CapacityPolicySpec,
-    overflow: Overflow,
-    envelope: Envelope,
-    scale_set: ScaleSet,
-    now: Instant,
-) -> tuple[Gate, ...]:
-    """Everything that must hold for one more runner of the scale set to start there with this envelope."""
-    return (
-        *node_gates(snapshot, policy, overflow, envelope, now),
-        *scale_set_gates(snapshot, policy, overflow, scale_set, now),
-        room_gate(snapshot, policy, overflow, envelope, now, (scale_set,)),
-    )
-
-
 def node_gates(
     snapshot: Snapshot, policy: CapacityPolicySpec, overflow: Overflow, envelope: Envelope, now: Instant
 ) -> tuple[Gate, ...]:

@@ -9,7 +9,6 @@ from remuda.model.times import Instant
 from remuda.rightsize.review import ContainerReview, Finding, Review, Risk, Waste
 from remuda.rightsize.snapshot import Size
 
-Resource: TypeAlias = Literal["cpu", "memory"]
 Field: TypeAlias = Literal["requests.cpu", "requests.memory", "limits.cpu", "limits.memory"]
 Outcome: TypeAlias = Literal["followed", "in part", "otherwise", "not"]
 #: namespace, kind, name, container
