@@ -19,7 +19,7 @@ import pytest
 from remuda.errors import BadInput, Unavailable
 from remuda.ledger.record import pack
 from remuda.ledger.retention import make_room
-from remuda.ledger.schema import APPLICATION_ID, VERSIONS, Tables, migrate
+from remuda.ledger.schema import APPLICATION_ID, VERSIONS, Tables, is_behind, migrate
 from remuda.ledger.store import InlineStore, ReadOnlyStore, SqliteStore, explained, reading, writing
 from remuda.model.plans import Plan
 
@@ -534,6 +534,25 @@ async def test_a_dry_run_reads_what_another_process_commits_and_writes_nothing(
     with pytest.raises(Unavailable, match="nothing is written in a dry run"):
         await dry.write(put("b"))
     dry.close()
+
+
+@pytest.mark.parametrize(
+    ("behind", "tables"),
+    [
+        pytest.param(False, (Tables("notes", ("CREATE TABLE notes (a)",)),), id="all of today"),
+        pytest.param(
+            True, (Tables("notes", ("CREATE TABLE notes (a)", "SELECT 1")),), id="a part has a newer version"
+        ),
+        pytest.param(True, (Tables("other", ("CREATE TABLE other (a)",)),), id="a part is new"),
+        pytest.param(False, (), id="whatever parts are not asked about"),
+    ],
+)
+def test_a_store_is_behind_when_it_lacks_a_version_of_a_part(
+    path: Path, behind: bool, tables: tuple[Tables, ...]
+) -> None:
+    SqliteStore(path, tables=(Tables("notes", ("CREATE TABLE notes (a)",)),)).close()
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        assert is_behind(db, tables) is behind
 
 
 def test_migrate_does_nothing_to_a_store_of_today(path: Path) -> None:

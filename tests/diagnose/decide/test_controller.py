@@ -303,3 +303,23 @@ def test_a_token_in_the_environment_is_a_token(container: dict[str, Any]) -> Non
     secrets = {"env": SecretKeys(("CIRCLE_TOKEN",)), "circle": SecretKeys(("class-token",))}
     snapshot = healthy(pools=(FROM_ENVIRONMENT,), controllers=own, secrets=secrets)
     assert secret_keys(snapshot).verdict == "ok"
+
+
+@pytest.mark.parametrize(
+    ("optional", "verdict", "message"),
+    [
+        pytest.param(False, "problem", "a Secret or a key of one is missing", id="needed"),
+        pytest.param(True, "ok", "2 references to Secrets, all there", id="optional"),
+    ],
+)
+def test_only_secrets_that_are_needed_are_missed(optional: bool, verdict: str, message: str) -> None:
+    ref = {"name": "none", "key": "k", "optional": optional}
+    env = [{"name": "A", "valueFrom": {"secretKeyRef": ref}}]
+    found = secret_keys(healthy(controllers=(workload("remuda", NAMESPACE, containers=[{"env": env}]),)))
+    assert (found.verdict, found.message) == (verdict, message)
+
+
+def test_references_of_pools_and_of_the_controller_are_counted() -> None:
+    env = [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "circle", "key": "circle-token"}}}]
+    found = secret_keys(healthy(controllers=(workload("remuda", NAMESPACE, containers=[{"env": env}]),)))
+    assert found.message == "3 references to Secrets, all there"

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from remuda.diagnose.decide.metrics import CPU, MEMORY, REQUESTS, judge_metrics
+from remuda.diagnose.decide.metrics import CPU, MEMORY, REQUESTS, _long, judge_metrics
 from remuda.diagnose.measurements import Advisor, Api, Component, Measurements, Prometheus
 from remuda.model.checks import CheckResult
 
@@ -180,3 +180,30 @@ def test_without_kube_state_metrics_the_weaker_knowledge_of_kills_is_reported() 
 
 def test_pods_that_are_not_there_are_not_called_measured() -> None:
     assert judged(seen(pods=()))["pods"].verdict == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("ready", "desired", "message"),
+    [
+        pytest.param(1, 1, "the recommender runs", id="all are ready"),
+        pytest.param(2, 1, "the recommender runs", id="more are, for a while"),
+        pytest.param(1, 2, "the recommender is down", id="one is missing"),
+        pytest.param(0, 0, "the recommender is down", id="it is scaled to nothing"),
+    ],
+)
+def test_a_recommender_runs_when_as_many_are_ready_as_are_wanted(
+    ready: int, desired: int, message: str
+) -> None:
+    one = Component("Deployment", "kube-system", "vpa-recommender", desired, ready)
+    assert judged(seen(recommenders=(one,)))["recommender"].message == message
+
+
+def test_a_length_of_time_is_said_in_minutes_hours_or_days() -> None:
+    assert [_long(seconds) for seconds in (-9, 60, 3_599, 3_600, 2 * DAY - 1, 2 * DAY)] == [
+        "0 minutes",
+        "1 minutes",
+        "60 minutes",
+        "1.0 hours",
+        "48.0 hours",
+        "2.0 days",
+    ]

@@ -291,3 +291,9 @@ def test_a_handler_that_covers_everything_covers_every_taint() -> None:
     daemon_set = workload("virt-handler", ready=1, tolerations=[{"operator": "Exists"}])
     found = virt_handler(healthy(nodes=(node(), apart), handlers=(daemon_set,)))
     assert found.evidence == ("node node-2 has no virt-handler",)
+
+
+def test_one_node_that_could_take_a_vm_is_enough() -> None:
+    small = node(room=ROOM | {"memory": "1Gi"})
+    assert placement(healthy(nodes=(small, node("node-2")))).verdict == "ok"
+    assert placement(healthy(nodes=(small,))).verdict == "problem"

@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from tests.diagnose.snapshots import condition, healthy, pool, vm, vm_pool, vmi
+from msgspec import structs
+from tests.diagnose.snapshots import at, condition, healthy, pool, vm, vm_pool, vmi
 
 from remuda.diagnose.decide.scaling import _HELD, configuration, demand, rollout, scaling
 from remuda.diagnose.snapshot import Asked, Pool, SecretKeys, Snapshot
@@ -236,3 +237,15 @@ def test_every_reason_there_is_was_thought_of() -> None:
         if code.startswith("pool.")
     }
     assert reasons == FINE | _HELD.keys()
+
+
+def test_vms_of_an_older_configuration_are_counted_over_all_pools() -> None:
+    pools = (pool(status={"old": 1}), pool("arm", status={"old": 2}))
+    assert rollout(healthy(pools=pools)).message == "3 VMs do not have the newest configuration"
+
+
+@pytest.mark.parametrize(("age", "verdict"), [(60, "unknown"), (61, "problem")])
+def test_a_pool_that_is_new_is_given_a_minute_before_it_is_overlooked(age: int, verdict: str) -> None:
+    made = pool(status={"observedGeneration": 0, "conditions": []})
+    young = structs.replace(made, metadata=structs.replace(made.metadata, creation_timestamp=at(age)))
+    assert configuration(healthy(pools=(young,))).verdict == verdict
