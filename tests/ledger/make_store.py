@@ -19,7 +19,7 @@ from remuda.pools.decide.model import Bounds, Override, Policy, PoolPolicy
 from remuda.pools.policy import Setup
 from remuda.sim.clock import MONDAY
 from remuda.sim.faults import Fault
-from remuda.sim.full import FullWorld
+from remuda.sim.full import FullPoolHistory
 from remuda.sim.loop import run
 from remuda.sim.provider import Behaviour
 from remuda.sim.scenario import Arrival, Event, Hand, Scenario, pool_setup
@@ -50,7 +50,7 @@ async def history() -> InlineStore:
     setups = {name: pool_setup(policy, max_uses=uses[name]) for name, policy in policies.items()}
     setup = Setup(Policy(policies, {"laptop": 4}), setups)
     slow = {"provider.create": Fault(delay=1, longest_delay_s=6)}
-    world = FullWorld(Scenario(setup, _EVENTS, 1_000, Behaviour(boot_s=3.0), slow), 1)
+    world = FullPoolHistory(Scenario(setup, _EVENTS, 1_000, Behaviour(boot_s=3.0), slow), 1)
     life = asyncio.get_running_loop().create_task(world.live())
     await asyncio.sleep(_UNTIL_S)
     store = InlineStore((TABLES,))

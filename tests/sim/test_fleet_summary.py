@@ -27,13 +27,13 @@ from remuda.model.units import FleetNeed, Spread
 from remuda.sim.commands import live_through_fleets
 from remuda.sim.fleet_faults import Faults
 from remuda.sim.fleet_history import FleetHistory, simulate
+from remuda.sim.fleet_machines import SimulatedMachines
 from remuda.sim.fleet_meter import Meter
 from remuda.sim.fleet_plot import page
 from remuda.sim.fleet_queue import Queue
 from remuda.sim.fleet_rest import Rest
 from remuda.sim.fleet_scenario import Request, scenario
 from remuda.sim.fleet_watch import FleetWatch
-from remuda.sim.fleet_world import ProviderWorld
 
 NOW = 1_000 * HOUR
 
@@ -44,7 +44,7 @@ class Ground:
     def __init__(self) -> None:
         made = scenario(Request(1, faults="none"))
         self.queue = Queue()
-        self.world = ProviderWorld(made, self.queue, Faults(1, made.rates), FleetWatch(self.queue, 1))
+        self.world = SimulatedMachines(made, self.queue, Faults(1, made.rates), FleetWatch(self.queue, 1))
         self.meter = Meter(self.queue, self.world, HOUR)
 
     def wait(self, length: int) -> None:

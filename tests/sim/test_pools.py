@@ -13,14 +13,14 @@ from tests.builders import policy, settings
 from remuda.loop.loop import Pace
 from remuda.pools.policy import Setup
 from remuda.sim.faults import Fault
-from remuda.sim.full import FullWorld
-from remuda.sim.light import LightWorld
+from remuda.sim.full import FullPoolHistory
+from remuda.sim.light import LightPoolHistory
 from remuda.sim.loop import run
+from remuda.sim.pool_history import PoolHistory
 from remuda.sim.pools import Scenario, Summary, day, hostile, simulate
 from remuda.sim.provider import Behaviour
 from remuda.sim.scenario import Arrival, pool_setup
 from remuda.sim.watch import Violation
-from remuda.sim.world import PoolWorld
 from remuda.sources.queue.queue import Queue
 
 #: what each of these seeds once showed
@@ -172,8 +172,10 @@ def test_a_backlog_on_reused_machines_does_not_keep_a_pool_of_higher_priority_wa
         assert max(began) < 160  # the backlog ends after 200 s at the earliest
 
 
-async def _lived(scenario: Scenario, seed: int) -> PoolWorld:
-    world: PoolWorld = LightWorld(scenario, seed) if scenario.light else FullWorld(scenario, seed)
+async def _lived(scenario: Scenario, seed: int) -> PoolHistory:
+    world: PoolHistory = (
+        LightPoolHistory(scenario, seed) if scenario.light else FullPoolHistory(scenario, seed)
+    )
     try:
         await world.live()
     finally:

@@ -24,8 +24,8 @@ from remuda.sim.runners import (
     Deletes,
     Kill,
     RunnerEvent,
+    RunnerHistory,
     RunnerScenario,
-    RunnerWorld,
     Vanishes,
     simulate_runners,
 )
@@ -143,7 +143,7 @@ def test_nothing_goes_while_a_call_gets_no_answer(calls: tuple[str, ...]) -> Non
     async def history() -> list[float]:
         rules = policy(settings("a", max=4, headroom=2, idle_window=20 * SECOND))
         mood = Mood(outages=(Outage(15, 200, calls),))
-        world = RunnerWorld(small(*tasks(2, seconds=30), seconds=210, rules=rules, mood=mood), 1)
+        world = RunnerHistory(small(*tasks(2, seconds=30), seconds=210, rules=rules, mood=mood), 1)
         try:
             assert (await world.live()).jobs_done == 2
         finally:
@@ -173,7 +173,7 @@ def test_a_plan_bounds_the_vms_of_all_its_pools(seed: int) -> None:
         }
         rules = replace(rules, pools=pools, concurrency={"org": 3})
         events = [*tasks(6, "org/a"), *tasks(6, "org/b")]
-        world = RunnerWorld(small(*events, rules=rules), seed)
+        world = RunnerHistory(small(*events, rules=rules), seed)
         try:
             assert (await world.live()).jobs_done == 12
         finally:
@@ -227,7 +227,7 @@ def test_vms_of_a_removed_pool_nobody_reports_are_powered_off_and_end_their_task
         removal: list[RunnerEvent] = [*trouble, Reload(61.0, without(scenario.setup, "a"))]
         removal.sort(key=lambda event: event.at)
         events = (*removal, Comes(61.5, "class-a", 2_000.0))
-        world = RunnerWorld(replace(scenario, events=events, seconds=1_000), 1)
+        world = RunnerHistory(replace(scenario, events=events, seconds=1_000), 1)
         try:
             return await world.live(), world.watch.dismissals
         finally:
@@ -253,7 +253,7 @@ def lived(scenario: RunnerScenario, seed: int = 1) -> tuple[Summary, list[float]
     """What came of a history, and when VMs were told to go before it calmed down."""
 
     async def history() -> tuple[Summary, list[float]]:
-        world = RunnerWorld(scenario, seed)
+        world = RunnerHistory(scenario, seed)
         try:
             summary = await world.live()
         finally:

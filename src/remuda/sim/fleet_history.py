@@ -21,6 +21,7 @@ from remuda.model.times import DAY, HOUR, MINUTE, SECOND
 from remuda.model.units import FleetNeed
 from remuda.sim.fleet_clusters import Cluster
 from remuda.sim.fleet_faults import Fault, Faults
+from remuda.sim.fleet_machines import SimulatedMachines
 from remuda.sim.fleet_meter import Meter
 from remuda.sim.fleet_process import Process, WatchedShard
 from remuda.sim.fleet_queue import START, Queue
@@ -29,7 +30,6 @@ from remuda.sim.fleet_scenario import Request, scenario
 from remuda.sim.fleet_situations import Situations
 from remuda.sim.fleet_summary import FleetSummary
 from remuda.sim.fleet_watch import FleetWatch
-from remuda.sim.fleet_world import ProviderWorld
 
 #: how long it may take to come to rest, and how many cycles of silence are rest
 _LONGEST_SETTLING = 3 * HOUR
@@ -55,7 +55,7 @@ class FleetHistory:
         self.queue = Queue(request.seed)
         self.faults = Faults(request.seed, made.rates)
         self.watch = _Watch(self.queue, request.seed)
-        self.world = ProviderWorld(made, self.queue, self.faults, self.watch)
+        self.world = SimulatedMachines(made, self.queue, self.faults, self.watch)
         self.meter = self.watch.meter = Meter(self.queue, self.world, request.length)
         self.process = Process(made, self.queue, self.world, self.faults, self.watch, decide, shard)
         self.clusters = [

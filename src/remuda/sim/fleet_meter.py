@@ -9,8 +9,8 @@ from remuda.fleet import states
 from remuda.model.times import Instant
 from remuda.model.units import FleetNeed
 from remuda.sim.fleet_fits import Fits, Ints
+from remuda.sim.fleet_machines import SimulatedMachines
 from remuda.sim.fleet_queue import Queue
-from remuda.sim.fleet_world import ProviderWorld
 
 #: at most so many points are kept for drawing
 _POINTS = 720
@@ -46,7 +46,7 @@ class Asked:
 class Meter:
     """Informed of what is asked and who serves it, from the truth of the world."""
 
-    def __init__(self, queue: Queue, world: ProviderWorld, length: int) -> None:
+    def __init__(self, queue: Queue, world: SimulatedMachines, length: int) -> None:
         self._queue, self._world = queue, world
         self.fits = Fits(world.shapes)
         self.waiting: dict[int, Asked] = {}

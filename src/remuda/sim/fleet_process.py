@@ -27,10 +27,10 @@ from remuda.model.times import SECOND, Instant
 from remuda.model.units import FleetNeed
 from remuda.sim.clock import SimClock
 from remuda.sim.fleet_faults import Fault, Faults
+from remuda.sim.fleet_machines import SimulatedMachines
 from remuda.sim.fleet_providers import SimProvider
 from remuda.sim.fleet_queue import START, Queue
 from remuda.sim.fleet_scenario import Scenario
-from remuda.sim.fleet_world import ProviderWorld
 
 FleetLoop: TypeAlias = Loop[Snapshot, Memory, Policy, Batch]
 #: where a process may die besides in the middle of its calls
@@ -67,7 +67,7 @@ class WatchedShard(Shard):
     """The real shard, and who looks on at it."""
 
     watcher: Watcher
-    world: ProviderWorld
+    world: SimulatedMachines
     #: what it was judged by last
     policy: Policy
     memory: Memory
@@ -80,7 +80,7 @@ class WatchedShard(Shard):
     def watched(
         self,
         watcher: Watcher,
-        world: ProviderWorld,
+        world: SimulatedMachines,
         policy: Policy,
         fails: Callable[[Exception], None],
         *,
@@ -162,7 +162,7 @@ class Process:
         self,
         scenario: Scenario,
         queue: Queue,
-        world: ProviderWorld,
+        world: SimulatedMachines,
         faults: Faults,
         watcher: Watcher,
         decide: Decide,

@@ -8,8 +8,8 @@ from remuda.fleet.ports import Answer, Changes
 from remuda.fleet.ports import Call as PortCall
 from remuda.model.times import MINUTE, SECOND
 from remuda.sim.fleet_faults import Fault, Faults
+from remuda.sim.fleet_machines import Call, SimulatedMachines
 from remuda.sim.fleet_queue import Queue
-from remuda.sim.fleet_world import Call, ProviderWorld
 
 
 class SimProvider:
@@ -19,7 +19,7 @@ class SimProvider:
         self,
         number: int,
         name: str,
-        world: ProviderWorld,
+        world: SimulatedMachines,
         queue: Queue,
         faults: Faults,
         calls: Callable[[PortCall], None],

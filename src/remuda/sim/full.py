@@ -16,6 +16,7 @@ from remuda.pools.decide.target import bounds_in_force
 from remuda.pools.overrides import set_override
 from remuda.pools.policy import Setup
 from remuda.sim.history import Summary
+from remuda.sim.pool_history import PoolHistory
 from remuda.sim.process import OwnedMachines, Process, SimFiles
 from remuda.sim.scenario import (
     Arrival,
@@ -29,7 +30,6 @@ from remuda.sim.scenario import (
     Scenario,
     changed,
 )
-from remuda.sim.world import PoolWorld
 from remuda.sources.queue import rows
 from remuda.sources.queue.queue import POLL, Answer, Queue
 from remuda.sources.queue.schema import TABLES
@@ -39,7 +39,7 @@ T = TypeVar("T")
 _GROWING = frozenset({"pool.growing", "pool.backing-off", "pool.failing", "pool.waiting-for-room"})
 
 
-class FullWorld(PoolWorld):
+class FullPoolHistory(PoolHistory):
     """The real queue and ledger, and a process that dies and comes back."""
 
     def __init__(self, scenario: Scenario, seed: int, queue: type[Queue] = Queue) -> None:

@@ -7,14 +7,14 @@ from remuda.model.jobs import Finished
 from remuda.pools.decide.model import Memory, Policy, PoolAction, Snapshot
 from remuda.pools.meters import PoolMeters
 from remuda.sim.history import Summary
+from remuda.sim.pool_history import PoolHistory
 from remuda.sim.process import WatchedJob, make_loop, terms_of
 from remuda.sim.scenario import Arrival, Event, Scenario
 from remuda.sim.source import SimSource
-from remuda.sim.world import PoolWorld
 from remuda.sources.queue.queue import Answer
 
 
-class LightWorld(PoolWorld):
+class LightPoolHistory(PoolHistory):
     """Jobs arrive and machines fail; nobody meddles."""
 
     def __init__(self, scenario: Scenario, seed: int) -> None:

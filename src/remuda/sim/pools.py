@@ -11,14 +11,14 @@ from remuda.loop.loop import Pace
 from remuda.model.times import MINUTE
 from remuda.pools.decide.model import Bounds, Policy, PoolPolicy
 from remuda.pools.policy import Setup
-from remuda.sim.full import FullWorld
+from remuda.sim.full import FullPoolHistory
 from remuda.sim.history import Summary
-from remuda.sim.light import LightWorld
+from remuda.sim.light import LightPoolHistory
 from remuda.sim.loop import run
+from remuda.sim.pool_history import PoolHistory
 from remuda.sim.provider import Behaviour
 from remuda.sim.scenario import Arrival, Scenario, hostile, pool_setup
 from remuda.sim.watch import Violation
-from remuda.sim.world import PoolWorld
 from remuda.sources.queue.queue import Queue
 
 __all__ = ["Scenario", "Summary", "Violation", "day", "hostile", "simulate"]
@@ -38,7 +38,9 @@ def simulate(scenario: Scenario, seed: int, queue: type[Queue] = Queue) -> Summa
 
 
 async def _live(scenario: Scenario, seed: int, queue: type[Queue]) -> Summary:
-    world: PoolWorld = LightWorld(scenario, seed) if scenario.light else FullWorld(scenario, seed, queue)
+    world: PoolHistory = (
+        LightPoolHistory(scenario, seed) if scenario.light else FullPoolHistory(scenario, seed, queue)
+    )
     try:
         return await world.live()
     finally:

@@ -151,7 +151,7 @@ class RunnerProcess(Life):
         await super().run()
 
 
-class RunnerWorld(History[RunnerEvent, RunnerWatch]):
+class RunnerHistory(History[RunnerEvent, RunnerWatch]):
     """CircleCI, VMs and a process that dies and comes back."""
 
     settle_s = 2 * 3_600.0
@@ -346,7 +346,7 @@ def simulate_runners(scenario: RunnerScenario, seed: int) -> Summary:
 
 
 async def _live(scenario: RunnerScenario, seed: int) -> Summary:
-    world = RunnerWorld(scenario, seed)
+    world = RunnerHistory(scenario, seed)
     try:
         return await world.live()
     finally:

@@ -18,10 +18,10 @@ from remuda.model.units import FleetNeed
 from remuda.sim.fleet_clusters import Cluster
 from remuda.sim.fleet_faults import MILLION, Fault, Faults, Rates
 from remuda.sim.fleet_history import FleetHistory
+from remuda.sim.fleet_machines import Call, SimulatedMachines
 from remuda.sim.fleet_queue import START, Queue
 from remuda.sim.fleet_scenario import Request, scenario
 from remuda.sim.fleet_traces import burst, gangs, steady, storm, wave
-from remuda.sim.fleet_world import Call, ProviderWorld
 
 ALWAYS = MILLION
 
@@ -54,7 +54,7 @@ class Place:
         rates = Rates({Fault(name.replace("_", "-")): chance for name, chance in chances.items()})
         self.faults = Faults(1, rates)
         self.recorder = Recorder()
-        self.world = ProviderWorld(
+        self.world = SimulatedMachines(
             scenario(Request(1, faults="none")), self.queue, self.faults, self.recorder
         )
         self._token = 0

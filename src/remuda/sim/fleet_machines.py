@@ -58,7 +58,7 @@ class Call:
     grace: int = 0
 
 
-class ProviderWorld:
+class SimulatedMachines:
     """Machines are numbered from 0. A state of `states.ABSENT` is one that the provider does not know."""
 
     def __init__(self, scenario: Scenario, queue: Queue, faults: Faults, listener: Listener) -> None:

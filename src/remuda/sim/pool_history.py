@@ -1,4 +1,4 @@
-"""What every simulated world of pools with a queue shares: machines, and shims that ask for work."""
+"""What every simulated history of pools with a queue shares: machines, and shims that ask for work."""
 
 import random
 from abc import abstractmethod
@@ -15,8 +15,8 @@ from remuda.sim.watch import Watch
 from remuda.sources.queue.queue import Answer
 
 
-class PoolWorld(History[Event, Watch]):
-    """What both worlds share: machines, and work for them."""
+class PoolHistory(History[Event, Watch]):
+    """What both kinds of history share: machines, and work for them."""
 
     #: whether someone asked for a job to end; None where nobody ever does
     is_cancelled: Callable[[Run], bool] | None = None
