@@ -135,6 +135,18 @@ def poured(amount: Fraction, tubs: Sequence[tuple[Fraction, Fraction, int]]) -> 
             (3, 3, 0),
             id="levels that almost meet are told apart",
         ),
+        pytest.param(
+            # b and c are full; a and d share two machines as 4 to 13: 8/17 and 26/17
+            4,
+            [
+                Member("a", 1, weight=4),
+                Member("b", 1, weight=13),
+                Member("c", 1, weight=10),
+                Member("d", 2, weight=13),
+            ],
+            (0, 1, 1, 2),
+            id="levels as far apart as a part of a machine are told apart",
+        ),
         pytest.param(-1, [Member("a", 2)], (0,), id="a negative ceiling grants nothing"),
     ],
 )

@@ -5,28 +5,37 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.fleet.builders import demand_of, fleet_of, machines, need, shape
 
+from remuda.errors import BadInput
 from remuda.fleet.decide.engine import NUMPY, choose, fitting
 
 ROOT = Path(__file__).parents[3]
 
 
-def test_a_small_fleet_needs_no_compiled_kernels() -> None:
-    fleet = fleet_of(machines(100, shape()))
-    assert fitting(fleet, demand_of(fleet, need())) is NUMPY
+@pytest.mark.parametrize(
+    ("machines", "needs", "kinds", "engine"),
+    [
+        pytest.param(100, 1, 1, "numpy", id="a small fleet"),
+        pytest.param(20_000, 100, 100, "numpy", id="up to the bounds"),
+        pytest.param(20_001, 1, 1, "numba", id="many machines", marks=pytest.mark.slow),
+        pytest.param(100, 100, 101, "numba", id="many needs of many kinds", marks=pytest.mark.slow),
+    ],
+)
+def test_compiled_kernels_are_worth_it_for_many_machines_or_many_needs_of_many_kinds(
+    machines: int, needs: int, kinds: int, engine: str
+) -> None:
+    assert fitting(machines, needs * kinds).name == engine
 
 
-@pytest.mark.slow
-def test_many_machines_are_worth_compiled_kernels() -> None:
-    fleet = fleet_of(machines(20_001, shape()))
-    assert fitting(fleet, demand_of(fleet, need())) is choose()
-
-
-def test_many_needs_of_many_kinds_are_worth_compiled_kernels() -> None:
-    fleet = fleet_of(*(machines(1, shape(rack=f"r{number}")) for number in range(101)))
-    demand = demand_of(fleet, *(need(f"n{number}") for number in range(100)))
-    assert fitting(fleet, demand) is choose()
+def test_without_numba_the_reference_decides_unless_numba_was_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "numba", None)
+    assert choose.__wrapped__() is NUMPY
+    with pytest.raises(BadInput, match="needs Numba"):
+        choose.__wrapped__("numba")
+    with pytest.raises(BadInput, match="there is no engine 'abacus'"):
+        choose("abacus")
 
 
 @pytest.mark.slow

@@ -84,6 +84,29 @@ def test_a_domain_where_it_can_start_now_goes_before_one_where_it_must_wait() ->
     assert builders.given(work)[IDLE].sum() == 4
 
 
+def test_a_wider_domain_where_it_can_start_now_goes_before_a_tight_one_where_it_must_wait() -> None:
+    work = work_of(fleet_of(rack(4, "x", State.CREATING), rack(6, "y")), gang(4))
+    place(work)
+    assert by_domain(work, RACK) == {"y": 4}
+
+
+def test_machines_of_two_units_each_are_counted_by_their_units() -> None:
+    work = work_of(fleet_of(rack(9, "x", units=2), rack(3, "y", units=2)), gang(5))
+    place(work)
+    assert by_domain(work, RACK) == {"y": 3}
+    assert unmet(work) == 0
+
+
+def test_a_gang_whose_members_do_not_lie_as_it_asks_is_not_complete() -> None:
+    """All four are in one rack and in one of its two zones, of which one unit counts."""
+    there = machines(4, shape("a", rack="r"), State.CONFIGURED, cluster="c", need="n")
+    work = work_of(
+        fleet_of(there, machines(1, shape("b", rack="r"), State.CONFIGURED, cluster="d", need="m")),
+        need(count=4, same=RACK, spread=Spread(ZONE, 1)),
+    )
+    assert unmet(work) == 3
+
+
 def test_what_is_being_created_goes_before_what_would_be_bought() -> None:
     fleet = fleet_of(rack(4, "x", State.CREATING), rack(4, "y", State.SPECULATIVE))
     work = work_of(fleet, gang(4))

@@ -3,13 +3,15 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from tests.fleet.builders import NOW, RACK, demand_of, fleet_of, machines, need, shape
+from tests.fleet.builders import NOW, RACK, demand_of, fleet_of, machines, need, shape, work_of
 
 from remuda.fleet import states
 from remuda.fleet.act import begin
 from remuda.fleet.columns import Fleet
 from remuda.fleet.decide import decide
 from remuda.fleet.decide.engine import NUMPY
+from remuda.fleet.decide.preempt_singly import members
+from remuda.fleet.decide.victims import find_victims
 from remuda.fleet.demand import Demand
 from remuda.fleet.memory import Memory
 from remuda.fleet.plan import Block, Op, Plan
@@ -272,7 +274,88 @@ def test_what_was_just_adopted_is_not_taken() -> None:
     assert (plan.count(Op.ADOPT), plan.count(Op.PREEMPT)) == (2, 0)
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        pytest.param({"spread": Spread(ZONE, 1)}, id="a spread"),
+        pytest.param({"count": None, "total": {"cpu": 1_000}}, id="a sum"),
+        pytest.param({}, id="a plain need"),
+    ],
+)
+def test_two_wait_for_what_is_taken_back_from_others_and_a_third_preempts(asked: dict[str, Any]) -> None:
+    fleet = fleet_of(holding(2, shape(), "gone"), holding(3, shape(), "low"))
+    high = [need(f"high{number}", cluster="d", priority=9, **asked) for number in range(3)]
+    plan = decided(fleet, demand_of(fleet, need("low", 3), *high))
+    assert victims(plan, fleet) == {"low": 1}
+    assert [one.reason.code for one in plan.shortfalls] == ["need.waiting"] * 2
+
+
+def test_the_members_of_a_lot_are_its_own() -> None:
+    fleet = fleet_of(
+        holding(2, shape(rack="r"), "gang"),
+        holding(1, shape("b", rack="r"), "gang"),
+        holding(4, shape(), "low"),
+    )
+    work = work_of(fleet, need("gang", 3, same=RACK), need("low", 4), need("high", 9, priority=9))
+    found = find_victims(work, np.zeros(0, np.int64))
+    lots = {found.whole[lot]: members(found, lot).tolist() for lot in range(len(found.start))}
+    assert lots == {True: [2, 1, 0], False: [0, 0, 1]}
+
+
+def test_a_gang_of_two_kinds_serves_two_preemptors() -> None:
+    """One machine of each kind goes: the first preemptor needs one of them, the second gets the other."""
+    fleet = fleet_of(
+        holding(1, shape("a", rack="r"), "gang"),
+        holding(1, shape("b", rack="r"), "gang"),
+        holding(3, shape(), "dear"),
+    )
+    plan = decided(
+        fleet,
+        demand_of(
+            fleet,
+            need("gang", 2, same=RACK),
+            need("dear", 3, reclamation_penalty=1_000 * DOLLAR),
+            need("one", cluster="d", priority=9),
+            need("two", cluster="e", priority=8),
+        ),
+    )
+    assert victims(plan, fleet) == {"gang": 2}
+    assert (plan.missing, sorted(block(plan).terms["units"].tolist())) == (0, [1, 1])
+
+
 class TestGangs:
+    def test_what_is_for_sale_completes_one_gang_alone(self) -> None:
+        """Both would need one victim and the same two machines that are for sale."""
+        fleet = fleet_of(holding(2, shape(rack="r"), "low"), machines(2, shape(rack="r"), State.SPECULATIVE))
+        gangs = [need(f"gang{number}", 3, cluster="d", priority=9 - number, same=RACK) for number in (0, 1)]
+        plan = decided(fleet, demand_of(fleet, need("low", 2), *gangs))
+        assert plan.count(Op.PREEMPT) == 1
+        assert plan.missing == 3
+
+    def test_three_small_victims_cost_more_than_one_large_that_costs_less_than_they_together(self) -> None:
+        fleet = fleet_of(holding(3, shape(rack="a"), "small"), holding(1, shape(rack="b", units=3), "large"))
+        demand = demand_of(
+            fleet,
+            need("small", 3),
+            need("large", 3, reclamation_penalty=DOLLAR * 9 // 10),
+            need("gang", 3, cluster="d", priority=9, same=RACK),
+        )
+        assert victims(decided(fleet, demand), fleet) == {"large": 1}
+
+    def test_a_gang_that_lost_a_member_takes_one_where_it_is(self) -> None:
+        fleet = fleet_of(
+            machines(1, shape(rack="b"), State.CONFIGURED, cluster="d", need="gang"),
+            holding(2, shape(rack="a"), "cheap"),
+            holding(1, shape(rack="b"), "dear"),
+        )
+        demand = demand_of(
+            fleet,
+            need("cheap", 2),
+            need("dear", 1, reclamation_penalty=9 * DOLLAR),
+            need("gang", 2, cluster="d", priority=9, same=RACK),
+        )
+        assert victims(decided(fleet, demand), fleet) == {"dear": 1}
+
     def test_a_gang_takes_what_completes_it_in_the_cheapest_domain(self) -> None:
         fleet = fleet_of(
             holding(3, shape(rack="a"), "dear"),
@@ -371,6 +454,16 @@ def test_a_sum_in_one_domain_takes_all_or_nothing() -> None:
         fleet, need("low", 5), need("sum", None, cluster="d", priority=9, total=total, same=ZONE)
     )
     assert decided(fleet, demand).count(Op.PREEMPT) == 0
+
+
+def test_a_sum_in_one_domain_takes_as_many_as_the_rail_lets_go_and_is_met() -> None:
+    fleet = fleet_of(holding(3, shape("a"), "low"), machines(1, shape("a")))
+    total = {"cpu": 2_000}
+    demand = demand_of(
+        fleet, need("low", 3), need("sum", None, cluster="d", priority=9, total=total, same=ZONE)
+    )
+    plan = decided(fleet, demand, Policy())
+    assert (plan.count(Op.PREEMPT), plan.missing) == (1, 0)
 
 
 class TestRail:

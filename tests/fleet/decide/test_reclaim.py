@@ -68,6 +68,11 @@ class TestReclaims:
         prices = (fleet.kinds.price[fleet.kind[found.rows]] // DOLLAR).tolist()
         assert prices == [3, 1, 9]
 
+    def test_what_a_need_would_miss_most_goes_last_whichever_need_it_is(self) -> None:
+        fleet = fleet_of(holding(2, shape(dollars=9), "a"), holding(1, shape(dollars=1), "gone"))
+        demand = demand_of(fleet, need("a", 1, reclamation_penalty=5 * DOLLAR))
+        assert only(decided(fleet, demand, Policy()), Op.RECLAIM).rows.tolist() == [2]
+
     def test_five_percent_of_a_cluster_go_in_a_minute_of_wall_clock(self) -> None:
         fleet = fleet_of(holding(60, shape(), "gone"))
         demand = demand_of(fleet, need("other", 0))

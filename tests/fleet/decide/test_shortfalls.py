@@ -231,6 +231,42 @@ def test_a_shortfall_reports_how_much_since_when_and_of_whom() -> None:
     assert len(memory.unmet) == len(memory.unmet_since) == 2
 
 
+def test_a_need_that_was_met_misses_something_since_it_does() -> None:
+    fleet = fleet_of(configured(2, shape(), "a"))
+    demand = demand_of(fleet, need("a", 2))
+    _, memory = decide(fleet, demand, Memory(), Policy(), NOW, engine=NUMPY)
+    assert (len(memory.unmet), len(memory.unmet_since)) == (0, 0)
+    demand.put("c", (need("a", 3),))
+    plan, _ = decide(fleet, demand, memory, Policy(), NOW + MINUTE, engine=NUMPY)
+    assert [(one.units, one.since) for one in plan.shortfalls] == [(1, NOW + MINUTE)]
+
+
+def test_a_spread_that_all_machines_would_just_serve_is_not_too_large_for_them() -> None:
+    fleet = fleet_of(configured(2, shape("a")), configured(2, shape("b")))
+    plan = decided(
+        fleet, demand_of(fleet, need("other", 4), need(count=4, cluster="d", spread=Spread(ZONE, 1)))
+    )
+    assert [one.reason.code for one in plan.shortfalls] == ["need.held-by-priority"]
+
+
+@pytest.mark.parametrize(
+    ("state", "code"),
+    [(State.SPECULATIVE, "need.backing-off"), (State.CONFIGURED, "need.held-by-priority")],
+)
+def test_what_is_not_tried_yet_is_idle_or_for_sale(state: State, code: str) -> None:
+    fleet = fleet_of(configured(1, shape()) if state is State.CONFIGURED else machines(1, shape(), state))
+    fleet.delay(np.array([0]), NOW + SECOND)
+    asked = [need("other")] if state is State.CONFIGURED else []
+    plan = decided(fleet, demand_of(fleet, *asked, need(cluster="d")))
+    assert [one.reason.code for one in plan.shortfalls] == [code]
+
+
+def test_one_machine_for_sale_that_may_not_be_bought_is_the_reason() -> None:
+    fleet = fleet_of(machines(1, shape(provider="p"), State.SPECULATIVE))
+    plan = decided(fleet, demand_of(fleet, need()), Policy(rails=Rails(quotas=(Quota("p", 0),))))
+    assert [one.reason.code for one in plan.shortfalls] == ["need.capped-by-quota"]
+
+
 def test_a_clock_that_was_set_back_leaves_no_shortfall_in_the_future() -> None:
     fleet = fleet_of()
     demand = demand_of(fleet, need())

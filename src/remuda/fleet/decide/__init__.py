@@ -52,7 +52,7 @@ def decide(
         and settled.since <= now < settled.until
     ):
         return settled.plan, memory
-    engine = engine or fitting(fleet, demand)
+    engine = engine or fitting(fleet.rows, len(demand) * len(fleet.kinds))
     work = _observe(fleet, demand, recall(fleet, memory, now), policy, now, engine)
     specials.credit(work)
     adopt(work, engine)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from remuda.fleet.decide.costs import costs
+from remuda.fleet.decide.costs import costs, wastes
 from remuda.fleet.decide.work import COMING, DRAINING, IDLE, SPECULATIVE, Work
 from remuda.fleet.profiles import MOST_UNITS
 
@@ -58,7 +58,7 @@ class Candidates:
         return replace(
             self, kind=self.kind[here], tier=self.tier[here], fit=self.fit[here], cost=self.cost[here],
             place=self.place[here], speculative=self.speculative[here], domain=self.domain[here],
-            starts=_NONE, ends=np.array([end - start], np.int64), domains=self.domains[number : number + 1],
+            starts=_NONE, ends=np.array([end - start], np.int64), domains=self.domains[[number]],
             group=np.zeros(end - start, np.int64),
         )  # fmt: skip
 
@@ -75,7 +75,7 @@ def candidates(work: Work, need_row: int, key: str = "") -> Candidates:
 
 def _made(work: Work, need_row: int, profile: int, key: str) -> Candidates:
     fits = work.fit[profile]
-    tier, kind = np.nonzero((work.free > 0) & (fits > 0))
+    tier, kind = np.nonzero(work.free * fits)
     cost = costs(work, kind, work.demand.interruption_penalty[need_row])
     fit = fits[kind]
     domain = work.fleet.kinds.domains(key)[0][kind] if key else np.zeros(len(kind), np.int64)
@@ -83,7 +83,7 @@ def _made(work: Work, need_row: int, profile: int, key: str) -> Candidates:
         (
             kind,
             work.contenders[kind],
-            _waste(work, profile, kind, fit),
+            wastes(work.fleet.kinds.allocatable[kind], work.demand.profiles.unit[profile], fit),
             cost * MOST_UNITS // fit,
             tier,
             domain,
@@ -98,14 +98,3 @@ def _made(work: Work, need_row: int, profile: int, key: str) -> Candidates:
         np.append(starts[1:], len(kind)), tiers, single, single and len(tiers) == 1 and len(np.unique(cost)) == 1,
         work.free,
     )  # fmt: skip
-
-
-def _waste(work: Work, profile: int, kind: Ints, fit: Ints) -> Ints:
-    """Thousandths of each machine that its units would not use, over the resources it has."""
-    have = work.fleet.kinds.allocatable[kind]
-    unit = work.demand.profiles.unit[profile]
-    parts = np.where(
-        have > 0, (have - fit[:, None] * unit[None, : have.shape[1]]) * 1_000 // np.maximum(have, 1), 0
-    )
-    waste: Ints = parts.sum(axis=1) // np.maximum((have > 0).sum(axis=1), 1)
-    return waste

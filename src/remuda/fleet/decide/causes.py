@@ -84,7 +84,7 @@ class Supply:
                 priority[block.rows] = demand.priority[demand.row_of()[block.needs]]
         rows = np.flatnonzero(busy)
         distinct, place = np.unique(priority[rows], return_inverse=True)
-        kinds = max(1, len(fleet.kinds))
+        kinds = len(fleet.kinds)
         keys, number = np.unique(place * kinds + fleet.kind[rows], return_counts=True)
         return keys % kinds, distinct[keys // kinds], number
 
@@ -270,7 +270,5 @@ def _largest(work: Work, row: int, key: str, machines: Ints) -> tuple[int, str, 
     units = machines * work.fit[work.demand.profile[row]]
     found = np.zeros(len(values), np.int64)
     np.add.at(found, codes[codes >= 0], units[codes >= 0])
-    if not len(found):  # pragma: no cover - that no machine has the key is the cause that is found before
-        return 0, "", -1
     best = int(np.argmax(found))
     return int(found[best]), values[best], best

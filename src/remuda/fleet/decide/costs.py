@@ -1,4 +1,4 @@
-"""What a machine costs a need per hour."""
+"""What a machine costs a need per hour, and how much of it would lie idle."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,5 +14,13 @@ def costs(work: Work, kind: Ints, penalty: Ints) -> Ints:
     """Effective cost per hour of machines of a kind to needs with an interruption penalty, in micro-dollars."""
     kinds = work.fleet.kinds
     chance = kinds.interruption[kind]
-    cost: Ints = kinds.price[kind] + chance * np.minimum(penalty, PINNED - 1) // MILLION
+    cost: Ints = kinds.price[kind] + chance * penalty // MILLION
     return np.where((penalty >= PINNED) & (chance > 0), PINNED, cost)
+
+
+def wastes(have: Ints, unit: Ints, use: Ints) -> Ints:
+    """Thousandths of each machine that so many units would not use, over the resources it has."""
+    there = have > 0
+    idle = np.where(there, (have - use[:, None] * unit) * 1_000 // np.maximum(have, 1), 0)
+    waste: Ints = idle.sum(axis=1) // np.maximum(there.sum(axis=1), 1)
+    return waste

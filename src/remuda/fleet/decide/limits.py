@@ -44,16 +44,15 @@ def limits_of(fleet: Fleet, rails: Rails) -> Limits:
 def buyable(work: Work, kind: int) -> int:
     """How many speculative machines of a kind may be bought now; a limit that leaves none is marked as biting."""
     limits = work.limits
-    room = int(work.free[2, kind])
+    room = int(work.free[SPECULATIVE, kind])
     for quota in np.flatnonzero(limits.counts[:, kind]).tolist():
-        if limits.left[quota] < room:
-            room = max(0, int(limits.left[quota]))
-            limits.quota_bites[quota] |= room == 0
+        before, room = room, min(room, max(0, int(limits.left[quota])))
+        limits.quota_bites[quota] |= room == 0 < before
     provider = int(work.fleet.kinds.provider[kind])
     price = int(work.fleet.kinds.price[kind])
-    if limits.money[provider] >= 0 and price > 0 and int(limits.money[provider]) // price < room:
-        room = int(limits.money[provider]) // price
-        limits.money_bites[provider] |= room == 0
+    if limits.money[provider] >= 0 and price:
+        before, room = room, min(room, int(limits.money[provider]) // price)
+        limits.money_bites[provider] |= room == 0 < before
     return room
 
 

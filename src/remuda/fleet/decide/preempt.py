@@ -15,8 +15,8 @@ from remuda.model.plans import Reason
 
 Ints = NDArray[np.int64]
 _HIGHEST = np.iinfo(np.int64).max
-#: More than any need misses.
-_UNBOUNDED = 1 << 40
+#: More than there are machines.
+_UNBOUNDED = 1 << 40  # pragma: no mutate - any number that no fleet has
 #: States in which a machine counts for the rail.
 _COUNTED = [states.CREATING, states.IDLE, states.CONFIGURING, states.CONFIGURED, states.DRAINING]
 

@@ -63,7 +63,7 @@ def _preempt(preemptions: Preemptions, row: int, domain: Ints, for_sale: Ints) -
     ranking = victims.ranking(work, number, priority, rest, preemptions.most)
     choice = _cheapest(preemptions, ranking, domain, fit, lacks) if ranking.order else None
     if choice is None:
-        return True
+        return True  # pragma: no mutate - without what is for sale there is no way either
     inside = (domain == choice.domain) & (fit > 0)
     buys = np.where(inside, for_sale, 0)
     if not affords(work, buys):

@@ -15,7 +15,7 @@ Ints = NDArray[np.int64]
 #: What a need still misses when it has so many machines by kind.
 Missing = Callable[[Ints], int]
 #: More than any need misses.
-_UNBOUNDED = 1 << 40
+_UNBOUNDED = 1 << 40  # pragma: no mutate - any number that no need misses
 
 
 def preempt_one_by_one(preemptions: Preemptions, row: int, held: Ints) -> None:
@@ -110,7 +110,7 @@ def _await(preemptions: Preemptions, held: Ints, missing: Missing) -> tuple[Ints
     """Count what is about to be reclaimed, as far as it helps; what the need has then, and what it misses."""
     held, lacks = held.copy(), missing(held)
     for kind in np.flatnonzero(preemptions.coming > 0).tolist():
-        while lacks > 0 and preemptions.coming[kind]:
+        while preemptions.coming[kind]:
             held[kind] += 1
             after = missing(held)
             if after >= lacks:

@@ -34,7 +34,7 @@ def select_rows(fleet: Fleet, candidates: Ints, picks: Ints) -> SelectedRows:
     kind = fleet.kind[candidates]
     use = needed[kind] > 0
     here, kind = candidates[use], kind[use].astype(np.int64)
-    width = max(1, int(fleet.rows).bit_length())
+    width = int(fleet.rows).bit_length()
     packed = (kind << width) | here
     packed.sort()
     here, kind = packed & ((1 << width) - 1), packed >> width

@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 def greatest(limit: int, holds: Callable[[int], bool]) -> int:
     """The greatest number up to `limit` for which a condition holds that, once it fails, fails for all above; 0 always does."""
-    if limit > 0 and holds(limit):
+    if limit and holds(limit):
         return limit
-    low, high = 0, max(limit - 1, 0)
+    low, high = 0, limit - 1
     while low < high:
         middle = (low + high + 1) // 2
         if holds(middle):
@@ -19,7 +19,7 @@ def greatest(limit: int, holds: Callable[[int], bool]) -> int:
 
 def smallest(limit: int, holds: Callable[[int], bool]) -> int:
     """The least number from 0 to `limit` for which a condition holds that, once it holds, holds for all above; else `limit`."""
-    low, high = 0, max(limit, 0)
+    low, high = 0, limit
     while low < high:
         middle = (low + high) // 2
         if holds(middle):

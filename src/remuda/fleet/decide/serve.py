@@ -21,6 +21,7 @@ Ints = NDArray[np.int64]
 PlaceSpecial = Callable[[Work, int, int], None]
 #: Most needs take one pick; a table of picks that is full is doubled.
 _ROOM = 16
+_HIGHEST = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,6 @@ def serve(work: Work, engine: Engine, place: PlaceSpecial) -> None:
             short = _settle(work, groups, served, begin, at)
             if len(short):
                 exchange(work, groups, short, served)
-                _retry_folded(work, groups, short, place)
         if stop < len(groups.table):
             first, needs = int(groups.table[stop, 1]), int(groups.table[stop, 2])
             for offset in range(needs):
@@ -102,19 +102,14 @@ def _group(work: Work) -> Groups:
     demand, order = work.demand, work.order
     profile = demand.profile[order].astype(np.int64)
     units = work.unmet[order].copy()
+    has_free = np.asarray(work.free.any(axis=0))
     plain = demand.profiles.plain[profile]
-    has_free = work.free.any(axis=0)
-    folded = np.zeros(len(order), np.bool_)
     if not plain.all():
-        best = np.where(has_free, work.fit, 0).max(axis=1, initial=0)
-        gang = np.array(
-            [bool(one.same) and not one.by_sum and one.is_level for one in demand.profiles.all], np.bool_
-        )[profile]
-        folded = gang & (best[profile] >= units) & (units == demand.count[order])
-    lists = np.where(folded, units, 0)
+        # a gang that is begun is completed where it is
+        plain |= (_fit_on_one(work, has_free)[profile] >= units) & (units == demand.count[order])
     columns = (
         demand.priority[order], demand.cluster[order], profile, units, demand.interruption_penalty[order], demand.arrival[order],
-        plain | folded,
+        plain,
     )  # fmt: skip
     new = np.zeros(len(order), np.bool_)
     new[0] = True
@@ -125,26 +120,31 @@ def _group(work: Work) -> Groups:
     table[:, 0] = demand.priority[order[first]]
     table[:, 1] = first
     table[:, 2] = np.diff(np.append(first, len(order)))
-    table[:, 3] = np.where(folded[first], 1, units[first])
+    table[:, 3] = units[first]
     table[:, 5] = demand.interruption_penalty[order[first]]
     table[:, 6] = profile[first]
-    pairs = profile[first] * (int(lists.max()) + 1) + lists[first]
-    distinct, table[:, 4] = np.unique(pairs, return_inverse=True)
+    distinct, table[:, 4] = np.unique(profile[first], return_inverse=True)
     starts, kinds, fits = [0], [], []
-    for pair in distinct.tolist():
-        number, least = divmod(pair, int(lists.max()) + 1)
+    for number in distinct.tolist():
         row = work.fit[number]
-        eligible = np.flatnonzero(has_free & (row >= max(least, 1)))
+        eligible = np.flatnonzero(has_free & (row > 0))
         kinds.append(eligible)
-        fits.append(np.ones(len(eligible), np.int64) if least else row[eligible])
+        fits.append(row[eligible])
         starts.append(starts[-1] + len(eligible))
     return Groups(
         table,
-        ~(plain | folded)[first],
+        ~plain[first],
         np.array(starts, np.int64),
         np.concatenate(kinds),
         np.concatenate(fits),
     )
+
+
+def _fit_on_one(work: Work, has_free: NDArray[np.bool_]) -> Ints:
+    """By profile of gangs, how many units every free machine that fits has room for: a gang of no more never takes two; else −1."""
+    gang = [bool(one.same) and not one.by_sum and one.is_level for one in work.demand.profiles.all]
+    least = np.where(has_free & (work.fit > 0), work.fit, _HIGHEST).min(axis=1, initial=_HIGHEST)
+    return np.where(gang, least, -1)
 
 
 def _settle(work: Work, groups: Groups, served: Ints, begin: int, end: int) -> Ints:
@@ -163,14 +163,3 @@ def _settle(work: Work, groups: Groups, served: Ints, begin: int, end: int) -> I
         started = served[begin:end, 1][short] < table[short, 3]
         work.unmet[partial[started]] = served[begin:end, 1][short][started]
     return short + begin
-
-
-def _retry_folded(work: Work, groups: Groups, short: Ints, place: PlaceSpecial) -> None:
-    """Gangs that no single machine had room for may still fit on several."""
-    for group in short.tolist():
-        first, needs = int(groups.table[group, 1]), int(groups.table[group, 2])
-        rows: Sequence[int] = work.order[first : first + needs].tolist()
-        if not work.demand.profiles.plain[work.demand.profile[rows[0]]]:
-            for offset, row in enumerate(rows):
-                if work.unmet[row] > 0:
-                    place(work, first + offset, row)

@@ -18,10 +18,10 @@ Ints = NDArray[np.int64]
 def shortfalls(work: Work) -> tuple[NDArray[np.int32], Ints]:
     """Say what is missing and why; the numbers of those needs, ascending, and since when each misses something."""
     rows = work.order[work.unmet[work.order] > 0]
-    if not len(rows):
-        return np.zeros(0, np.int32), np.zeros(0, np.int64)
     demand = work.demand
     code = demand.code[rows]
+    if not len(rows):
+        return code, rows
     since = _since(work, code)
     supply = Supply(work)
     alike, first = _alike(work, rows, supply)

@@ -105,24 +105,24 @@ def _complete_gangs(work: Work, rows: Ints) -> NDArray[np.bool_]:
         need = work.held.need[mine]
         domain = codes[work.fleet.kind[work.held.rows[mine]]]
         least = np.full(len(demand), _HIGHEST)
-        most = np.full(len(demand), -1)
+        most = np.zeros(len(demand), np.int64)
         np.minimum.at(least, need, domain)
         np.maximum.at(most, need, domain)
-        whole |= (least == most) & (work.credit == demand.count)
+        whole = whole | (least == most) & (work.credit == demand.count)
     exact = np.zeros(len(demand), np.bool_)
-    exact[rows] = True
+    exact[rows] = True  # pragma: no mutate - of what is not, `_judge` finds the same
     whole &= exact
     return whole
 
 
 def begun_gangs(work: Work) -> list[int]:
     """
-    Gangs that hold something and are not complete.
+    Gangs that hold something: they come before their equals while they are not complete.
 
     What they lack was set aside for them when they were begun, and their equals may not take it from them meanwhile.
     """
     profiles, profile = work.demand.profiles.all, work.demand.profile
-    return [row for row in work.holdings if work.unmet[row] > 0 and profiles[int(profile[row])].same]
+    return [row for row in work.holdings if profiles[int(profile[row])].same]
 
 
 def waiting_gangs(work: Work) -> NDArray[np.bool_]:

@@ -71,7 +71,7 @@ def spare(work: Work, need_row: int, held_by_kind: Ints) -> Ints:
     mine = np.flatnonzero(left)
     price = work.fleet.kinds.price[mine]
     for kind in mine[np.lexsort((mine, asked.amounts[mine].sum(axis=1), -price))].tolist():
-        drop = min(int(left[kind]), _droppable(have, asked.totals, asked.amounts[kind].tolist()))
+        drop = _droppable(int(left[kind]), have, asked.totals, asked.amounts[kind].tolist())
         left[kind] -= drop
         have = [got - drop * amount for got, amount in zip(have, asked.amounts[kind].tolist(), strict=True)]
     return held_by_kind - left
@@ -129,7 +129,7 @@ def choose(work: Work, offer: Candidates, free: Ints, asked: Sum, held: Ints) ->
     left = free.copy()
     amounts = asked.amounts[offer.kind]
     trial = _trial(work) if SPECULATIVE in offer.tiers and rooms(work) is not None else None
-    shift = 62 - int(offer.cost.max(initial=0)).bit_length()
+    shift = _shift(offer.cost)
     while True:
         lacks = [max(0, total - got) for total, got in zip(asked.totals, have, strict=True)]
         if not any(lacks):
@@ -157,7 +157,7 @@ def choose(work: Work, offer: Candidates, free: Ints, asked: Sum, held: Ints) ->
     goal = [-(-total * reached // MILLION) for total in asked.totals]
     for entry in np.flatnonzero(taken)[::-1].tolist():
         mine = amounts[entry].tolist()
-        drop = min(int(taken[entry]), _droppable(have, goal, mine))
+        drop = _droppable(int(taken[entry]), have, goal, mine)
         taken[entry] -= drop
         have = [got - drop * amount for got, amount in zip(have, mine, strict=True)]
     return taken
@@ -225,7 +225,8 @@ def _sufficient_tiers(offer: Candidates, free: Ints, asked: Sum, held: Ints) -> 
             continue
         each = amounts[:, column]
         some = np.minimum(free, lack // np.maximum(each, 1) + 1) * each
-        part = _share([lack], np.minimum(some, lack)[:, None]) + 2 * (some > 0)
+        more = 2 * (some > 0)  # pragma: no mutate - if it is too much by billionths, who tries finds out
+        part = _share([lack], np.minimum(some, lack)[:, None]) + more
         for tier in range(TIERS):
             enough[tier] &= np.add.reduceat(np.where(offer.tier <= tier, part, 0), offer.starts) >= _PARTS
         parts += np.add.reduceat(part, offer.starts)
@@ -235,10 +236,11 @@ def _sufficient_tiers(offer: Candidates, free: Ints, asked: Sum, held: Ints) -> 
 def _prices(offer: Candidates, free: Ints, asked: Sum, enough_at: Ints) -> Ints:
     """For each domain what its cheapest machine, of the tiers it needs, costs for its share of the sum."""
     share = _share(asked.totals, np.minimum(asked.amounts[offer.kind], _bounded(asked.totals)))
-    shift = 62 - int(offer.cost.max(initial=0)).bit_length()
-    ratio = (offer.cost << shift) // np.maximum(share, 1)
+    shift = _shift(offer.cost)
     usable = (free > 0) & (share > 0) & (offer.tier <= enough_at[offer.group])
-    least: Ints = np.minimum.reduceat(np.where(usable, ratio, _HIGHEST), offer.starts)
+    ratio = np.full(len(offer), _HIGHEST)
+    ratio[usable] = (offer.cost[usable] << shift) // share[usable]
+    least: Ints = np.minimum.reduceat(ratio, offer.starts)
     return least
 
 
@@ -268,16 +270,14 @@ def _trial(work: Work) -> Work:
     return replace(work, limits=spent)
 
 
-def _droppable(have: list[int], goal: list[int], amounts: list[int]) -> int:
-    """How many machines with these amounts can go before one of the goals is missed."""
-    return min(
-        (
-            max(0, got - least) // amount
-            for got, least, amount in zip(have, goal, amounts, strict=True)
-            if amount
-        ),
-        default=1 << 60,
-    )
+def _droppable(number: int, have: list[int], goal: list[int], amounts: list[int]) -> int:
+    """How many of so many machines with these amounts can go before one of the goals is missed."""
+    whole = [
+        max(0, got - least) // amount
+        for got, least, amount in zip(have, goal, amounts, strict=True)
+        if amount
+    ]
+    return min([number, *whole])
 
 
 def _bounded(lacks: list[int]) -> Ints:
@@ -293,6 +293,13 @@ def _share(totals: list[int], amounts: Ints) -> Ints:
         part = (amounts[:, column] >> shift) * _PARTS // (total >> shift)
         shares += np.where(amounts[:, column] > 0, np.maximum(part, 1), 0)
     return shares
+
+
+def _shift(cost: Ints) -> int:
+    """By how many bits costs may be multiplied before they are divided, so that little is lost."""
+    return (
+        62 - int(cost.max(initial=0)).bit_length()
+    )  # pragma: no mutate - a bit more or less decides nothing
 
 
 def _waste(work: Work, kind: Ints, asked: Sum, lacks: list[int]) -> Ints:

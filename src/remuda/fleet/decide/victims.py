@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from remuda.fleet import states
+from remuda.fleet.decide.costs import wastes
 from remuda.fleet.decide.work import Work
 from remuda.fleet.plan import Op
 from remuda.model.shapes import MILLION
@@ -20,7 +21,7 @@ from remuda.model.units import PINNED
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 #: Cells up to which classes are counted in a table; beyond, they are sorted.
-_DENSE = 1 << 22
+_DENSE = 1 << 22  # pragma: no mutate - both ways give the same classes; only how soon differs
 #: Rankings kept at once; making one again gives the same.
 _RANKINGS = 512
 
@@ -106,7 +107,7 @@ class Victims:
             + weights.gap * (widest - gap)
         )
         use = np.minimum(work.fit[profile], cap)
-        waste = weights.waste * wastes(work, work.demand.profiles.unit[profile], use)
+        waste = weights.waste * wastes(work.fleet.kinds.allocatable, work.demand.profiles.unit[profile], use)
         pinned = (self.interruption >= PINNED) | (self.reclamation >= PINNED)
         return cost[self.group] + waste[self.kind], weights.gap * widest, pinned[self.group]
 
@@ -162,7 +163,7 @@ def find_victims(work: Work, off_limits: Ints) -> Victims:
     if (of < 0).any():
         lower = of >= 0
         rows, mine, of = rows[lower], mine[lower], of[lower]
-    kinds = max(1, len(fleet.kinds))
+    kinds = len(fleet.kinds)
     keys, where, count = _classes(of * kinds + fleet.kind[rows], len(priority) * kinds)
     of_class, kind = keys // kinds, keys % kinds
     stay = _complete(work, of_class, count, gang)
@@ -191,15 +192,6 @@ def graces(work: Work, gap: Ints) -> Ints:
     return found
 
 
-def wastes(work: Work, unit: Ints, use: Ints) -> Ints:
-    """Thousandths of a machine of each kind that so many units would not use, over the resources it has."""
-    have = work.fleet.kinds.allocatable
-    there = have > 0
-    idle = np.where(there, (have - use[:, None] * unit) * 1_000 // np.maximum(have, 1), 0)
-    waste: Ints = idle.sum(axis=1) // np.maximum(there.sum(axis=1), 1)
-    return waste
-
-
 def _share(weight: int, penalty: Ints) -> Ints:
     """So many parts per million of a penalty, in steps that stay within 64 bits."""
     sums = np.minimum(penalty, PINNED)
@@ -218,10 +210,11 @@ def _groups(work: Work, highest: int) -> tuple[NDArray[np.int64], Ints, Ints, In
         values = column[lower]
         if len(values) and values.min() != values.max():
             distinct = np.unique(values)
-            code = np.unique(code, return_inverse=True)[1] if int(code.max()) >= 1 << 31 else code
+            if int(code.max()) >= 1 << 31:  # pragma: no mutate - far enough from 2⁶³
+                code = np.unique(code, return_inverse=True)[1]
             code = code * len(distinct) + np.searchsorted(distinct, values)
     if gang.any():
-        code[gang] = code.max() + 1 + np.arange(gang.sum())
+        code[gang] = code.max() + np.cumsum(gang)[gang]
     distinct, first = np.unique(code, return_index=True)
     group = np.full(len(demand) + 1, -1, np.int64)
     group[lower] = np.searchsorted(distinct, code)

@@ -85,7 +85,7 @@ class Picks:
     def table(self) -> Ints:
         """All of them as rows of the five numbers, without those that were exchanged away."""
         whole = np.array([self.first, self.needs, self.each, self.kind, self.tier], np.int64).T.reshape(-1, 5)
-        kept: Ints = whole[(whole[:, 1] > 0) & (whole[:, 2] > 0)]
+        kept: Ints = whole[whole[:, 2] > 0]
         return kept
 
 
@@ -127,13 +127,13 @@ class Work:
     held: Holdings
     #: demand rows in the order they are served
     order: Ints
-    picks: Picks = field(default_factory=Picks)
     #: fleet rows that are surplus: held by a cluster, credited to no need
-    surplus: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    surplus: Ints
+    #: kind → idle machines that wait for the rest of a gang, and must stay
+    held_back: Ints
+    picks: Picks = field(default_factory=Picks)
     #: fleet rows this plan uses, which nothing else may
     taken: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    #: kind → idle machines that wait for the rest of a gang, and must stay
-    held_back: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     blocks: list[Block] = field(default_factory=list)
     shortfalls: list[Shortfall] = field(default_factory=list)
     rails: list[Reason] = field(default_factory=list)
