@@ -96,7 +96,7 @@ CODES: dict[str, tuple[str, str, str, str]] = {
         "There are samples of workloads that are not there.",
         "samples of {gone:workload that is|workloads that are} not there: {names}",
         "ignored",
-        "nothing, if they were deleted; else see whether all of the world was read",
+        "nothing, if they were deleted; else see whether the whole cluster was read",
     ),
     "rightsize.partial-evidence": (
         "A part of the samples could not be read, or cannot be distinguished from those of others: nothing is lowered.",
