@@ -44,9 +44,11 @@ class Session:
         """The Remuda that is asked: a running one, else the store."""
         from remuda.control.client import Remuda  # noqa: PLC0415 - not for --help
 
-        return Remuda(
-            self.data_dir, self.server, self.jobs.views, lambda message: click.echo(message, err=True)
-        )
+        def warn(message: str) -> None:
+            if not self.quiet:
+                click.echo(message, err=True)
+
+        return Remuda(self.data_dir, self.server, self.jobs.views, warn)
 
     def load(self, files: Iterable[str]) -> "Objects":
         """
