@@ -109,7 +109,7 @@ async def test_the_version_is_read(server: Loopback) -> None:
         assert await prometheus.buildinfo() == Build("3.1")
     assert (
         await failure(server, lambda _: text("[]"), ask=lambda prometheus: prometheus.buildinfo())
-    ).kind == "nonsense"
+    ).kind == "invalid"
 
 
 @pytest.mark.parametrize(
@@ -203,24 +203,24 @@ async def test_a_server_that_hangs_is_given_up(server: Loopback) -> None:
             "https://sso/",
             id="redirect",
         ),
-        pytest.param(lambda _: text("<html>login</html>", "text/html"), "nonsense", "login page", id="login page"),
-        pytest.param(lambda _: text("<html>login</html>"), "nonsense", "no sense", id="a page that says it is JSON"),
-        pytest.param(lambda _: text(""), "nonsense", "cut off", id="empty"),
-        pytest.param(lambda _: text("{}"), "nonsense", "status", id="no status"),
-        pytest.param(lambda _: text('{"status":"success"}'), "nonsense", "nothing", id="no data"),
-        pytest.param(lambda _: text('{"status":"success","data":{"resultType":"matrix","result":[{"me'), "nonsense",
+        pytest.param(lambda _: text("<html>login</html>", "text/html"), "invalid", "login page", id="login page"),
+        pytest.param(lambda _: text("<html>login</html>"), "invalid", "no sense", id="a page that says it is JSON"),
+        pytest.param(lambda _: text(""), "invalid", "cut off", id="empty"),
+        pytest.param(lambda _: text("{}"), "invalid", "status", id="no status"),
+        pytest.param(lambda _: text('{"status":"success"}'), "invalid", "nothing", id="no data"),
+        pytest.param(lambda _: text('{"status":"success","data":{"resultType":"matrix","result":[{"me'), "invalid",
                      "cut off", id="cut off"),
-        pytest.param(lambda _: vector((A, [NOW, "1"])), "nonsense", "metric|matrix", id="a vector"),
-        pytest.param(lambda _: answer({"resultType": "scalar", "result": [1, "2"]}), "nonsense", "something else",
+        pytest.param(lambda _: vector((A, [NOW, "1"])), "invalid", "metric|matrix", id="a vector"),
+        pytest.param(lambda _: answer({"resultType": "scalar", "result": [1, "2"]}), "invalid", "something else",
                      id="a scalar"),
-        pytest.param(lambda _: matrix((A, [[NOW, {}]])), "nonsense", "float", id="wrong types"),
-        pytest.param(lambda _: answer({"resultType": "matrix", "result": [{"metric": 1}]}), "nonsense", "metric",
+        pytest.param(lambda _: matrix((A, [[NOW, {}]])), "invalid", "float", id="wrong types"),
+        pytest.param(lambda _: answer({"resultType": "matrix", "result": [{"metric": 1}]}), "invalid", "metric",
                      id="wrong labels"),
         pytest.param(lambda _: text(b'{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"a":"\xff"}}]}}'),
-                     "nonsense", "no text|utf-8|UTF-8", id="no text"),
-        pytest.param(lambda _: text("[" * 100_000), "nonsense", "cut off", id="deep"),
-        pytest.param(lambda _: text('{"x":' + "[" * 5000 + "]" * 5000 + "}"), "nonsense", "no sense", id="deep and whole"),
-        pytest.param(lambda _: text(b'{"x":"' + b"y" * 2**21 + b'"}'), "nonsense", "longer than", id="huge around"),
+                     "invalid", "no text|utf-8|UTF-8", id="no text"),
+        pytest.param(lambda _: text("[" * 100_000), "invalid", "cut off", id="deep"),
+        pytest.param(lambda _: text('{"x":' + "[" * 5000 + "]" * 5000 + "}"), "invalid", "no sense", id="deep and whole"),
+        pytest.param(lambda _: text(b'{"x":"' + b"y" * 2**21 + b'"}'), "invalid", "longer than", id="huge around"),
     ],
 )  # fmt: skip
 async def test_what_is_not_cured_by_asking_again_is_said_at_once(

@@ -110,12 +110,12 @@ def redirected(doing: str, code: int, to: str) -> PrometheusError:
 def page(doing: str) -> PrometheusError:
     """Something in front of Prometheus answers for it."""
     message = f"{doing}: a web page came back, not JSON: a login page, or not Prometheus at all"
-    return PrometheusError(f"{message}; {_ADDRESS}, and {_SIGN_IN}", "nonsense")
+    return PrometheusError(f"{message}; {_ADDRESS}, and {_SIGN_IN}", "invalid")
 
 
 def invalid_answer(doing: str, why: str) -> PrometheusError:
     """It is not what Prometheus answers."""
-    return PrometheusError(f"{doing}: the answer makes no sense: {why}; {_ADDRESS}", "nonsense")
+    return PrometheusError(f"{doing}: the answer makes no sense: {why}; {_ADDRESS}", "invalid")
 
 
 def too_much(doing: str, cap: str, kind: str = "too-much") -> TooMuch:

@@ -12,7 +12,7 @@ class PrometheusError(Unavailable):
     """
     A question that was not answered.
 
-    `kind` is one word: unreachable, timeout, limited, broken, unauthorized, redirect, missing, query, nonsense,
+    `kind` is one word: unreachable, timeout, limited, broken, unauthorized, redirect, missing, query, invalid,
     too-much, too-many-series. With `is_passing` the same question may be answered a little later, after `retry_after` seconds if that is given.
     """
 

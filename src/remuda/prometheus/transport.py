@@ -150,7 +150,7 @@ def _failed(doing: str, error: BaseException, timeout_s: float) -> PrometheusErr
         case aiohttp.ClientHttpProxyError():
             why = f"the proxy says {error.status}"
         case aiohttp.ClientResponseError():
-            why, kind, is_passing = "the answer is not HTTP", "nonsense", False
+            why, kind, is_passing = "the answer is not HTTP", "invalid", False
         case UnicodeError():
             message = f"{doing}: the query or the name of the host holds what is no text; correct it"
             return PrometheusError(message, "query")
