@@ -122,6 +122,10 @@ def test_a_disk_is_full_with_less_than_128_kib(disk: Path, pages: int, full: boo
     assert is_full(disk / FILE) is full
 
 
+def test_where_nothing_can_be_laid_out_there_is_none(tmp_path: Path) -> None:
+    assert not Ballast(tmp_path / "nowhere" / "ballast", MIB).keep()
+
+
 def test_a_disk_that_is_too_small_does_without(disk: Path) -> None:
     assert not Ballast(disk / "ballast", 16 * MIB).keep()
     assert list(disk.iterdir()) == []

@@ -268,6 +268,19 @@ async def test_the_store_works_again_once_there_is_space(path: Path) -> None:
     store.close()
 
 
+async def test_a_change_that_finds_the_disk_full_leaves_no_transaction_open(store: SqliteStore) -> None:
+    def finds_it_full(db: sqlite3.Connection) -> None:
+        put("half")(db)
+        error = sqlite3.OperationalError("database or disk is full")
+        error.sqlite_errorname = "SQLITE_FULL"
+        raise error
+
+    with pytest.raises(Unavailable, match="its disk or quota is full"):
+        await store.write(finds_it_full)
+    assert await store.write(put("whole")) == "whole"
+    assert store.read(names) == {"whole"}
+
+
 async def test_what_is_too_large_does_not_keep_out_what_fits(path: Path) -> None:
     store = SqliteStore(path, most_bytes=1_000_000)
     answers = await all_at_once(store, put("a"), put("huge", 2_000_000), put("b"))

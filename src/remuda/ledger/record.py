@@ -151,7 +151,9 @@ class Ledger(Generic[S, M, P, A]):
         self._kinds = kinds
         self._last: tuple[bytes, ...] = ()
         self._row: int | None = None
-        self._policy: tuple[Any, bytes, bytes] | None = None
+        #: the policy of the cycle before, and its digest and stored form
+        self._policy: Any = None
+        self._packed = (b"", b"")
         self._codes: dict[str, str] = store.read(self._load_codes)
         self._first = 0
 
@@ -200,10 +202,10 @@ class Ledger(Generic[S, M, P, A]):
         saw: tuple[Operation[A], ...],
     ) -> tuple[Operation[A], ...]:
         """Write the cycle and return the operations to start. An action whose target is busy is left out."""
-        if self._policy is None or self._policy[0] is not policy:
+        if self._policy is not policy:
             data = _encode(policy)
-            self._policy = (policy, digest(data), _compressed(data))
-        encoded = (_encode(seen), _encode(memory), self._policy[1], _encode(plan))
+            self._policy, self._packed = policy, (digest(data), _compressed(data))
+        encoded = (_encode(seen), _encode(memory), self._packed[0], _encode(plan))
         prints = tuple(digest(part) for part in encoded)
         ended = [operation.id for operation in saw if operation.outcome is not None]
         if prints == self._last and self._row is not None and not plan.actions and not ended:
@@ -222,7 +224,7 @@ class Ledger(Generic[S, M, P, A]):
             at=now,
             snapshot=_compressed(encoded[0]),
             memory=_compressed(encoded[1]),
-            policy=self._policy[1:],
+            policy=self._packed,
             plan=_compressed(encoded[3]),
             after=pack(after),
             ended=tuple(ended),

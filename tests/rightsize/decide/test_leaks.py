@@ -329,3 +329,24 @@ def test_a_leak_that_an_autoscaler_counts_is_reported_with_both_reasons() -> Non
     made = judge(known=LEAK, autoscalers=(Autoscaler("web", WEB, "memory"),))
     assert {"leak", "scaled-by-use"} <= rules(made)
     assert the(made).risk == "leak"
+
+
+@pytest.mark.parametrize(("limit", "is_leak"), [(1280, True), (1281, False)])
+def test_a_limit_that_is_reached_on_the_day_of_the_next_review_is_a_leak(limit: int, is_leak: bool) -> None:
+    """From 370Mi on the seventh day, by 10Mi a day: 910Mi more on the day of the review, 90 days after the eighth."""
+    known = evidence(days=days(RISING), memory=(500, 450, 1100))
+    made = judge(workload(container(memory_limit=limit)), known=known)
+    assert ("leak" in rules(made)) is is_leak
+
+
+def test_of_replicas_that_rise_the_fastest_is_the_leak() -> None:
+    faster = [300 + 20 * n for n in range(8)]
+    for some in (floors(RISING) + floors(faster), floors(faster) + floors(RISING)):
+        rise = rise_of(evidence(floors=some, replicas=2))
+        assert rise is not None
+        assert rise.bytes_a_day == 20 * MI
+
+
+def test_the_least_of_a_day_is_its_lowest_step() -> None:
+    [day] = daily(Floor(BEGIN, DAY // 4, (300, 280, None, 310)))
+    assert day == Least(BEGIN, 280)

@@ -140,3 +140,11 @@ def test_who_uses_exactly_its_request_is_not_starved() -> None:
     known = summarize(columns_of([{"main": [one]}]), "samples", since=BEGIN, now=BEGIN + 8 * DAY)[0]
     assert "starved" not in rules(judge(workload(container(cpu=100)), known=known))
     assert "starved" in rules(judge(workload(container(cpu=80)), known=known))
+
+
+def test_the_first_that_the_policy_says_of_cpu_counts() -> None:
+    said = [{"min_memory": "64Mi"}, {"min_cpu": "640m"}, {"min_cpu": "900m"}]
+    specs = [WorkloadSpec(**{key: Quantity.parse(text) for key, text in each.items()}) for each in said]  # type: ignore[arg-type]
+    made = judge(workload(SMALL), known=USED, policy=RightsizePolicySpec(workloads=tuple(specs)))
+    assert the(made).recommended.requests.cpu_millicores == 640
+    assert memory_of(the(made))[0] == 64

@@ -230,3 +230,26 @@ def test_what_an_operator_makes_is_advised_on_with_the_place_of_its_size_and_not
         patches = make(made, form)
         assert patches.files == ()
         assert patches.left == (f"{who}: {found.fix}",)
+
+
+@pytest.mark.parametrize("replicas", [0, 1])
+def test_old_samples_of_what_has_no_pods_are_no_reason_to_look_further(replicas: int) -> None:
+    made = judge(workload(replicas=replicas), known=evidence(last=NOW - 2 * 86_400))
+    one = found(made, "old-evidence")
+    assert (one.severity == "info", one.fix.startswith("nothing: it has no pods now")) == (not replicas,) * 2
+
+
+def test_without_evidence_the_only_step_says_so() -> None:
+    assert steps_of(the(judge(known={})), "samples") == [("none", "it is left as it is")]
+
+
+def test_pods_that_nothing_keeps_are_distinguished_from_those_of_other_kinds() -> None:
+    owners = {
+        ("shop", "a"): WorkloadId("shop", "Pod", "a"),
+        ("shop", "b-0"): WorkloadId("shop", "GameServer", "b"),
+    }
+    made = judge(owners=owners)
+    kept, alone = (each for each in made.findings if each.rule == "not-sized")
+    assert (kept.object, alone.object) == ("GameServer", "Pod")
+    assert kept.fix == "size its template by hand: what GameServer makes of it is not known here"
+    assert alone.fix.startswith("size it by hand: no template")

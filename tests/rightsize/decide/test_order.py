@@ -98,11 +98,8 @@ def test_shares_are_of_what_all_replicas_request(wasted: int, order: list[str]) 
 
 
 def test_what_is_not_set_counts_as_nothing() -> None:
-    parts = [
-        ContainerReview("new", Size(), size(50), "raise"),
-        ContainerReview("gone", size(20), Size(), "lower"),
-    ]
-    assert waste_of(parts, 1, None) == Waste(20 - 50)
+    assert waste_of([ContainerReview("new", Size(), size(50), "raise")], 1, None) == Waste(-50)
+    assert waste_of([ContainerReview("gone", size(20), Size(), "lower")], 1, None) == Waste(20)
 
 
 def test_what_an_init_container_is_given_stays_reserved() -> None:

@@ -261,3 +261,8 @@ def test_a_quota_counts_what_an_init_container_asks_for_beyond_the_others(first:
         hard = 1000 * MI + 2 * (after - before) * MI - lacks
         made = judge(item, quotas=(quota({"requests.memory": hard}, {"requests.memory": 1000 * MI}),))
         assert ("quota-too-small" in rules(made)) is (lacks == 1 and (after > before or hard < 1000 * MI))
+
+
+def test_a_quota_of_pods_names_who_brings_one_more() -> None:
+    made = judge(named("web"), quotas=(quota({"pods": 2}, {"pods": 2}),))
+    assert found(made, "quota-too-small").is_.endswith("1 pod too much: Deployment shop/web (+1 pod)")

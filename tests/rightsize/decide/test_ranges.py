@@ -533,3 +533,36 @@ def test_a_range_that_gives_cpu_limits_is_reported_though_nothing_changes() -> N
         found(first, "limit-range-gives-cpu-limit").object
         == found(then, "limit-range-gives-cpu-limit").object
     )
+
+
+def giving(name: str, cpu: int, ratio: float | None = None) -> LimitRange:
+    """A range that gives a CPU limit to containers without one."""
+    return LimitRange("shop", name, "Container", defaults=Size(Ask(), Ask(cpu)), cpu_ratio=ratio)
+
+
+def test_of_several_defaults_the_lowest_is_what_a_container_would_have() -> None:
+    made = judge(workload(container(cpu=50)), limit_ranges=(giving("a", 99), giving("b", 80)))
+    assert "LimitRange shop/b gives 80m" in found(made, "limit-range-gives-cpu-limit").is_
+    known = evidence(cpu=(63, 50, 80))
+    both = (giving("a", 200, 4), giving("b", 150))
+    one = the(judge(workload(container(cpu=None)), known=known, limit_ranges=both))
+    assert one.recommended.limits.cpu_millicores == 150
+
+
+def test_what_is_lowered_in_the_end_is_so_though_the_template_sets_it_anew() -> None:
+    bare = workload(container(cpu=None, memory=None, memory_limit=None))
+    made = judge(bare, known=evidence((200, 150, 200), (63, 50, 80), 100), limit_ranges=(GIVING,))
+    assert the(made).verdict == "lower"
+
+
+def test_the_bounds_of_a_tier_are_explained_where_there_are_any() -> None:
+    policy = RightsizePolicySpec(tiers=(TierSpec(tier=3, min_cpu=Quantity.parse("300m")),))
+    steps = steps_of(the(judge(workload(container(), tier="3"), policy=policy)), "tier")
+    assert [text for text, _ in steps[1:]] == ["CPU from 300m to any", "300m, up from 100m"]
+
+
+@pytest.mark.parametrize(("limit", "left"), [(384, False), (385, True)])
+def test_a_limit_that_is_at_the_maximum_already_is_not_said_to_be_left(limit: int, left: bool) -> None:
+    item = workload(container(memory=384, memory_limit=limit))
+    one = found(judge(item, limit_ranges=(limit_range(most=(None, 384)),)), "clamped-below-use")
+    assert ("until then memory is left at" in one.fix) is left

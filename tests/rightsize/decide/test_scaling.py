@@ -140,3 +140,9 @@ def test_a_request_that_is_more_than_a_tenth_below_the_lower_bound_starves(
 def test_a_request_below_a_pods_floor_does_not_starve() -> None:
     made = judge(workload(container(cpu=5)), known=evidence(cpu=(25, 25, 25)))
     assert the(made).risk == ""
+
+
+def test_without_samples_of_cpu_nothing_starves_and_what_is_held_is_left() -> None:
+    made = judge(workload(container(cpu=10, memory=500, memory_limit=672)), known=evidence(cpu_samples=0))
+    assert (the(made).risk, the(made).verdict) == ("", "leave")
+    assert "starved" not in rules(made)

@@ -57,6 +57,9 @@ def test_the_rule_of_krr_is_explained_for_each_resource() -> None:
     )
 
 
-def test_the_last_step_of_memory_says_what_it_is_and_was() -> None:
+def test_the_last_step_of_a_resource_says_what_it_is_and_was() -> None:
     one = the(judge())
     assert steps_of(one, "memory")[-1] == ("request 500Mi, limit 672Mi", "now request 1Gi, limit 1Gi")
+    assert steps_of(one, "cpu")[-1] == ("request 100m, limit not set", "now request 100m, limit not set")
+    [(text, remark)] = steps_of(one, "peak")
+    assert (text, remark.startswith("the most was 400Mi at ")) == ("672Mi is enough", True)
