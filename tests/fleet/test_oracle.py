@@ -150,7 +150,6 @@ def test_the_oracle_counts_what_a_spread_lets_count() -> None:
     assert best(machines, [apart]).served == (2,)
 
 
-@pytest.mark.slow
 def test_a_hundred_small_fleets_are_served_as_well_as_can_be() -> None:
     check_plain(range(100))
 
@@ -161,7 +160,6 @@ def test_thousands_of_small_fleets_are_served_as_well_as_can_be(part: int) -> No
     check_plain(range(1_000 * part, 1_000 * (part + 1)))
 
 
-@pytest.mark.slow
 def test_some_small_fleets_with_gangs_and_spreads_are_served_within_the_bound() -> None:
     check_special(range(50))
 

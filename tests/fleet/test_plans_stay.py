@@ -8,6 +8,7 @@ change is for the better, and a digest of who got what and why.
 
 import hashlib
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -99,20 +100,26 @@ def tight(seed: int, traits: Traits, machines: int, needs: int) -> LivingFleet:
     return world_of(there, asked, Policy(rails=rails), draw_claims(rng, there, asked))
 
 
-def lived(world: LivingFleet, cycles: int = 8) -> str:
-    """What happens in a few cycles, in which some operations take longer than others, in one line."""
-    done: Counter[str] = Counter()
-    digest = hashlib.sha256()
+def living(world: LivingFleet, cycles: int = 8) -> Iterator[Plan]:
+    """Each plan of a few cycles, in which some operations take longer than others, before it is carried out."""
     rng = Random(world.fleet.rows)
     for _ in range(cycles):
         plan = world.decide()
-        digest.update(repr(outline(plan)).encode())
-        for op in Op:
-            done[op.name.lower()] += plan.count(op)
+        yield plan
         world.begin(plan)
         moving = world.in_motion()
         world.complete(moving[[rng.random() < 0.8 for _ in moving]] if len(moving) else moving)
         world.now += STEP * rng.choice([1, 1, 6, 40])
+
+
+def lived(world: LivingFleet) -> str:
+    """What happens in a few cycles, in one line."""
+    done: Counter[str] = Counter()
+    digest = hashlib.sha256()
+    for plan in living(world):
+        digest.update(repr(outline(plan)).encode())
+        for op in Op:
+            done[op.name.lower()] += plan.count(op)
     fleet = world.fleet
     there = np.flatnonzero(~np.isin(fleet.state, [states.SPECULATIVE, states.DELETING]))
     price = sum(world.shape(row).price for row in there.tolist())

@@ -23,8 +23,6 @@ from remuda.model.machines import State
 from remuda.model.shapes import FleetMachine, Shape
 from remuda.model.units import FleetNeed
 
-pytestmark = pytest.mark.slow
-
 SEEDS = st.integers(0, 2**32 - 1)
 
 
@@ -115,7 +113,7 @@ def one_pick_at_a_time(engine: Engine) -> Engine:
         pytest.param(40, 1, (1, 2, 4), id="a need of one unit takes one"),
     ],
 )
-@pytest.mark.parametrize("engine", ["numpy", "numba"])
+@pytest.mark.parametrize("engine", ["numpy", pytest.param("numba", marks=pytest.mark.slow)])
 def test_a_need_may_take_machines_of_every_size(
     engine: str, needs: int, units: int, sizes: Sequence[int]
 ) -> None:

@@ -4,14 +4,17 @@ Drawn fleets that go through the judgement where few do: exchanges, caps, gangs 
 Each was chosen because it reaches what no other quick test does; every plan on its way keeps all rules.
 """
 
+from collections.abc import Callable
 from random import Random
 
 import numpy as np
 import pytest
 from tests.fleet.builders import RACK, fleet_of, machines, need, shape, work_of
+from tests.fleet.generate import PLAIN, SPECIAL, Traits
 from tests.fleet.invariants import check_limits, check_machines, check_plan
 from tests.fleet.test_long_runs import change_demand, change_machines, draw_large_world
-from tests.fleet.world import STEP, draw_world, world_of
+from tests.fleet.test_plans_stay import GANGS, SUMS, drawn, living, tight
+from tests.fleet.world import STEP, LivingFleet, draw_world, world_of
 
 from remuda.fleet.decide import gangs
 from remuda.fleet.decide.victims import find_victims
@@ -28,10 +31,31 @@ def test_safety_small_fleets_keep_every_rule_on_rare_ways(seed: int) -> None:
     keep_every_rule(seed, 12, 6)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", [3, 21, 36, 87, 103, 272])
 def test_safety_larger_fleets_keep_every_rule_on_rare_ways(seed: int) -> None:
     keep_every_rule(seed, 60, 20)
+
+
+@pytest.mark.parametrize(
+    ("draw", "traits", "seed", "size", "needs"),
+    [
+        (drawn, PLAIN, 217, 20, 8),
+        (drawn, SUMS, 187, 16, 6),
+        (tight, GANGS, 137, 20, 6),
+        (tight, GANGS, 209, 20, 6),
+        (tight, SPECIAL, 71, 24, 8),
+    ],
+)
+def test_safety_fleets_under_rails_keep_their_limits_on_rare_ways(
+    draw: Callable[[int, Traits, int, int], LivingFleet], traits: Traits, seed: int, size: int, needs: int
+) -> None:
+    world = draw(seed, traits, size, needs)
+    plans = 0
+    for plan in living(world):
+        check_machines(world, plan)
+        check_limits(world, plan)
+        plans += len(plan) > 0
+    assert plans > 0
 
 
 def keep_every_rule(seed: int, size: int, needs: int) -> None:
