@@ -14,20 +14,17 @@ from msgspec import Struct
 
 from remuda.capacity.objects import CapacityPolicySpec
 from remuda.capacity.policy import CAPACITY_POLICY
+from remuda.capacity.resources import CAPACITY_POLICIES, RUNNER_DEPLOYMENTS, RUNNER_SETS, SCALE_SETS
 from remuda.errors import BadInput, NotFound, Unavailable
 from remuda.kube.client import APPLY_PATCH, MANAGER, Client
 from remuda.kube.errors import Conflict, Missing
 from remuda.kube.resources import (
     ADMISSION_BINDINGS,
     ADMISSION_POLICIES,
-    CAPACITY_POLICIES,
     NODES,
     PRIORITY_CLASSES,
     QUOTAS,
-    RUNNER_DEPLOYMENTS,
     RUNNER_POOLS,
-    RUNNER_SETS,
-    SCALE_SETS,
     KubeObject,
     Resource,
 )

@@ -1,21 +1,23 @@
 """What commands of capacity ask of the Kubernetes API."""
 
+from remuda.capacity.resources import (
+    CAPACITY_POLICIES,
+    RUNNER_AUTOSCALERS,
+    RUNNER_DEPLOYMENTS,
+    RUNNER_SETS,
+    SCALE_SETS,
+)
 from remuda.kube.rbac import Rule
 from remuda.kube.resources import (
     ADMISSION_BINDINGS,
     ADMISSION_POLICIES,
-    CAPACITY_POLICIES,
     LIMIT_RANGES,
     NODES,
     PODS,
     PRIORITY_CLASSES,
     QUOTAS,
-    RUNNER_AUTOSCALERS,
-    RUNNER_DEPLOYMENTS,
     RUNNER_POOLS,
-    RUNNER_SETS,
     RUNTIME_CLASSES,
-    SCALE_SETS,
 )
 
 #: server-side apply creates what is not there yet

@@ -112,15 +112,6 @@ CRDS = Resource(
 API_SERVICES = Resource("apiregistration.k8s.io", "v1", "apiservices", "APIService", namespaced=False)
 RUNNER_POOLS = Resource("remuda.dev", "v1alpha1", "runnerpools", "RunnerPool")
 CEILINGS = Resource("remuda.dev", "v1alpha1", "ceilings", "Ceiling")
-CAPACITY_POLICIES = Resource("remuda.dev", "v1alpha1", "capacitypolicies", "CapacityPolicy")
-#: of GitHub's actions-runner-controller
-SCALE_SETS = Resource("actions.github.com", "v1alpha1", "autoscalingrunnersets", "AutoscalingRunnerSet")
-#: of its older form
-RUNNER_DEPLOYMENTS = Resource("actions.summerwind.dev", "v1alpha1", "runnerdeployments", "RunnerDeployment")
-RUNNER_SETS = Resource("actions.summerwind.dev", "v1alpha1", "runnersets", "RunnerSet")
-RUNNER_AUTOSCALERS = Resource(
-    "actions.summerwind.dev", "v1alpha1", "horizontalrunnerautoscalers", "HorizontalRunnerAutoscaler"
-)
 LIMIT_RANGES = Resource("", "v1", "limitranges", "LimitRange")
 QUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
 RUNTIME_CLASSES = Resource("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", namespaced=False)

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 from msgspec import Struct
 
 from remuda.capacity import manifests
+from remuda.capacity import resources as ours
 from remuda.capacity.observe.gather import Gathering
 from remuda.capacity.snapshot import (
     LIMIT_RANGES,
@@ -77,18 +78,18 @@ class _Collecting:
     async def collect(self, now: Instant, asks: Callable[[str], bool]) -> Snapshot:
         take = self._gathering
         parts: tuple[tuple[str, Resource, type[Struct], Callable[[Any, Place], bool]], ...] = (
-            (SCALE_SETS, resources.SCALE_SETS, manifests.ScaleSet, take.add_scale_set),
+            (SCALE_SETS, ours.SCALE_SETS, manifests.ScaleSet, take.add_scale_set),
             (POOLS, resources.RUNNER_POOLS, manifests.Pool, take.add_pool),
             (
                 RUNNER_DEPLOYMENTS,
-                resources.RUNNER_DEPLOYMENTS,
+                ours.RUNNER_DEPLOYMENTS,
                 manifests.RunnerDeployment,
                 take.add_older,
             ),
-            (RUNNER_SETS, resources.RUNNER_SETS, manifests.RunnerSet, take.add_older),
+            (RUNNER_SETS, ours.RUNNER_SETS, manifests.RunnerSet, take.add_older),
             (
                 RUNNER_AUTOSCALERS,
-                resources.RUNNER_AUTOSCALERS,
+                ours.RUNNER_AUTOSCALERS,
                 manifests.RunnerAutoscaler,
                 take.add_autoscaler,
             ),
