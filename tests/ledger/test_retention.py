@@ -181,3 +181,21 @@ async def test_making_room_takes_the_oldest_and_says_when_nothing_is_left(store:
     while await store.write(make_room):
         pass
     assert first_times(store) == [NOW + 699]
+
+
+async def test_the_room_of_what_is_forgotten_goes_back_to_the_disk(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "remuda.db")
+    many = [("toy", n, n, 1, bytes(20_000), b"", b"", b"") for n in range(30)]
+    await store.write(
+        lambda db: db.executemany(
+            "INSERT INTO cycles (loop, first_at, last_at, count, snapshot, memory, policy, plan)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            many,
+        )
+    )
+    pages = store.read(lambda db: db.execute("PRAGMA page_count").fetchone()[0])
+    assert await store.write(lambda db: forget(db, WEEK, NOW)) == 29
+    after = store.read(lambda db: db.execute("PRAGMA page_count").fetchone()[0])
+    free = store.read(lambda db: db.execute("PRAGMA freelist_count").fetchone()[0])
+    store.close()
+    assert (pages - after > 100, free) == (True, 0)

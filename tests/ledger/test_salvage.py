@@ -9,7 +9,7 @@ import pytest
 
 from remuda.errors import BadInput
 from remuda.ledger.identity import lineage
-from remuda.ledger.salvage import Salvaged, salvage
+from remuda.ledger.salvage import Salvaged, _by_halves, _carry_numbers, _joined, salvage
 from remuda.ledger.store import FILE, SqliteStore, reading
 from remuda.model.jobs import Finished, JobSpec, JobState
 from remuda.sources.queue import rows
@@ -140,3 +140,40 @@ def test_a_store_of_an_older_version_comes_out_as_one_of_today(tmp_path: Path, v
             query = f"SELECT * FROM {table} ORDER BY 1, 2"
             assert salvaged.execute(query).fetchall() == upgraded.execute(query).fetchall(), table
         assert lineage(salvaged) == lineage(upgraded)
+
+
+def test_ranges_that_touch_are_told_as_one() -> None:
+    assert list(_joined([(5, 6), (1, 2), (3, 3), (8, 8)], "id")) == ["id 1 to 3", "id 5 to 6", "id 8"]
+
+
+@pytest.mark.parametrize("torn", [{1}, {7}, {16}, {3, 4, 12}])
+def test_only_the_rows_that_cannot_be_read_are_lost(torn: set[int]) -> None:
+    def read(number: int) -> int:
+        if number in torn:
+            raise ValueError
+        return number
+
+    db = sqlite3.connect(":memory:")
+    db.create_function("read", 1, read)
+    db.execute("CREATE TABLE t (id INTEGER PRIMARY KEY)")
+    db.executemany("INSERT INTO t VALUES (?)", [(number,) for number in range(1, 17)])
+    gaps: list[tuple[int, int]] = []
+    found = [number for (number,) in _by_halves(db, "SELECT read(id) FROM t", "id", 0, 16, gaps)]
+    db.close()
+    assert (found, sorted(gaps)) == (
+        [number for number in range(1, 17) if number not in torn],
+        [(number, number) for number in sorted(torn)],
+    )
+
+
+def test_numbers_go_on_where_they_were_though_nothing_was_kept() -> None:
+    old, new = sqlite3.connect(":memory:"), sqlite3.connect(":memory:")
+    for db in (old, new):
+        for name in ("a", "b"):
+            db.execute(f"CREATE TABLE {name} (id INTEGER PRIMARY KEY AUTOINCREMENT)")
+    old.executescript("INSERT INTO a VALUES (7); DELETE FROM a; INSERT INTO b VALUES (3)")
+    new.executescript("INSERT INTO b VALUES (5)")
+    _carry_numbers(old, new)
+    assert [new.execute(f"INSERT INTO {name} DEFAULT VALUES").lastrowid for name in ("a", "b")] == [8, 6]
+    old.close()
+    new.close()
