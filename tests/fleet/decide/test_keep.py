@@ -1,7 +1,7 @@
 """Who already has what it needs: what serves before what is only meant for a need, and how long that is meant."""
 
 import pytest
-from tests.fleet.builders import machines, need, shape
+from tests.fleet.builders import RACK, machines, need, shape
 from tests.fleet.generate import START
 from tests.fleet.world import world_of
 
@@ -33,3 +33,11 @@ def test_a_machine_is_meant_for_a_need_while_it_comes_and_for_a_while_when_it_is
     world = world_of([*free, *meant], [need("n")], claims={"meant-0": ("c", "n")})
     plan = world.decide()
     assert [world.fleet.ids[row] for row in plan.rows(Op.ASSIGN)] == given
+
+
+def test_machines_made_for_a_gang_wait_while_a_single_unit_is_missing() -> None:
+    meant = machines(2, shape(rack="x"), prefix="meant", since=START)
+    claims = {f"meant-{number}": ("c", "gang") for number in range(2)}
+    world = world_of(meant, [need("gang", 3, same=RACK)], claims=claims)
+    plan = world.decide()
+    assert (len(plan), plan.missing) == (0, 1)

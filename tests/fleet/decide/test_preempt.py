@@ -295,11 +295,13 @@ def test_the_members_of_a_lot_are_its_own() -> None:
         holding(2, shape(rack="r"), "gang"),
         holding(1, shape("b", rack="r"), "gang"),
         holding(4, shape(), "low"),
+        holding(4, shape("c"), "lower"),
     )
-    work = work_of(fleet, need("gang", 3, same=RACK), need("low", 4), need("high", 9, priority=9))
+    asked = (need("gang", 3, same=RACK), need("low", 4), need("lower", 4, priority=-1))
+    work = work_of(fleet, *asked, need("high", 9, priority=9))
     found = find_victims(work, np.zeros(0, np.int64))
-    lots = {found.whole[lot]: members(found, lot).tolist() for lot in range(len(found.start))}
-    assert lots == {True: [2, 1, 0], False: [0, 0, 1]}
+    lots = sorted((found.whole[lot], members(found, lot).tolist()) for lot in range(len(found.start)))
+    assert lots == [(False, [0, 0, 0, 1]), (False, [0, 0, 1, 0]), (True, [2, 1, 0, 0])]
 
 
 def test_a_gang_of_two_kinds_serves_two_preemptors() -> None:

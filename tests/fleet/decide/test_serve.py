@@ -11,8 +11,8 @@ from tests.fleet.world import LivingFleet, world_of
 from remuda.fleet.plan import Op, Plan
 from remuda.fleet.policy import Policy, Quota, Rails
 from remuda.model.machines import State
-from remuda.model.shapes import DOLLAR, FleetMachine, Shape
-from remuda.model.units import FleetNeed
+from remuda.model.shapes import DOLLAR, ZONE, FleetMachine, Shape
+from remuda.model.units import FleetNeed, Separation, Spread
 
 LONELY = [one for number in range(11) for one in machines(1, shape(rack=f"z{number}"))]
 
@@ -118,12 +118,23 @@ def test_exchanges_buy_no_more_than_a_quota_leaves(most: int, bought: int) -> No
     assert held == ([] if bought == 3 else ["quota/p"])
 
 
-def test_what_an_exchange_makes_superfluous_is_given_back() -> None:
-    """Who gives up one of twelve small machines gets one that is as large as all of them, and keeps none of the small."""
+@pytest.mark.parametrize("beside", [False, True])
+def test_what_an_exchange_makes_superfluous_is_given_back(beside: bool) -> None:
+    """
+    Who gives up one of twelve small machines gets one that is as large as all of them, and keeps none of the small.
+
+    Whether a need that is spread is served beside it does not matter.
+    """
     there = [*machines(12, shape("a")), *machines(1, shape("b", units=12, dollars=99))]
-    world = world_of(there, [need("any", 12), picky("picky")])
-    plan = world.decide()
-    assert given(world, plan, Op.ASSIGN) == {"any": ["b"], "picky": ["a"]}
+    asked = [need("any", 12), picky("picky")]
+    expected = {"any": ["b"], "picky": ["a"]}
+    if beside:
+        there += machines(1, shape("s", units=1, dollars=100))
+        zone = requirements("topology.kubernetes.io/zone=s")
+        asked.append(need("spread", 1, cluster="cc", requirements=zone, spread=Spread(ZONE, 1)))
+        expected["spread"] = ["s"]
+    world = world_of(there, asked)
+    assert given(world, world.decide(), Op.ASSIGN) == expected
 
 
 def test_what_is_given_back_is_not_counted_against_a_quota() -> None:
@@ -163,3 +174,15 @@ def test_of_equal_cost_the_machine_that_is_used_best_is_taken_then_the_one_that_
     both = need("both", 1, priority=1)
     world = world_of([*machines(8, shape("a")), *machines(8, shape("b"))], [both, picky("later", 1)])
     assert given(world, world.decide(), Op.ASSIGN) == {"both": ["b"], "later": ["a"]}
+
+
+def test_no_more_machines_are_taken_of_a_rack_than_count_there() -> None:
+    """Of each rack three units count: of one two machines of two units, of the other one is all that five units take."""
+    there = [
+        *machines(6, shape(rack="x", units=2, dollars=3)),
+        *machines(2, shape(rack="y", units=1, dollars=3)),
+        *machines(4, shape(rack="y", units=2, dollars=3)),
+    ]
+    world = world_of(there, [need("n", 5, spread=Spread(ZONE, 3), separation=Separation(3, RACK))])
+    plan = world.decide()
+    assert (plan.count(Op.ASSIGN), plan.missing) == (3, 0)

@@ -282,3 +282,16 @@ def test_a_sum_has_as_much_as_can_be_had_and_no_machine_too_many(
             for code in np.unique(codes).tolist()
         )
         assert (unmet(work) == 0) == could
+
+
+def test_the_cheapest_of_very_many_domains_is_found() -> None:
+    """Forty racks have enough; in the last one large machine costs less than four small ones elsewhere."""
+    small = [
+        one
+        for number in range(39)
+        for one in machines(4, builders.shape(rack=f"r{number:02}", units=1, dollars=3))
+    ]
+    large = machines(1, builders.shape(rack="r99", units=4, dollars=10))
+    work = work_of(fleet_of(small, large), builders.need(count=None, total={"cpu": 4_000}, same=RACK))
+    place(work)
+    assert by_domain(work, RACK) == {"r99": 1}

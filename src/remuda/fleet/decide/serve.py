@@ -78,7 +78,9 @@ def serve(work: Work, engine: Engine, place: PlaceSpecial) -> None:
     for stop in stops:
         while at < stop:
             begin = at
-            cursor = np.array([begin, 0, 0, 0, 0], np.int64)
+            cursor = np.array(
+                [begin, 0, 0, 0, 0], np.int64
+            )  # pragma: no mutate - a pick of nothing is dropped
             while not engine.serve_plain(
                 stop, groups.table, groups.starts, groups.kinds, groups.fits, demand.profiles.unit,
                 kinds.allocatable, kinds.price, kinds.interruption, work.contenders, work.free, kinds.provider,
