@@ -194,6 +194,18 @@ def test_what_first_fit_misses_is_searched_for() -> None:
     )
 
 
+def test_groups_of_equal_size_are_placed_as_often_as_each_asks() -> None:
+    groups = [Group("a", 2, {"cpu": 1}), Group("b", 3, {"cpu": 1})]
+    packing = pack(groups, [Bin(f"bin-{at}", {"cpu": 1}) for at in range(5)])
+    assert packing.outcome == "fits"
+    counts = counted(packing)
+    assert not overfull(groups, [Bin(f"bin-{at}", {"cpu": 1}) for at in range(5)], counts)
+    assert [sum(count for (group, _), count in counts.items() if group == which) for which in (0, 1)] == [
+        2,
+        3,
+    ]
+
+
 def test_a_bin_that_just_holds_the_smallest_counts() -> None:
     """Each of the large bins takes 4, 3 and 3, which no simple order finds; the fifth 3 fills the small one."""
     groups = [Group("a", 2, {"cpu": 4}), Group("b", 5, {"cpu": 3})]
@@ -223,6 +235,13 @@ def test_many_groups_and_bins_are_placed_in_a_moment() -> None:
 def test_more_bins_than_are_searched_may_all_be_full() -> None:
     groups = [Group("a", 600, {"cpu": 3}), Group("b", 600, {"cpu": 2})]
     assert pack(groups, [Bin(f"bin-{at}", {"cpu": 5}) for at in range(600)]).outcome == "fits"
+
+
+def test_a_search_deeper_than_calls_may_be_nested_is_given_up() -> None:
+    """Every bin takes 4, 3 and 3; simple orders put two 4 into one, and no bound says that it cannot be."""
+    groups = [Group("a", 1_200, {"cpu": 4}), Group("b", 2_400, {"cpu": 3})]
+    bins = [Bin(f"bin-{at}", {"cpu": 10}) for at in range(1_200)]
+    assert pack(groups, bins).outcome == "no placement found"
 
 
 def test_a_search_through_many_bins_ends() -> None:

