@@ -833,6 +833,45 @@ def test_a_limit_is_held_against_the_smallest_node_it_exceeds() -> None:
     assert (one.terms["nodes"], one.terms["most"]) == ("a, b", "64Gi memory")
 
 
+@pytest.mark.parametrize(
+    ("most", "unsure", "placement"),
+    [
+        pytest.param(1, (), "fits", id="a runner"),
+        pytest.param(1, ("its runners wait",), "cannot tell", id="one of which not all is known"),
+        pytest.param(0, ("its runners wait",), "fits", id="none of which that matters"),
+        pytest.param(None, (), "unknown", id="as many as may come"),
+    ],
+)
+def test_whether_all_sets_fit_is_said_as_far_as_it_is_known(
+    most: int | None, unsure: tuple[str, ...], placement: str
+) -> None:
+    seen = snapshot(scale_set("a", max=most, unsure=unsure), scale_set("b"), node("honey"))
+    (label,) = judged(seen, None).labels
+    assert label.placement == placement
+
+
+def test_a_set_fits_only_the_nodes_it_may_be_on() -> None:
+    """Each selects a node of its own, and that of one of them is full."""
+    nodes = [node(name, labels={"node": name}) for name in ("a", "b")]
+    sets = [scale_set(f"on-{each.name}", node_selector=each.labels) for each in nodes]
+    full = {"a": Usage(requested=dict(nodes[0].allocatable))}
+    for usage, placement in (({}, "fits"), (full, "cannot fit")):
+        (label,) = judged(snapshot(*sets, *nodes, usage=usage), None).labels
+        assert label.placement == placement
+
+
+@pytest.mark.parametrize(("pods", "is_found"), [(1, False), (0, True)])
+def test_an_envelope_that_nobody_carries_yet_fits_where_there_is_room_for_one(
+    pods: int, is_found: bool
+) -> None:
+    spec = policy(envelopes=[{"name": "small", **SMALL}])
+    there = node("honey", allocatable=measured("2", "8Gi") | {"pods": pods})
+    made = judged(snapshot(scale_set("a", max=0, requests=measured("1")), there), spec)
+    assert (
+        ("envelope-fits-nowhere", POLICY) in {(item.rule, item.subject) for item in made.findings}
+    ) is is_found
+
+
 def test_of_two_policies_of_a_label_the_first_by_name_counts() -> None:
     both = {"b": rules(ceiling=7), "a": rules(ceiling=5)}
     for some in (both, dict(reversed(both.items()))):

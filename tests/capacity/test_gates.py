@@ -420,6 +420,7 @@ def test_a_record_of_what_was_made_ready_ends() -> None:
     end = judge(by=by)["prewarm"].expires
     assert end is not None
     assert [judge(by=by, now=at)["prewarm"].state for at in (end - 1, end)] == ["pass", "fail"]
+    assert judge(by=by)["prewarm"].evidence == "ada on 2026-11-01: it fits"
 
 
 def test_a_rollback_says_how_it_returns_a_set() -> None:

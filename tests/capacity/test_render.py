@@ -27,6 +27,9 @@ SHARES: dict[str, tuple[dict[str, Any], str | None, dict[str, int]]] = {
     "a small part of little is nothing": (
         {"sets": sets(arc__a=4, arc__b=4, arc__c=4, arc__d=4, ci__b=1)}, None, {"arc": 4, "ci": 0},
     ),
+    "owners keep what they are guaranteed for a set that is not listed": (
+        {"sets": sets(arc__a=4, arc__c=4, ci__b=1), "owners": [{"name": "b", "guaranteed": 1, "lanes": ["ci/new"]}]}, None, {"arc": 3, "ci": 1},
+    ),
     "sets without a namespace": ({"sets": sets(a=1, b=1)}, "arc", {"arc": 2}),
     "some with and some without": ({"sets": sets(a=1, ci__b=1)}, "arc", {"arc": 1, "ci": 1}),
     "no sets": ({}, "arc", {"arc": 4}),
@@ -272,3 +275,20 @@ def test_what_an_owner_is_guaranteed_in_two_namespaces_is_of_neither() -> None:
     owners = [{"name": "x", "guaranteed": 2, "lanes": ["arc/a", "ci/b"]}]
     spec = policy(ceiling=4, sets=sets(arc__a=3, ci__b=3), owners=owners)
     assert shares_of(spec, None) == shares_of(policy(ceiling=4, sets=sets(arc__a=3, ci__b=3)), None)
+
+
+@pytest.mark.parametrize(("ceiling", "is_said"), [(1, True), (2, False)])
+def test_a_namespace_that_the_ceiling_does_not_reach_is_named(ceiling: int, is_said: bool) -> None:
+    notes = quota("kvm", policy(ceiling=ceiling, sets=sets(arc__a=1, ci__b=1))).notes
+    assert any("No runner can start in ci: " in note for note in notes) is is_said
+
+
+def test_what_is_limited_counts_as_requested_and_not_the_other_way_round() -> None:
+    judged, _ = admission("kvm", policy(), "Deny", NOW).objects
+    rules = {rule["message"]: rule["expression"] for rule in judged["spec"]["validations"]}
+    (requested,) = [text for message, text in rules.items() if message.startswith("cpu and memory must be")]
+    (limited,) = [text for message, text in rules.items() if message.startswith("memory must be limited")]
+    assert "c.resources.requests" in requested
+    assert "c.resources.limits" in requested
+    assert "c.resources.requests" not in limited
+    assert "c.resources.limits" in limited

@@ -197,3 +197,20 @@ def test_a_set_is_not_added_for_a_label_that_was_not_asked_about() -> None:
     found = after("--add", "name=new,envelope=large,max=1", labels=("other",))
     assert found.snapshot.scale_sets == WORLD.scale_sets
     assert "other" in found.problems[0]
+
+
+@pytest.mark.parametrize(
+    ("pods", "runners", "notes"),
+    [
+        pytest.param(0, 0, [], id="nothing"),
+        pytest.param(1, 1, ["where 1 other pod of honey, which requests 1 CPU, 1Gi memory, would go", "1 runner on honey would be lost by a drain: its job fails"], id="one of each"),
+        pytest.param(2, 2, ["where 2 other pods of honey, which request 1 CPU, 1Gi memory, would go", "2 runners on honey would be lost by a drain: their jobs fail"], id="two of each"),
+    ],
+)  # fmt: skip
+def test_what_a_drain_takes_away_is_counted(pods: int, runners: int, notes: list[str]) -> None:
+    own = {"cpu": 2000, "memory": 8 * GIB, "pods": runners}
+    whole = {"cpu": 3000, "memory": 9 * GIB, "pods": runners + pods}
+    used = Usage(whole, {}, {"arc/vm-test": runners} if runners else {}, {"arc/vm-test": own})
+    found = after("--node-drain", "honey", before=snapshot(node("honey"), usage={"honey": used}))
+    assert len(found.notes) == len(notes)
+    assert all(begin in note for begin, note in zip(notes, found.notes, strict=True))

@@ -171,7 +171,8 @@ def _waived(context: LabelContext, item: Finding) -> Finding:
     for waiver in context.policy.waivers if context.policy else ():
         name = item.subject.partition(" ")[2]
         applies = isinstance(waiver.set, UnsetType) or is_scale_set(waiver.set, name)
-        if waiver.rule == item.rule and applies and (read_end(waiver.until) or 0) > context.now:
+        end = read_end(waiver.until)
+        if waiver.rule == item.rule and applies and end is not None and end > context.now:
             accepted = {"accepted_by": waiver.who, "accepted_until": waiver.until, "accepted_why": waiver.why}
             return replace(item, severity="info", terms=item.terms | accepted)
     return item

@@ -55,7 +55,8 @@ def _bounds(context: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
 def _minimum(context: LabelContext, scale_set: ScaleSet) -> Iterator[Finding]:
     budget, where = context.budget(scale_set), field_of(scale_set, "min")
     decision = budget.warm_pool if budget else UNSET
-    if decision is not UNSET and (read_end(decision.until) or 0) > context.now:
+    end = None if decision is UNSET else read_end(decision.until)
+    if end is not None and end > context.now:
         return
     who, until = (None, None) if decision is UNSET else (decision.who, decision.until)
     severity: Severity = "error" if context.policy else "warning"
