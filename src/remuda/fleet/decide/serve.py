@@ -78,9 +78,7 @@ def serve(work: Work, engine: Engine, place: PlaceSpecial) -> None:
     for stop in stops:
         while at < stop:
             begin = at
-            cursor = np.array(
-                [begin, 0, 0, 0, 0], np.int64
-            )  # pragma: no mutate - a pick of nothing is dropped
+            cursor = np.array([begin, 0, 0, 0, 0], np.int64)  # pragma: no mutate - empty picks are dropped
             while not engine.serve_plain(
                 stop, groups.table, groups.starts, groups.kinds, groups.fits, demand.profiles.unit,
                 kinds.allocatable, kinds.price, kinds.interruption, work.contenders, work.free, kinds.provider,
@@ -118,7 +116,7 @@ def _group(work: Work) -> Groups:
     for column in columns:
         new[1:] |= column[1:] != column[:-1]
     first = np.flatnonzero(new)
-    table = np.empty((len(first), 7), np.int64)
+    table = np.zeros((len(first), 7), np.int64)
     table[:, 0] = demand.priority[order[first]]
     table[:, 1] = first
     table[:, 2] = np.diff(np.append(first, len(order)))

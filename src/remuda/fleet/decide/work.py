@@ -143,7 +143,7 @@ class Work:
     #: for special needs, machines by kind that they were given by adoption in this decision
     adopted: dict[int, Ints] = field(default_factory=dict)
     #: True once an exchange moved a need to another machine
-    exchanged: bool = False
+    exchanged: bool = False  # pragma: no mutate - without an exchange nobody has too much
     #: gangs that this decision completes with something not idle yet, and (tier, kind, machines) held back for each
     waiting: dict[int, list[tuple[int, int, int]]] = field(default_factory=dict)
     #: for special needs, what is free for those that are alike
