@@ -850,6 +850,13 @@ def test_whether_all_sets_fit_is_said_as_far_as_it_is_known(
     assert label.placement == placement
 
 
+def test_sums_are_of_all_runners_and_there_is_none_of_what_has_no_bound() -> None:
+    (label,) = judged(snapshot(docs(max=3), node("honey")), None).labels
+    assert (label.max, label.requests, label.limits) == (3, measured("6", "24Gi"), measured("24", "48Gi"))
+    (label,) = judged(snapshot(docs(max=None), node("honey")), None).labels
+    assert (label.max, label.requests, label.limits) == (None, None, None)
+
+
 def test_a_set_fits_only_the_nodes_it_may_be_on() -> None:
     """Each selects a node of its own, and that of one of them is full."""
     nodes = [node(name, labels={"node": name}) for name in ("a", "b")]

@@ -299,3 +299,18 @@ def test_who_must_be_alone_is_apart_from_those_of_another_set_like_it() -> None:
     other = runner("b", 1, labels={"who": "x"})
     assert audited(alone, other, host("n")).labels[0].placement == "cannot fit"
     assert audited(alone, other, host("n"), host("m")).labels[0].placement == "fits"
+
+
+@pytest.mark.parametrize(
+    ("labels", "placement"),
+    [
+        pytest.param({}, "fits", id="beside one that is not meant"),
+        pytest.param({"app": "ci"}, "cannot fit", id="beside one that is"),
+    ],
+)
+def test_a_set_that_is_to_be_alone_keeps_off_those_it_means_and_no_others(
+    labels: dict[str, str], placement: str
+) -> None:
+    alone = runner("a", 1, {"app": "ci"}, **apart(term({"app": "ci"})))
+    (label,) = audited(alone, runner("b", 1, labels), host("one")).labels
+    assert label.placement == placement

@@ -292,3 +292,12 @@ def test_what_is_limited_counts_as_requested_and_not_the_other_way_round() -> No
     assert "c.resources.limits" in requested
     assert "c.resources.requests" not in limited
     assert "c.resources.limits" in limited
+
+
+def test_only_sets_with_a_warm_pool_may_be_warm() -> None:
+    assert variable("mayBeWarm") == "false"
+    assert (
+        variable("mayBeWarm", ("arc/a",))
+        == "variables.id in variables.warm0 || variables.name in variables.warm0"
+    )
+    assert json.loads(variable("warm0", ("arc/a", "b"))).keys() == {"arc/a", "b"}
