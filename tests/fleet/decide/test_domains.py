@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import replace
+from random import Random
 
 import numpy as np
 import pytest
@@ -364,3 +365,17 @@ def test_as_many_machines_of_one_unit_count_as_a_quota_allows(
     best = max(domains.usable(work, row, held + way) for way in allowed)
     place(work)
     assert unmet(work) == max(0, (asked.count or 0) - best)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_of_the_kinds_of_a_cell_the_first_count_until_it_is_full(seed: int) -> None:
+    rng = Random(seed)
+    cell = [rng.randrange(3) for _ in range(6)]
+    units = [rng.randrange(4) for _ in cell]
+    most = rng.randint(0, 6)
+    left = dict.fromkeys(cell, most)
+    expected = []
+    for number, amount in zip(cell, units, strict=True):
+        expected.append(min(amount, left[number]))
+        left[number] -= expected[-1]
+    assert domains._clipped(np.array(cell), np.array(units), most).tolist() == expected

@@ -7,7 +7,9 @@ from tests.fleet.world import world_of
 
 from remuda.fleet.plan import Op
 from remuda.model.machines import State
+from remuda.model.shapes import ZONE
 from remuda.model.times import MINUTE
+from remuda.model.units import Spread
 
 
 def test_what_serves_a_need_stays_and_what_is_only_meant_for_it_is_free() -> None:
@@ -41,3 +43,17 @@ def test_machines_made_for_a_gang_wait_while_a_single_unit_is_missing() -> None:
     world = world_of(meant, [need("gang", 3, same=RACK)], claims=claims)
     plan = world.decide()
     assert (len(plan), plan.missing) == (0, 1)
+    assert world.memory.settled is not None
+    assert world.memory.settled.until == START + world.policy.gang_patience
+
+
+def test_what_a_spread_need_can_do_without_is_free_for_others() -> None:
+    serves = machines(1, shape(), State.CONFIGURED, cluster="c", need="n", prefix="serves")
+    meant = machines(1, shape(), prefix="meant", since=START)
+    world = world_of(
+        [*serves, *meant],
+        [need("n", spread=Spread(ZONE, 1)), need("m", cluster="d")],
+        claims={"meant-0": ("c", "n")},
+    )
+    (block,) = world.decide().blocks
+    assert (block.op, [world.needs[code].name for code in block.needs.tolist()]) == (Op.ASSIGN, ["m"])

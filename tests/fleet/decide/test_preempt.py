@@ -3,7 +3,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from tests.fleet.builders import NOW, RACK, demand_of, fleet_of, machines, need, shape, work_of
+from tests.fleet.builders import NOW, RACK, demand_of, fleet_of, machines, need, requirements, shape, work_of
 
 from remuda.fleet import states
 from remuda.fleet.act import begin
@@ -304,6 +304,27 @@ def test_the_members_of_a_lot_are_its_own() -> None:
     assert lots == [(False, [0, 0, 0, 1]), (False, [0, 0, 1, 0]), (True, [2, 1, 0, 0])]
 
 
+def test_a_need_that_has_nothing_to_hope_for_takes_no_hope_from_a_lower_one() -> None:
+    in_a, in_z = (requirements(f"topology.kubernetes.io/zone={zone}") for zone in "az")
+    fleet = fleet_of(holding(2, shape("a"), "low"))
+    demand = demand_of(
+        fleet,
+        need("low", 2),
+        need("hopeless", cluster="d", priority=9, requirements=in_z),
+        need("hopeful", cluster="e", priority=8, requirements=in_a),
+    )
+    plan = decided(fleet, demand)
+    assert [fleet.names.needs[code] for code in block(plan).needs.tolist()] == ["hopeful"]
+
+
+def test_of_what_goes_with_a_gang_others_use_no_more_than_they_lack() -> None:
+    fleet = fleet_of(holding(4, shape(rack="r"), "gang"))
+    high = [need(name, cluster="d", priority=9) for name in ("one", "two")]
+    plan = decided(fleet, demand_of(fleet, need("gang", 4, same=RACK), *high))
+    assert victims(plan, fleet) == {"gang": 4}
+    assert sorted(block(plan).terms["units"].tolist()) == [0, 0, 1, 1]
+
+
 def test_a_gang_of_two_kinds_serves_two_preemptors() -> None:
     """One machine of each kind goes: the first preemptor needs one of them, the second gets the other."""
     fleet = fleet_of(
@@ -343,6 +364,26 @@ class TestGangs:
             need("gang", 3, cluster="d", priority=9, same=RACK),
         )
         assert victims(decided(fleet, demand), fleet) == {"large": 1}
+
+    def test_no_more_victims_go_than_give_it_its_units(self) -> None:
+        fleet = fleet_of(holding(5, shape(rack="r", units=2), "low"))
+        demand = demand_of(fleet, need("low", 10), need("gang", 4, cluster="d", priority=9, same=RACK))
+        assert victims(decided(fleet, demand), fleet) == {"low": 2}
+
+    def test_a_victim_that_must_not_go_and_is_not_taken_does_not_speak_against_its_domain(self) -> None:
+        fleet = fleet_of(
+            holding(1, shape(rack="a"), "cheap"),
+            holding(1, shape(rack="a"), "pinned"),
+            holding(1, shape(rack="b"), "dear"),
+        )
+        demand = demand_of(
+            fleet,
+            need("cheap"),
+            need("pinned", reclamation_penalty=PINNED),
+            need("dear", reclamation_penalty=9 * DOLLAR),
+            need("gang", 1, cluster="d", priority=9, same=RACK),
+        )
+        assert victims(decided(fleet, demand), fleet) == {"cheap": 1}
 
     def test_a_gang_that_lost_a_member_takes_one_where_it_is(self) -> None:
         fleet = fleet_of(
@@ -511,6 +552,15 @@ class TestRail:
         assert plan.count(Op.PREEMPT) == 0
         (shortfall,) = plan.shortfalls
         assert (shortfall.reason.code, shortfall.reason.terms["machines"]) == ("need.capped-by-rail", 100)
+
+    def test_of_gangs_larger_than_the_rail_the_smallest_is_named(self) -> None:
+        fleet = fleet_of(
+            *(holding(size, shape(rack=f"r{size}"), f"gang{size}") for size in (5, 3, 4)),
+        )
+        gangs = [need(f"gang{size}", size, same=RACK) for size in (5, 3, 4)]
+        plan = decided(fleet, demand_of(fleet, *gangs, need("high", cluster="d", priority=9)), Policy())
+        (found,) = plan.shortfalls
+        assert (found.reason.code, found.reason.terms["machines"]) == ("need.capped-by-rail", 3)
 
     def test_what_the_kill_switch_withholds_does_not_count(self) -> None:
         fleet = fleet_of(holding(150, shape(), "low"))

@@ -186,3 +186,9 @@ def test_no_more_machines_are_taken_of_a_rack_than_count_there() -> None:
     world = world_of(there, [need("n", 5, spread=Spread(ZONE, 3), separation=Separation(3, RACK))])
     plan = world.decide()
     assert (plan.count(Op.ASSIGN), plan.missing) == (3, 0)
+
+
+def test_of_equal_needs_the_last_is_short_by_what_it_lacks() -> None:
+    world = world_of(machines(12, shape()), [need(f"n{number}", 5) for number in range(3)])
+    plan = world.decide()
+    assert [(one.reason.subject, one.units) for one in plan.shortfalls] == [("need/c/n2", 3)]

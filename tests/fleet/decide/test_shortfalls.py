@@ -261,6 +261,14 @@ def test_what_is_not_tried_yet_is_idle_or_for_sale(state: State, code: str) -> N
     assert [one.reason.code for one in plan.shortfalls] == [code]
 
 
+def test_a_separation_over_a_key_that_no_machine_has_is_the_reason() -> None:
+    fleet = fleet_of(machines(2, shape()))
+    plan = decided(fleet, demand_of(fleet, need(count=2, separation=Separation(1, "nonesuch"))))
+    assert [(one.reason.code, one.reason.terms) for one in plan.shortfalls] == [
+        ("need.unknown-key", {"key": "nonesuch", "where": "separation"})
+    ]
+
+
 def test_one_machine_for_sale_that_may_not_be_bought_is_the_reason() -> None:
     fleet = fleet_of(machines(1, shape(provider="p"), State.SPECULATIVE))
     plan = decided(fleet, demand_of(fleet, need()), Policy(rails=Rails(quotas=(Quota("p", 0),))))

@@ -26,8 +26,6 @@ class Supply:
 
     def __init__(self, work: Work) -> None:
         self.work = work
-        #: when a machine may be tried again that some need waits for; 0 for none
-        self.tries_at = 0
 
     @cached_property
     def by_state(self) -> Ints:
@@ -52,9 +50,7 @@ class Supply:
     def tried_again(self, fits: Mask) -> int:
         """When the first of those is tried again that a need could use."""
         rows = self._backing[fits[self.work.fleet.kind[self._backing]]]
-        at = int(self.work.fleet.not_before[rows].min())
-        self.tries_at = min(self.tries_at or at, at)
-        return at
+        return int(self.work.fleet.not_before[rows].min())
 
     def held(self, fits: Mask, priority: int) -> int:
         """Machines of some kinds that a priority at least as high has, or gets by this decision."""

@@ -33,8 +33,6 @@ def shortfalls(work: Work) -> tuple[NDArray[np.int32], Ints]:
         if name == "need.capped-by-rail":
             terms = {**terms, "machines": work.withheld[row]}
         work.shortfalls.append(Shortfall(need, units, start, Reason(name, subject(need), terms)))
-    if supply.tries_at:
-        work.due.append(supply.tries_at)
     by_code = np.argsort(code, kind="stable")
     return code[by_code], since[by_code]
 
