@@ -14,15 +14,14 @@ from types import TracebackType
 from typing import Any, Self
 
 from tests.kubevirt.guests import Guests
-from tests.kubevirt.machines import Machines
 from tests.sources.circleci.loopback import Circle, agent
 
 
 class Agents:
     """Every VM is `<pool>-…`; `classes` tells the class of each pool. Started tasks end when a test says so."""
 
-    def __init__(self, circle: Circle, guests: Guests, machines: Machines, classes: dict[str, str]) -> None:
-        self.circle, self.guests, self.machines, self.classes = circle, guests, machines, classes
+    def __init__(self, circle: Circle, guests: Guests, classes: dict[str, str]) -> None:
+        self.circle, self.guests, self.classes = circle, guests, classes
         #: uid of the instance → (name, class, the agent as CircleCI lists it)
         self.known: dict[str, tuple[str, str, dict[str, Any]]] = {}
         #: no VM registers
@@ -87,7 +86,7 @@ class Agents:
     def _step(self) -> None:
         running = {
             one["metadata"]["uid"]: one
-            for one in self.machines.instances()
+            for one in self.guests.instances()
             if one.get("status", {}).get("phase") == "Running"
         }
         self.peak = max(self.peak, len(running))

@@ -106,6 +106,10 @@ class Guests:
         if self._failure is not None:
             raise self._failure
 
+    def instances(self) -> list[Object]:
+        """Every instance as it was last heard of."""
+        return list(self._vmis.values())
+
     def script(self, pattern: str, script: Script) -> None:
         """Let guests whose names match the shell pattern do this from now on; the last script that matches holds."""
         self._scripts.append((pattern, script))
@@ -179,8 +183,10 @@ class Guests:
                 async with self._session.get(path, params=query) as answer:
                     answer.raise_for_status()
                     listed = await answer.json()
-                kept.clear()
-                kept.update({one["metadata"]["name"]: one for one in listed["items"] or ()})
+                found = {one["metadata"]["name"]: one for one in listed["items"] or ()}
+                for gone in kept.keys() - found.keys():  # never empty in between: another thread may look
+                    del kept[gone]
+                kept.update(found)
                 self._wake_all()
                 if is_first:
                     self._lists.release()

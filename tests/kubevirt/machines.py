@@ -96,11 +96,6 @@ class Machines:
         listed = self._ask("GET", self._vmis).json()["items"]
         return {one["metadata"]["name"]: one.get("status", {}).get("phase", "") for one in listed}
 
-    def instances(self) -> list[dict[str, Any]]:
-        """Every instance as it is."""
-        listed: list[dict[str, Any]] = self._ask("GET", self._vmis).json()["items"]
-        return listed
-
     def is_ending(self) -> dict[str, bool]:
         """Whether every instance was told to end, by name."""
         listed = self._ask("GET", self._vmis).json()["items"]

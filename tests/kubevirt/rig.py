@@ -53,7 +53,7 @@ class Rig:
     ) -> None:
         self.cluster, self.namespace, self.circle = kubevirt.cluster, namespace, circle
         self.machines = Machines(kubevirt, namespace)
-        self.agents = Agents(circle, guests, self.machines, CLASSES)
+        self.agents = Agents(circle, guests, CLASSES)
         self.guests = guests
         self._directory = directory
         self.replicas: list[Replica] = []
