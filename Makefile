@@ -8,8 +8,8 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 RUNS := .venv/.runs
 READY := .venv/.ready
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-# One more than there are cores: tests that start real servers wait more than they compute.
-JOBS ?= $(shell expr $(CORES) + 1)
+# Two more than there are cores: tests that start real servers wait more than they compute.
+JOBS ?= $(shell expr $(CORES) + 2)
 # Tests of a file share what takes long to make; see tests/spread.py, and tests/conftest.py for their order.
 SPREAD := --dist loadfile --no-loadscope-reorder
 SEED ?= 1
@@ -18,7 +18,7 @@ CLUSTERS ?= 200
 # Compiled files are kept: compiling the tests anew takes longer than running the quick ones.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test quick lint types bench sim soak chart dist mutants servers lock clean help
+.PHONY: run test pytest coverage quick lint types bench sim soak chart dist mutants servers lock clean help
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -41,9 +41,14 @@ $(READY): $(RUNS) requirements.lock
 run: $(RUNS)  ## start Remuda with the laptop example
 	$(BIN)/remuda up examples/laptop.yaml
 
-test: $(READY) lint types  ## everything CI runs
+test: $(READY) lint  ## everything CI runs
+	@$(MAKE) --no-print-directory -j 3 pytest types coverage
+
+pytest: $(READY)
 	$(BIN)/python -m pytest -n $(JOBS) $(SPREAD) --durations=20 --durations-min=1
-	JOBS=$(CORES) $(BIN)/python -m tests.coverage
+
+coverage: $(READY)
+	JOBS=1 $(BIN)/python -m tests.coverage
 
 quick: $(READY)  ## unit tests and properties with few examples, under 25 s
 	JOBS=$(CORES) $(BIN)/python -m tests.quick

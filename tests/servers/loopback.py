@@ -64,7 +64,7 @@ class Reader:
     """
 
     def __init__(self, address: str, port: int, context: ssl.SSLContext) -> None:
-        self._new = lambda: HTTPSConnection(address, port, timeout=REQUEST_S, context=context)
+        self._address, self._port, self._context = address, port, context
         self._idle: list[HTTPSConnection] = []
 
     def get(self, path: str, headers: Mapping[str, str]) -> Answer:
@@ -73,7 +73,7 @@ class Reader:
             try:
                 connection, is_new = self._idle.pop(), False
             except IndexError:
-                connection, is_new = self._new(), True
+                connection, is_new = self._connect(), True
             try:
                 connection.request("GET", path, headers=dict(headers))
                 response = connection.getresponse()
@@ -88,6 +88,9 @@ class Reader:
             else:
                 self._idle.append(connection)
             return Answer(response.status, text, tuple(response.headers.get_all("Warning", ())))
+
+    def _connect(self) -> HTTPSConnection:
+        return HTTPSConnection(self._address, self._port, timeout=REQUEST_S, context=self._context)
 
     def close(self) -> None:
         """Close all connections."""
