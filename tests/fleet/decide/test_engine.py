@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[3]
     [
         pytest.param(100, 1, 1, "numpy", id="a small fleet"),
         pytest.param(20_000, 100, 100, "numpy", id="up to the bounds"),
-        pytest.param(20_001, 1, 1, "numba", id="many machines", marks=pytest.mark.slow),
-        pytest.param(100, 100, 101, "numba", id="many needs of many kinds", marks=pytest.mark.slow),
+        pytest.param(20_001, 1, 1, "numba", id="many machines"),
+        pytest.param(100, 100, 101, "numba", id="many needs of many kinds"),
     ],
 )
 def test_compiled_kernels_are_worth_it_for_many_machines_or_many_needs_of_many_kinds(

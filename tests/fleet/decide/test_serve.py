@@ -123,7 +123,7 @@ def test_what_an_exchange_makes_superfluous_is_given_back(beside: bool) -> None:
     """
     Who gives up one of twelve small machines gets one that is as large as all of them, and keeps none of the small.
 
-    Whether a need that is spread is served beside it does not matter.
+    Whether a need that is spread, and two that are served together, are beside it does not matter.
     """
     there = [*machines(12, shape("a")), *machines(1, shape("b", units=12, dollars=99))]
     asked = [need("any", 12), picky("picky")]
@@ -132,7 +132,10 @@ def test_what_an_exchange_makes_superfluous_is_given_back(beside: bool) -> None:
         there += machines(1, shape("s", units=1, dollars=100))
         zone = requirements("topology.kubernetes.io/zone=s")
         asked.append(need("spread", 1, cluster="cc", requirements=zone, spread=Spread(ZONE, 1)))
-        expected["spread"] = ["s"]
+        there += machines(2, shape("t", dollars=100))
+        zone = requirements("topology.kubernetes.io/zone=t")
+        asked += [need(f"twin{number}", 1, cluster="cd", requirements=zone) for number in range(2)]
+        expected |= {"spread": ["s"], "twin0": ["t"], "twin1": ["t"]}
     world = world_of(there, asked)
     assert given(world, world.decide(), Op.ASSIGN) == expected
 

@@ -210,8 +210,8 @@ def _groups(work: Work, highest: int) -> tuple[NDArray[np.int64], Ints, Ints, In
         values = column[lower]
         if len(values) and values.min() != values.max():
             distinct = np.unique(values)
-            if int(code.max()) >= 1 << 31:  # pragma: no mutate - far enough from 2⁶³
-                code = np.unique(code, return_inverse=True)[1]
+            wide = int(code.max()) >= 1 << 31  # pragma: no mutate - far enough from 2⁶³
+            code = np.unique(code, return_inverse=True)[1] if wide else code  # pragma: no mutate - the same
             code = code * len(distinct) + np.searchsorted(distinct, values)
     if gang.any():
         code[gang] = code.max() + np.cumsum(gang)[gang]
