@@ -4,19 +4,21 @@ import asyncio
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import pytest
 from tests.loop.toy import TOY_KINDS, Memory, Policy, Seen, Turn, steady, turn
 
 from remuda.errors import BadInput
 from remuda.ledger.history import cycle_at, story
-from remuda.ledger.record import Ledger, MemoryRecorder
+from remuda.ledger.record import Ledger, MemoryRecorder, number_from
 from remuda.ledger.retention import Retention, forget
 from remuda.ledger.store import InlineStore, SqliteStore
 from remuda.model.plans import Operation, Outcome, Plan, Reason
 
+T = TypeVar("T")
 ToyLedger: TypeAlias = Ledger[Seen, Memory, Policy, Turn]
 POLICY = Policy()
 EMPTY = Memory()
@@ -378,3 +380,49 @@ def test_threads_may_read_a_kind_for_the_first_time_at_once() -> None:
         [sys.executable, "-c", _RACE], capture_output=True, text=True, timeout=120, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("last", "following"),
+    [
+        pytest.param(None, 10, id="none was ever numbered"),
+        pytest.param(3, 10, id="a smaller one was the last"),
+        pytest.param(9, 10, id="the one before it was"),
+        pytest.param(10, 11, id="it was used itself"),
+        pytest.param(30, 31, id="a larger one was"),
+    ],
+)
+def test_numbers_begin_where_they_are_told_to_and_none_is_used_twice(
+    last: int | None, following: int
+) -> None:
+    db = sqlite3.connect(":memory:")
+    db.execute("CREATE TABLE operations (id INTEGER PRIMARY KEY AUTOINCREMENT)")
+    if last is not None:
+        db.execute("INSERT INTO operations VALUES (?)", (last,))
+        db.execute("DELETE FROM operations")
+    number_from(db, 10)
+    assert db.execute("INSERT INTO operations DEFAULT VALUES").lastrowid == following
+    db.close()
+
+
+class Noting(InlineStore):
+    """Notes which writes wait for the disk."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waits: list[bool] = []
+
+    async def write(self, change: Callable[[sqlite3.Connection], T], *, durable: bool = True) -> T:
+        self.waits.append(durable)
+        return await super().write(change, durable=durable)
+
+
+async def test_no_cycle_waits_for_the_disk_as_the_next_one_sees_the_world_anew() -> None:
+    store = Noting()
+    ledger: ToyLedger = Ledger(store, "toy", TOY_KINDS)
+    (operation,) = await record(ledger, 1, Plan((turn("a"),), ()))
+    await ledger.finish(operation, DONE)
+    await record(ledger, 2)
+    await record(ledger, 3)
+    await record(ledger, 4)
+    assert store.waits == [False] * 5
