@@ -426,3 +426,11 @@ async def test_no_cycle_waits_for_the_disk_as_the_next_one_sees_the_world_anew()
     await record(ledger, 3)
     await record(ledger, 4)
     assert store.waits == [False] * 5
+
+
+async def test_of_two_actions_on_one_target_in_a_plan_one_is_started(
+    recorder: "ToyLedger | MemoryRecorder[Seen, Memory, Policy, Turn]",
+) -> None:
+    plan = Plan((turn("a"), turn("a"), turn("b")))
+    started = await recorder.record(Seen(), Memory(), POLICY, 1, plan, Memory(), ())
+    assert [operation.action.target for operation in started] == ["a", "b"]
