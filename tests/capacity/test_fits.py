@@ -207,3 +207,9 @@ def test_who_tolerates_alike_may_be_on_the_same_nodes() -> None:
     tolerant = scale_set(node_selector={}, tolerations=(Toleration("t", "Exists"),))
     picky = scale_set(node_selector={"x": "y"}, tolerations=(Toleration("t", "Exists"),))
     assert [ground.allowing(shape_of(each).placement) for each in (tolerant, picky, tolerant)] == [3, 0, 3]
+
+
+def test_a_runner_that_is_put_on_a_node_by_name_is_closed_out_of_all_others() -> None:
+    tied = scale_set(node_name="a")
+    assert list(closed(tied, node("a"))) == []
+    assert list(closed(tied, node("b"))) == ["is not a, where nodeName puts the runners"]

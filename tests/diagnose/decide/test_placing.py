@@ -4,6 +4,7 @@ import pytest
 from tests.diagnose.snapshots import node
 
 from remuda.diagnose.decide.placing import Obstacle, Wish, obstacles
+from remuda.model.pods import Match, Term
 
 ROOM = {"cpu": "8", "pods": "10"}
 FUSE = "example.com/fuse"
@@ -38,3 +39,10 @@ def test_what_lacks_on_a_node_is_counted(
 def test_a_node_that_is_closed_is_not_called_too_small() -> None:
     (one,) = obstacles(Wish("vm", {"cpu": 1}), node(is_cordoned=True), None)
     assert (one.kind, one.is_too_small) == ("down", False)
+
+
+def test_one_of_several_terms_of_affinity_is_enough() -> None:
+    terms = tuple(Term((Match("zone", "In", (zone,)),)) for zone in ("a", "b"))
+    for zone, kinds in (("b", []), ("c", ["affinity"])):
+        there = node(labels={"zone": zone})
+        assert [each.kind for each in obstacles(Wish("vm", {}, terms=terms), there, None)] == kinds

@@ -237,6 +237,7 @@ def test_old_samples_of_what_has_no_pods_are_no_reason_to_look_further(replicas:
     made = judge(workload(replicas=replicas), known=evidence(last=NOW - 2 * 86_400))
     one = found(made, "old-evidence")
     assert (one.severity == "info", one.fix.startswith("nothing: it has no pods now")) == (not replicas,) * 2
+    assert one.is_ == "the last sample is of 2026-01-07T00:00:00Z, 2d ago"
 
 
 def test_without_evidence_the_only_step_says_so() -> None:

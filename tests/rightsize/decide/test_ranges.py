@@ -20,7 +20,8 @@ from tests.rightsize.decide.builders import (
 from tests.rightsize.estimate.builders import BEGIN
 
 from remuda.model.quantities import Quantity
-from remuda.rightsize.decide.clamps import Clamp, least_for_ratio, tightest
+from remuda.rightsize.decide.clamps import Clamp, clamped, least_for_ratio, tightest
+from remuda.rightsize.decide.findings import Explanation
 from remuda.rightsize.objects import RightsizePolicySpec, TierSpec
 from remuda.rightsize.snapshot import Ask, LimitRange, Size, Workload
 
@@ -566,3 +567,18 @@ def test_a_limit_that_is_at_the_maximum_already_is_not_said_to_be_left(limit: in
     item = workload(container(memory=384, memory_limit=limit))
     one = found(judge(item, limit_ranges=(limit_range(most=(None, 384)),)), "clamped-below-use")
     assert ("until then memory is left at" in one.fix) is left
+
+
+def test_memory_that_a_maximum_does_not_let_grow_is_left_for_that_reason() -> None:
+    one = the(
+        judge(
+            workload(container(memory=500, memory_limit=500)), limit_ranges=(limit_range(most=(None, 384)),)
+        )
+    )
+    assert (memory_of(one), one.verdict) == ((500, 500), "leave")
+
+
+def test_what_is_at_a_bound_is_not_said_to_be_moved_to_it() -> None:
+    explanation = Explanation(workload(), container())
+    assert clamped(20, [Clamp("range", "x", 20, 20)], explanation, "cpu") == 20
+    assert explanation.steps == []
