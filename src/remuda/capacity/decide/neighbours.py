@@ -177,9 +177,7 @@ def _means(
     own: str,
     namespace: str,
     labels: Mapping[str, str],
-    is_unknown: Callable[[str], bool] = lambda _: (
-        False
-    ),  # pragma: no mutate - who does not ask takes both as no
+    is_unknown: Callable[[str], bool] = lambda _: False,  # pragma: no mutate - both are no then
 ) -> bool | None:
     """Whether a term of a pod in namespace `own` is about a pod; None when that hangs on a label that is not known."""
     selector = term.label_selector
