@@ -64,6 +64,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Spread:
 def pytest_collection_finish() -> None:
     """Collect garbage again, but never look through what stays to the end."""
     gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
     gc.enable()
 
 

@@ -23,6 +23,7 @@ def loaded(tmp_path: Path, *pools: dict[str, object]) -> Objects:
     return found.objects
 
 
+@pytest.mark.slow
 def test_pools_of_processes_are_judged_by_what_works_here(tmp_path: Path) -> None:
     limits = {"memory": "64Mi", "cpu": 1, "openFiles": 64}
     objects = loaded(

@@ -603,6 +603,7 @@ def test_at_most_a_thousand_problems_are_reported(tmp_path: Path) -> None:
     assert any(each.message.startswith("these are the first 1,000 problems") for each in found.problems)
 
 
+@pytest.mark.slow
 def test_large_yaml_is_refused_with_advice(tmp_path: Path) -> None:
     path = tmp_path / "large.yaml"
     with path.open("wb") as file:
@@ -612,6 +613,7 @@ def test_large_yaml_is_refused_with_advice(tmp_path: Path) -> None:
     assert "-o json" in notes_of(read_files([path], NOW))[0]
 
 
+@pytest.mark.slow
 def test_yaml_may_be_larger_than_our_own_objects(tmp_path: Path) -> None:
     path = tmp_path / "sets.yaml"
     note = f"metadata:\n  annotations:\n    note: {'n' * 5_000_000}"
@@ -632,6 +634,7 @@ def test_what_is_no_file_is_reported(tmp_path: Path) -> None:
 CRDS = Path(__file__).parents[3] / "shared" / "data" / "crds"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", ["0.9.3", "0.13.1", "0.14.2"])
 def test_the_fields_we_read_are_those_of_the_controller(version: str) -> None:
     path = CRDS / f"arc-autoscalingrunnersets-v{version}.yaml.gz"

@@ -58,6 +58,7 @@ def damaged(home: Path, jobs: int = 2_000) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_damaged_store_is_replaced_by_what_can_be_read_of_it(tmp_path: Path, run: Run) -> None:
     tmp_path.chmod(0o700)
     path = damaged(tmp_path)

@@ -24,6 +24,8 @@ from remuda.providers.process import ProcessProvider
 from remuda.sim.faults import Faults
 from remuda.sim.provider import Behaviour, SimMachine, SimProvider
 
+pytestmark = pytest.mark.slow
+
 
 async def answered(answer: bool) -> bool:
     return answer

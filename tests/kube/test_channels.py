@@ -158,6 +158,7 @@ class Renewed:
         del self._tokens[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("good", [True, False])
 async def test_newer_credentials_are_shown_once(good: bool, new_client: NewClient) -> None:
     async def speak(request: web.Request) -> web.StreamResponse:

@@ -13,6 +13,8 @@ from remuda.kube.trust import Pair, Trust, check_not_expired, decoded
 from remuda.loop.clock import SystemClock
 from remuda.model.times import DAY
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def pair(authority: Authority) -> Pair:

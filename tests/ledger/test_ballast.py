@@ -77,6 +77,7 @@ async def test_on_a_full_disk_history_gives_way_and_its_room_goes_back_to_the_di
     store.close()
 
 
+@pytest.mark.slow
 async def test_without_ballast_a_full_disk_cannot_even_forget(disk: Path) -> None:
     """The assumption behind it: should this pass one day, the ballast may go."""
     store = SqliteStore(disk / FILE, make_room=make_room)

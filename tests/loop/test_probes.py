@@ -22,6 +22,8 @@ from remuda.loop.loop import Phase
 from remuda.loop.metrics import LoopMetrics
 from remuda.loop.probes import MOST_CONNECTIONS, HealthServer, health_page, metrics_page
 
+pytestmark = pytest.mark.slow
+
 
 def get(port: int, path: str) -> tuple[int, str, str]:
     """Status, content type and body."""

@@ -257,6 +257,7 @@ def test_problems_are_sorted_by_place(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_reading_stops_when_nobody_would_read_more() -> None:
     text = sample("{class: a, " + ", ".join(f"zebra{number}: 1" for number in range(5_000)) + "}")
     found = load(text).problems

@@ -140,7 +140,9 @@ DEEP_ALIAS = f"a: &a {'[' * 40}{']' * 40}\nb: {'[' * 40}*a{']' * 40}\n"
         pytest.param(
             f"a: &a {'x' * 1_000_000}\nb: [{'*a, ' * 1000}]\n", "100,000 values", id="long text many times"
         ),
-        pytest.param("- 1\n" * (MAX_NODES + 1), "100,000 values", id="too many values"),
+        pytest.param(
+            "- 1\n" * (MAX_NODES + 1), "100,000 values", id="too many values", marks=pytest.mark.slow
+        ),
         pytest.param("x" * (MAX_BYTES + 1), "4,194,305 bytes", id="too large"),
         pytest.param("é" * (MAX_BYTES // 2 + 1), "4,194,306 bytes", id="too large in bytes"),
         pytest.param("a: [1,\nb", "is not YAML", id="a bracket left open"),

@@ -27,6 +27,8 @@ from remuda.prometheus.answers import retry_after
 from remuda.prometheus.client import Build, Limits, Point, Prometheus, connect
 from remuda.prometheus.errors import PrometheusError, TooMuch
 
+pytestmark = pytest.mark.slow
+
 SECRET = "s3cr3t-word"
 NOW = 1_760_000_000
 #: quick to give up, but not on a loaded machine

@@ -50,6 +50,7 @@ async def test_a_sign_of_life_is_asked_for_twice(server: Loopback) -> None:
         assert len(server.asked) == 2 + 4
 
 
+@pytest.mark.slow
 async def test_a_question_with_a_time_of_its_own_is_given_up_then(server: Loopback) -> None:
     released = asyncio.Event()
 

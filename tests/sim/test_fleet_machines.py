@@ -23,6 +23,8 @@ from remuda.sim.fleet_queue import START, Queue
 from remuda.sim.fleet_scenario import Request, scenario
 from remuda.sim.fleet_traces import burst, gangs, steady, storm, wave
 
+pytestmark = pytest.mark.slow
+
 ALWAYS = MILLION
 
 

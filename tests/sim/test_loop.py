@@ -315,6 +315,7 @@ def test_waking_each_other_for_ever_is_an_error_too() -> None:
         runner.run(spin())
 
 
+@pytest.mark.slow
 def test_many_rounds_are_no_livelock_while_time_moves() -> None:
     async def main() -> float:
         for _ in range(100):

@@ -125,6 +125,7 @@ def test_each_task_of_a_quiet_day_gets_a_vm_of_its_own() -> None:
     assert 10 < summary.wait_p50_s < 20
 
 
+@pytest.mark.slow
 def test_an_agent_that_claims_as_it_is_asked_to_go_ends_its_task_first() -> None:
     world = small(
         guests=Guests(boot_s=5, install_s=5, spread=0, spite=1),
@@ -241,6 +242,7 @@ def test_vms_of_a_removed_pool_nobody_reports_are_powered_off_and_end_their_task
     assert max(dismissals) < 720
 
 
+@pytest.mark.slow
 def test_idle_vms_of_a_removed_pool_that_can_be_asked_about_go_at_once() -> None:
     rules = policy(settings("a", min=2, max=2, idle_window=20 * SECOND), settings("b"))
     scenario = small(rules=rules, seconds=120)

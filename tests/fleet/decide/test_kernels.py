@@ -106,7 +106,13 @@ def one_pick_at_a_time(engine: Engine) -> Engine:
     ("needs", "units", "sizes"),
     [
         pytest.param(24, 15, (1, 2, 4, 8), id="24 needs of 15 units take one of each of four sizes"),
-        pytest.param(200, 63, (1, 2, 4, 8, 16, 32), id="200 needs of 63 units take one of each of six"),
+        pytest.param(
+            200,
+            63,
+            (1, 2, 4, 8, 16, 32),
+            id="200 needs of 63 units take one of each of six",
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             3, 1023, tuple(1 << power for power in range(10)), id="few needs take one of each of ten"
         ),
@@ -143,6 +149,7 @@ def test_safety_a_full_table_of_picks_changes_no_plan(
     assert digests(draw(seed), one_pick_at_a_time(engine)) == digests(draw(seed), engine)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("column", "value"), [("kind", 99), ("kind", -1), ("need", 99), ("need", -2)], ids=str
 )
@@ -154,6 +161,7 @@ def test_a_column_that_points_beyond_its_table_stops_the_decision(column: str, v
         world.decide()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["profile", "code"])
 def test_a_demand_that_points_beyond_its_table_stops_the_decision(column: str) -> None:
     world = many_picks(2, 3, (1, 2))
@@ -166,6 +174,7 @@ def test_a_demand_that_points_beyond_its_table_stops_the_decision(column: str) -
         world.decide()
 
 
+@pytest.mark.slow
 def test_what_serves_no_need_is_found_by_both_engines() -> None:
     gone = machines(3, sized(2, price=1), State.CONFIGURED, cluster="c0", need="gone")
     for engine in (NUMPY, choose("numba")):

@@ -77,6 +77,7 @@ def test_a_server_that_is_not_there_is_tried_again_ever_more_slowly(tmp_path: Pa
     assert all(0.9 <= pause <= 2.0 for pause in pauses[7:])
 
 
+@pytest.mark.slow
 def test_an_answer_that_is_overdue_is_asked_for_again(listener: socket.socket) -> None:
     link = Link(listener.getsockname())
     link.ask("/v1/x", {})

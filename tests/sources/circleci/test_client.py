@@ -362,6 +362,7 @@ async def test_calls_go_side_by_side(circle: Circle, client: Client) -> None:
     assert (unclaimed, running) == (1, 2)
 
 
+@pytest.mark.slow
 def test_the_server_also_serves_from_a_thread() -> None:
     circle = Circle()
     circle.tasks("org/a").unclaimed = 4

@@ -35,6 +35,8 @@ from remuda.sources.queue.routes import VIEWS, QueueRoutes, Standing
 from remuda.sources.queue.schema import TABLES
 from remuda.sources.queue.settle import Terms
 
+pytestmark = pytest.mark.slow
+
 
 class Shop:
     """A queue behind its control API."""

@@ -469,6 +469,7 @@ async def test_kills_are_as_many_as_must_have_been(fake: FakePrometheus) -> None
     assert found.replicas(B)[0].oom == []
 
 
+@pytest.mark.slow
 async def test_a_kill_is_reported_at_the_same_moment_whenever_it_is_asked_for(fake: FakePrometheus) -> None:
     killed = NOW - 6 * HOUR + 17
     fake.killed["a", "db-0", "db"] = lambda at: 1 if killed <= at < killed + 500 else None
