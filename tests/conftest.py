@@ -34,7 +34,7 @@ def _note_sockets(event: str, _: object) -> None:
 
 sys.addaudithook(_note_sockets)
 
-#: how the names of files begin that take minutes
+#: how the names of files begin that take minutes; first those that wait most of the time, while others compute
 LONGEST = ("test_runners", "test_booted_guest", "test_kills")
 
 pytest_plugins = ["tests.servers.fixtures", "tests.kubevirt.fixtures"]
@@ -78,8 +78,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     def order(item: pytest.Item) -> int:
         if item.path not in slow:
-            return 2
-        return int(not (item.path.name.startswith(LONGEST) or item.path.parent.name == "sim"))
+            return len(LONGEST) + 2
+        if item.path.parent.name == "sim":
+            return len(LONGEST)
+        starts = (place for place, start in enumerate(LONGEST) if item.path.name.startswith(start))
+        return next(starts, len(LONGEST) + 1)
 
     items.sort(key=order)
 
