@@ -155,13 +155,15 @@ async def test_pools_that_would_delete_vms_by_their_own_choice_are_not_used(
 
 
 async def published(cluster: Cluster) -> None:
-    """The schema of a new kind is told a moment after the kind."""
-    for _ in range(600):
-        answer = await asyncio.to_thread(cluster.request, "GET", "/openapi/v3/apis/pool.kubevirt.io/v1alpha1")
-        if answer.status == 200 and "VirtualMachinePool" in json.dumps(answer.json().get("components", {})):
-            return
-        await goodbye()
-    raise AssertionError("no schema of pools")
+    """The schema of a new kind is published a moment after the kind."""
+
+    def is_published() -> bool:
+        answer = cluster.request("GET", "/openapi/v3/apis/pool.kubevirt.io/v1alpha1")
+        return answer.status == 200 and "VirtualMachinePool" in json.dumps(
+            answer.json().get("components", {})
+        )
+
+    await asyncio.to_thread(eventually, is_published)
 
 
 async def test_the_newest_pools_are_preferred(kubevirt: Installation) -> None:
