@@ -14,6 +14,7 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 SINGLY = (
     "tests/sim/",
     "tests/providers/kubevirt/guest/test_booted_guest.py",
+    "tests/providers/kubevirt/guest/test_saved_guest.py",
     "tests/integration/test_kills.py",
     "tests/fleet/test_long_runs.py",
 )
