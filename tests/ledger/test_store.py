@@ -477,6 +477,14 @@ def test_a_migration_that_fails_leaves_the_version_before_it(path: Path) -> None
         assert db.execute("PRAGMA user_version").fetchone() == (len(VERSIONS),)
 
 
+def test_a_store_whose_upgrade_fails_is_not_opened_and_says_why(path: Path) -> None:
+    half = Tables("notes", ("CREATE TABLE notes (a); INSERT INTO nowhere VALUES (1);",))
+    SqliteStore(path).close()
+    with pytest.raises(BadInput, match="cannot be opened: no such table: nowhere"):
+        SqliteStore(path, tables=(half,))
+    SqliteStore(path, tables=(Tables("notes", ("CREATE TABLE notes (a)",)),)).close()
+
+
 def test_a_migration_that_fails_leaves_no_transaction_open(path: Path) -> None:
     connection = sqlite3.connect(path, isolation_level=None)
     with pytest.raises(sqlite3.OperationalError, match="nowhere"):
