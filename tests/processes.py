@@ -130,7 +130,8 @@ class Place:
     def start(self, *options: str, env: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
         """Run `remuda up` and wait until it is ready."""
         command = [sys.executable, "-m", "remuda", "up", str(self.file), "--data-dir", str(self.data)]
-        command += ["--health-port", "0", "--live-port", "0", "--interval", "0.2", *options]
+        command += ["--health-port", "0", "--live-port", "0", "--interval", "0.2"]
+        command += options if "--web-port" in options else ("--no-web", *options)
         process = self.launch(command, env)
         self.wait_ready(process)
         return process

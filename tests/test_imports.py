@@ -46,18 +46,20 @@ DOORS = {
     "job": {"kube", "ledger", "objects", "output"},
     "control": {"datadir", *_FRAME},
     "runtime": _FRAME,
+    # the dashboard knows the API and what jobs describe; jobs draw their pages with it
+    "web": {"app", "datadir", *_FRAME},
     "cluster": {"runtime", *_FRAME},
     "assembly": {"runtime", *_FRAME},
     # adapters know the vocabulary, not their callers
     "machines": {"errors", "model"},
-    "sources": {"datadir", *_FRAME},
+    "sources": {"datadir", "web", *_FRAME},
     "providers": {"machines", *_FRAME},
     # one process, whatever jobs it runs
-    "app": {"assembly", "cluster", "datadir", "jobs", "runtime", *_FRAME},
+    "app": {"assembly", "cluster", "datadir", "jobs", "runtime", "web", *_FRAME},
     "dryrun": {"app", "assembly", "cluster", "runtime", *_FRAME},
 }
 #: jobs know neither each other nor adapters nor the composition root nor the command tree
-JOB_DOORS = {"datadir", "prometheus", "runtime", *_FRAME}
+JOB_DOORS = {"datadir", "prometheus", "runtime", "web", *_FRAME}
 
 
 def job_rooms() -> set[str]:

@@ -47,6 +47,7 @@ from remuda.runtime import Services, Status
 
 if TYPE_CHECKING:
     from remuda.cluster.replica import Replica, ReplicaConfig
+    from remuda.web.dashboard import Dashboard, WebOptions
 
 S = TypeVar("S")
 M = TypeVar("M")
@@ -75,6 +76,8 @@ class Options:
     pace: Pace = field(default_factory=Pace)
     #: objects come from this cluster instead of files
     cluster: "ReplicaConfig | None" = None
+    #: the dashboard; None without one
+    web: "WebOptions | None" = None
 
 
 class Ports(Struct, frozen=True):
@@ -82,6 +85,9 @@ class Ports(Struct, frozen=True):
 
     health: int
     live: int
+    #: of the dashboard, 0 without one; and its address
+    web: int = 0
+    web_address: str = ""
 
 
 class App:
@@ -114,6 +120,8 @@ class App:
         self._refused_callers: list[Callable[[int], bool]] = []
         self._leads = False
         self._reloading = asyncio.Lock()
+        #: set once everything answers
+        self.is_up = asyncio.Event()
         self._refused: str | None = None
         self.home = DataDir(options.data_dir)
         self._ballast = Ballast(self.home.path / "ballast")
@@ -142,14 +150,28 @@ class App:
             {"/ready": health_page(self.readiness), "/metrics": metrics_page(self._registry)},
             {"/live": health_page(lambda: liveness(list(self.loops), self._pulse, clock))},
         )
-        self._control = ControlServer(
-            self.home.path / SOCKET, self._routes(), self.store, log, self._refused_callers
-        )
+        routes = self._routes()
+        self._control = ControlServer(self.home.path / SOCKET, routes, self.store, log, self._refused_callers)
+        self._web = self._dashboard(options.web, routes) if options.web else None
 
     def _join(self, config: "ReplicaConfig") -> "Replica":
         from remuda.cluster.replica import Replica  # noqa: PLC0415 - a laptop does not pay for it
 
         return Replica(config, self._jobs, self._clock, self._rng, self._log, self._wake, self._status)
+
+    def _dashboard(self, options: "WebOptions", routes: tuple[Route, ...]) -> "Dashboard":
+        from remuda.web.dashboard import Dashboard  # noqa: PLC0415 - who wants none does not pay for it
+
+        try:
+            return Dashboard(options, self.home.path, self._jobs, routes, self.store, self._clock, self._log)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def web_link(self) -> str:
+        """What opens the dashboard, for the terminal alone: it holds the token. Nothing without a dashboard."""
+        return self._web.link if self._web else ""
 
     def _services(self, job: Job) -> Services:
         own: list[Loop[Any, Any, Any, Any]] = []
@@ -246,6 +268,9 @@ class App:
                 except BadInput as error:
                     raise BadInput(f"{error} ({name}, --address {self.options.address})") from error
                 ends.callback(servers[-1].close)
+            if self._web is not None:
+                self._web.listen()
+                ends.push_async_callback(self._web.stop)
             for runtime in self._runtimes.values():
                 ends.callback(runtime.close)
             self._apply(self._compiled)
@@ -257,7 +282,11 @@ class App:
                 await runtime.start()
             await self._control.start()
             ends.push_async_callback(self._control.stop)
+            if self._web is not None:
+                await self._web.start()
             ports = Ports(servers[0].port, servers[1].port)
+            if self._web is not None and self.options.web is not None:
+                ports = Ports(ports.health, ports.live, self._web.port, self.options.web.address)
             _write_file(self.home.path / PORTS, msgspec.json.encode(ports))
             ends.callback((self.home.path / PORTS).unlink, missing_ok=True)
             self._log.info(
@@ -266,7 +295,9 @@ class App:
                 data_dir=str(self.home.path),
                 health=ports.health,
                 live=ports.live,
+                **({"web": ports.web} if ports.web else {}),
             )
+            self.is_up.set()
             async with asyncio.TaskGroup() as group:
                 chores = [
                     group.create_task(self._pulse.run(), name="pulse"),

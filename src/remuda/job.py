@@ -77,6 +77,26 @@ class Command(NamedTuple):
     also: tuple[str, ...] = ()
 
 
+class PageReference(NamedTuple):
+    """A page of the dashboard: its path, what draws it, and the route of the API without which there is nothing to show."""
+
+    path: str
+    #: a `remuda.web.page.Render`; its templates are in the folder `templates` beside it
+    render: Reference
+    needs: str
+    #: how it is called in the menu; nothing for a page that others lead to
+    menu: str = ""
+    #: what may stand in its address, and what it is
+    query: Mapping[str, str] = MappingProxyType({})
+
+
+class PanelReference(NamedTuple):
+    """A job's part of the page Now: what draws it, and the route of the API without which there is nothing to show."""
+
+    render: Reference
+    needs: str
+
+
 class Job(NamedTuple):
     """One job. Each field but the name may be left out."""
 
@@ -100,6 +120,9 @@ class Job(NamedTuple):
     runtime: Reference | None = None
     #: a live view for the terminal that `up` was started on
     live_view: Reference | None = None
+    #: its pages of the dashboard, and its part of the first one
+    pages: tuple[PageReference, ...] = ()
+    panel: PanelReference | None = None
 
 
 class BackendReference(NamedTuple):

@@ -22,6 +22,7 @@ from remuda.output.show import one_line
 #: commands that serve every job, in the order they are used
 OWN: Mapping[str, Command] = {
     "up": Command("remuda.cli.up:up", "Run everything in one process until stopped.", Section.RUN),
+    "web": Command("remuda.web.commands:web", "Open the dashboard.", Section.RUN, also=("dashboard", "ui")),
     "replay": Command(
         "remuda.cli.replay:replay", "What today's rules would have decided differently.", Section.ASK
     ),

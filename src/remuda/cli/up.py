@@ -15,11 +15,12 @@ from remuda.control.command import Command, Session, pass_session
 from remuda.errors import BadInput
 
 if TYPE_CHECKING:
-    from remuda.app import Options
+    from remuda.app import App, Options
     from remuda.cluster.replica import ReplicaConfig
     from remuda.job import Jobs
     from remuda.loop.clock import SystemClock
     from remuda.loop.logs import Log
+    from remuda.web.dashboard import WebOptions
 
 #: a log that is longer begins anew with the next start
 _LONGEST_LOG = 16 * 1024 * 1024
@@ -47,6 +48,20 @@ _LONGEST_LOG = 16 * 1024 * 1024
     help="GET /live; 0 for any free port.",
 )
 @click.option("--address", default="127.0.0.1", show_default=True, help="Where health and metrics listen.")
+@click.option(
+    "--web-port",
+    type=click.IntRange(0, 65535),
+    help="The dashboard and the HTTP API. Default: 8420, or any free port where that is taken.",
+)
+@click.option("--web-address", default="127.0.0.1", show_default=True, help="Where the dashboard listens.")
+@click.option(
+    "--web-access",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Who may see and change things beside the owner of the link: tokens, or a proxy that knows people.",
+)
+@click.option("--no-web", is_flag=True, help="No dashboard.")
+@click.option("--open", "opens", is_flag=True, help="Open the dashboard in a browser.")
 @click.option(
     "--interval",
     type=click.FloatRange(0.05, 3600),
@@ -82,6 +97,11 @@ def up(
     health_port: int,
     live_port: int,
     address: str,
+    web_port: int | None,
+    web_address: str,
+    web_access: Path | None,
+    no_web: bool,
+    opens: bool,
     interval: float,
     keep: str,
     keep_size: str,
@@ -127,6 +147,7 @@ def up(
         retention=retention,
         pace=Pace(interval=interval),
         cluster=_replica(clock, namespace, context) if cluster else None,
+        web=None if no_web or dry_run else _web(web_address, web_port, web_access),
     )
     if dry_run:
         _show_plan(session, options, clock)
@@ -142,17 +163,19 @@ def up(
         if options.cluster is not None and not await _is_fit(options.cluster, session.jobs, clock, stop):
             return
         app = App(options, clock, random.Random(), log, jobs=session.jobs)
-        reloads = set[asyncio.Task[bool]]()
+        aside = set[asyncio.Future[object]]()
 
         def hang_up() -> None:
             if watches and not sys.stdout.isatty():
                 stop.set()  # the terminal is gone: nobody asks for a reload
             else:
-                reload = asyncio.ensure_future(app.reload())
-                reloads.add(reload)
-                reload.add_done_callback(reloads.discard)
+                reload: asyncio.Future[object] = asyncio.ensure_future(app.reload())
+                aside.add(reload)
+                reload.add_done_callback(aside.discard)
 
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hang_up)
+        if opens or (sys.stderr.isatty() and not watches and not session.quiet):
+            aside.add(asyncio.ensure_future(_present(app, opens=opens)))
         if not watches or live_view is None:
             await app.run(stop)
             return
@@ -166,6 +189,33 @@ def up(
             click.echo("stopped; machines stay for the next `remuda up`, those without a job for ten minutes")
 
     asyncio.run(_until_stopped(main))
+
+
+async def _present(app: "App", *, opens: bool) -> None:
+    """Show the link of the dashboard on the terminal, and open it in a browser where that is wanted."""
+    await app.is_up.wait()
+    if not app.web_link:
+        return
+    if sys.stderr.isatty():
+        click.echo(f"dashboard: {app.web_link}", err=True)
+    if opens:
+        import webbrowser
+
+        await asyncio.to_thread(webbrowser.open, app.web_link)
+
+
+def _web(address: str, port: int | None, access: Path | None) -> "WebOptions | None":
+    """The dashboard, where what it is drawn with is installed."""
+    import importlib.util
+
+    if importlib.util.find_spec("jinja2") is None:
+        click.echo(
+            "no dashboard: it needs `pip install 'remuda[web]'`; --no-web leaves this line out", err=True
+        )
+        return None
+    from remuda.web.dashboard import WebOptions
+
+    return WebOptions(address, port, access)
 
 
 def _replica(clock: "SystemClock", namespace: str | None, context: str | None) -> "ReplicaConfig":

@@ -12,6 +12,7 @@ from remuda.ledger.store import Store
 from remuda.loop.clock import Clock
 from remuda.loop.health import Health
 from remuda.loop.loop import Loop
+from remuda.model.times import Instant
 
 _PAUSED = "paused-loop/"
 
@@ -27,6 +28,31 @@ def paused_loops(db: sqlite3.Connection) -> set[str]:
     """Loops that an operator paused; they stay so over a restart."""
     rows = db.execute("SELECT name FROM settings WHERE name LIKE 'paused-loop/%'").fetchall()
     return {name.removeprefix(_PAUSED) for (name,) in rows}
+
+
+class Recorded(Struct, frozen=True):
+    """From when to when decisions are recorded; both 0 while there are none."""
+
+    since: Instant
+    until: Instant
+
+
+def recorded(db: sqlite3.Connection) -> Recorded:
+    """The span of the whole history."""
+    since, until = db.execute("SELECT min(first_at), max(last_at) FROM cycles").fetchone()
+    return Recorded(since or 0, until or 0)
+
+
+#: what can be read also when nothing runs
+VIEWS: tuple[Route, ...] = (
+    Route(
+        "GET",
+        "/v1/recorded",
+        "From when to when decisions are recorded.",
+        Recorded,
+        view=lambda db, _: recorded(db),
+    ),
+)
 
 
 class LoopRoutes:
@@ -48,6 +74,7 @@ class LoopRoutes:
     def routes(self) -> tuple[Route, ...]:
         """All of them."""
         return (
+            *VIEWS,
             Route("GET", "/v1/loops", "How the loops fare.", Health, handler=self.show),
             Route(
                 "POST",

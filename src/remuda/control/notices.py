@@ -29,8 +29,8 @@ def notices(remuda: Remuda, loop: str, seen_at: Instant, now: Instant) -> tuple[
     if found is None:
         return refusals(health)
     is_late = bool(seen_at) and now - seen_at > _OLD
-    standing = _standing(found, health.get("details", {}), as_of, is_late=is_late)
-    return (*([standing] if standing else []), *refusals(health))
+    line = standing(found, health.get("details", {}), as_of, is_late=is_late)
+    return (*([line] if line else []), *refusals(health))
 
 
 def show_notices(session: Session, lines: tuple[str, ...]) -> tuple[str, ...]:
@@ -52,20 +52,19 @@ def refusals(health: dict[str, Any]) -> tuple[str, ...]:
     return (f"the last reload was refused, and the configuration from before it is in force: {first}{rest}",)
 
 
-def _standing(loop: dict[str, Any], details: dict[str, Any], as_of: str, *, is_late: bool) -> str:
-    name = loop["name"]
+def standing(loop: dict[str, Any], details: dict[str, Any], as_of: str, *, is_late: bool) -> str:
+    """What keeps a loop from deciding, and since when its answers are old; nothing when all is well."""
+    name, as_of = loop["name"], f"; {as_of}" if as_of else ""
     match loop["phase"]:
         case "paused":
-            return f"loop {name} is paused and decides nothing; {as_of}; resume it with `remuda loops resume {name}`"
+            return f"loop {name} is paused and decides nothing{as_of}; resume it with `remuda loops resume {name}`"
         case "standby":
-            return f"this replica stands by, and {details.get('leader') or 'nobody'} leads; {as_of}"
+            return f"this replica stands by, and {details.get('leader') or 'nobody'} leads{as_of}"
         case "failing" | "broken":
-            return (
-                f"loop {name} is {loop['phase']}: {one_line(loop['error'] or 'no reason is known')}; {as_of}"
-            )
+            return f"loop {name} is {loop['phase']}: {one_line(loop['error'] or 'no reason is known')}{as_of}"
         case "starting":
-            return f"loop {name} has not finished its first cycle; {as_of}"
+            return f"loop {name} has not finished its first cycle{as_of}"
         case "stopped":
-            return f"loop {name} is stopped and decides nothing; {as_of}"
+            return f"loop {name} is stopped and decides nothing{as_of}"
         case _:
-            return f"loop {name} is slow; {as_of}" if is_late else ""
+            return f"loop {name} is slow{as_of}" if is_late else ""

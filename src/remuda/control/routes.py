@@ -66,6 +66,8 @@ class Route(Struct, frozen=True):
     streams: bool = False
     #: the largest body; None is what all routes take
     most_bytes: int | None = None
+    #: only on the socket of this host: what machines ask
+    is_local: bool = False
     #: beside the ledger's, the tables that `view` reads
     tables: "tuple[Tables, ...]" = ()
 

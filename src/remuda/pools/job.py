@@ -1,6 +1,6 @@
 """What pools bring to Remuda."""
 
-from remuda.job import Command, Job, KindReference, Section
+from remuda.job import Command, Job, KindReference, PageReference, PanelReference, Section
 
 JOB = Job(
     name="pools",
@@ -36,4 +36,14 @@ JOB = Job(
     replay="remuda.pools.replay:PoolsReplay",
     runtime="remuda.pools.runtime:PoolsRuntime",
     live_view="remuda.pools.live:watch",
+    pages=(
+        PageReference("/pools", "remuda.pools.pages:pools_page", "/v1/pools", menu="Pools"),
+        PageReference(
+            "/pools/{pool}",
+            "remuda.pools.pages:pool_page",
+            "/v1/pools/{pool}",
+            query={"span": "How much of the past is shown."},
+        ),
+    ),
+    panel=PanelReference("remuda.pools.pages:now_panel", "/v1/pools"),
 )

@@ -1,5 +1,7 @@
 """The pools' part of the control API."""
 
+import re
+import sqlite3
 from collections.abc import Callable
 
 from msgspec import UNSET, Struct, UnsetType, structs
@@ -10,6 +12,7 @@ from remuda.ledger.store import Store
 from remuda.loop.clock import Clock
 from remuda.pools.controller import PoolsController
 from remuda.pools.decide.model import Override
+from remuda.pools.history import Next, PoolsHistory, StartTimes, pools_history, start_times, what_next
 from remuda.pools.overrides import overrides, set_override
 from remuda.pools.policy import PoolSetup
 from remuda.pools.ports import Provider
@@ -17,6 +20,7 @@ from remuda.pools.views import (
     Decision,
     MachineView,
     PoolsView,
+    last_cycle,
     last_decisions,
     machine_view,
     pool_view,
@@ -55,7 +59,66 @@ class Console(Struct, frozen=True):
     text: str
 
 
+_HOUR = 3_600_000
+_SPAN = {
+    "since": "The beginning, in milliseconds since 1970; an hour before the end by default.",
+    "until": "The end, in milliseconds since 1970; the last record by default.",
+    "points": "At most about so many moments; 240 by default.",
+}
+
+
+def _span(db: sqlite3.Connection, call: Call) -> tuple[int, int, int]:
+    """The span of time that is asked about, and in how many points."""
+    cycle = last_cycle(db) if "until" not in call.query else None
+    until = call.instant("until", cycle.last_at if cycle else _HOUR)
+    points = call.query.get("points", "240")
+    if not re.fullmatch(r"[0-9]{1,4}", points):
+        raise BadInput(f"points wants a whole number, found {points!r}")
+    return call.instant("since", max(0, until - _HOUR)), until, int(points)
+
+
+def _history(db: sqlite3.Connection, call: Call) -> PoolsHistory:
+    return pools_history(db, *_span(db, call), only=call.names.get("pool"))
+
+
+def _starts(db: sqlite3.Connection, call: Call) -> StartTimes:
+    since, until, _ = _span(db, call)
+    return start_times(db, call.names["pool"], since, until)
+
+
 VIEWS: tuple[Route, ...] = (
+    Route(
+        "GET",
+        "/v1/history/pools",
+        "What all pools wanted and had over time.",
+        PoolsHistory,
+        view=_history,
+        query=_SPAN,
+    ),
+    Route(
+        "GET",
+        "/v1/history/pools/{pool}",
+        "What a pool wanted and had over time.",
+        PoolsHistory,
+        view=_history,
+        query=_SPAN,
+    ),
+    Route(
+        "GET",
+        "/v1/history/pools/{pool}/starts",
+        "How long a pool's machines took to become able to work.",
+        StartTimes,
+        view=_starts,
+        query=_SPAN,
+    ),
+    Route(
+        "GET",
+        "/v1/pools/{pool}/next",
+        "What a cycle now would decide for a pool.",
+        Next,
+        view=lambda db, call: what_next(db, call.names["pool"], call.instant("at", 0)),
+        query=_AT,
+    ),
     Route("GET", "/v1/pools", "All pools and machines.", PoolsView, view=lambda db, _: pools_view(db)),
     Route(
         "GET",

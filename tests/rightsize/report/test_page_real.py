@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.rightsize.report.reviews import MI, changed, sample_review
-from tests.servers.browser import Browser, Page
+from tests.servers.browser import Browser, Page, Scheme
 
 from remuda.rightsize.report.compare import changes
 from remuda.rightsize.report.page import html
@@ -76,7 +76,7 @@ async def drawn(page: Page) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 400])
 async def test_the_report_opens_without_errors_and_asks_for_nothing(
-    browser: Browser, tmp_path: Path, scheme: str, width: int
+    browser: Browser, tmp_path: Path, scheme: Scheme, width: int
 ) -> None:
     before, after = since_last()
     address = write(tmp_path, html(after, changes(before, after)))

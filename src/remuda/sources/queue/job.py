@@ -1,6 +1,6 @@
 """What the queue of our own brings to Remuda."""
 
-from remuda.job import Command, Job, Section
+from remuda.job import Command, Job, PageReference, Section
 
 JOB = Job(
     name="queue",
@@ -19,4 +19,18 @@ JOB = Job(
         ),
     },
     views="remuda.sources.queue.routes:VIEWS",
+    pages=(
+        PageReference(
+            "/jobs",
+            "remuda.sources.queue.pages:jobs_page",
+            "/v1/jobs",
+            menu="Jobs",
+            query={
+                "state": "Only this state.",
+                "class": "Only this class.",
+                "before": "Only older ones than this.",
+            },
+        ),
+        PageReference("/jobs/{job}", "remuda.sources.queue.pages:job_page", "/v1/jobs/{job}"),
+    ),
 )

@@ -190,6 +190,7 @@ class QueueRoutes:
                 Answer,
                 handler=self.next,
                 body=NextCall,
+                is_local=True,
             ),
             Route(
                 "POST",
@@ -198,6 +199,7 @@ class QueueRoutes:
                 Answer,
                 handler=self.watch,
                 body=WatchCall,
+                is_local=True,
             ),
         )
 

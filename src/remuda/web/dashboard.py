@@ -1,0 +1,88 @@
+"""The dashboard of one process: its options, its token, its port, and the link that opens it."""
+
+import socket
+from pathlib import Path
+
+from msgspec import Struct
+
+from remuda.control.routes import Route
+from remuda.errors import BadInput
+from remuda.job import Jobs
+from remuda.ledger.store import Store
+from remuda.loop.clock import Clock
+from remuda.loop.logs import Log
+from remuda.web.access import TOKEN_FILE, Access, own_token, read_access
+from remuda.web.server import WebServer, listen
+from remuda.web.site import make_site
+
+PORT = 8420
+#: addresses that mean every address of the host: a link needs one that can be opened
+_ALL = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - compared, not bound
+
+
+class WebOptions(Struct, frozen=True):
+    """Where the dashboard listens, and who may see it beside the owner of the token."""
+
+    address: str = "127.0.0.1"
+    #: None is 8420, or any free one where that is taken: two Remudas of one host need not be told apart by hand
+    port: int | None = None
+    access: Path | None = None
+
+
+class Dashboard:
+    """Listens first, so that a port that is taken is known before anything starts; then serves."""
+
+    def __init__(
+        self,
+        options: WebOptions,
+        data_dir: Path,
+        jobs: Jobs,
+        routes: tuple[Route, ...],
+        store: Store,
+        clock: Clock,
+        log: Log,
+    ) -> None:
+        spec = read_access(options.access) if options.access else None
+        self._options = options
+        self._token = own_token(data_dir / TOKEN_FILE)
+        site = make_site(jobs, routes, store, clock, log)
+        self._server = WebServer(site, Access(self._token, spec), clock, log)
+        self._listening: socket.socket | None = None
+
+    def listen(self) -> None:
+        """Take the port; `BadInput` when it cannot be had."""
+        address, port = self._options.address, self._options.port
+        if port is not None:
+            self._listening = listen(address, port)
+            return
+        try:
+            self._listening = listen(address, PORT)
+        except BadInput:
+            self._listening = listen(address, 0)
+
+    async def start(self) -> None:
+        """Serve."""
+        assert self._listening is not None
+        await self._server.start(self._listening)
+
+    async def stop(self) -> None:
+        """Stop serving, and give the port back."""
+        await self._server.stop()
+        if self._listening is not None:
+            self._listening.close()
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return self._server.port
+
+    @property
+    def link(self) -> str:
+        """What opens it; it holds the token, so it is for the terminal and never for a log."""
+        return link(self._options.address, self.port, self._token)
+
+
+def link(address: str, port: int, token: str) -> str:
+    """The address that signs a browser in."""
+    host = "127.0.0.1" if address in _ALL else f"[{address}]" if ":" in address else address
+    return f"http://{host}:{port}/?token={token}"

@@ -1,0 +1,104 @@
+"""The page that answers why: a subject and a time, the arithmetic behind what was decided, and what came before."""
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Struct
+
+from remuda.control.client import path_of
+from remuda.control.routes import Call
+from remuda.errors import BadInput, NotFound
+from remuda.model.times import Instant
+from remuda.output.steps import Step
+from remuda.web.page import Ask, Content, Page
+
+#: the routes that answer why, by the kind of subject
+_ROUTE = re.compile(r"/v1/why/(?P<kind>[\w-]+)/\{\w+\}")
+
+
+class Event(Struct, frozen=True):
+    """Something that happened, and why."""
+
+    at: Instant
+    code: str
+    text: str
+
+
+class Answer(Struct, frozen=True):
+    """What every job answers when it is asked why."""
+
+    subject: str
+    headline: str
+    code: str = ""
+    since: Instant = 0
+    at: Instant = 0
+    cycles: int = 0
+    steps: tuple[Step, ...] = ()
+    history: tuple[Event, ...] = ()
+
+
+class Recorded(Struct, frozen=True):
+    """From when to when something is recorded."""
+
+    since: Instant
+    until: Instant
+
+
+def kinds(paths: Sequence[str] | frozenset[str]) -> tuple[str, ...]:
+    """The kinds of subjects that can be asked about."""
+    return tuple(sorted(found["kind"] for path in paths if (found := _ROUTE.fullmatch(path))))
+
+
+async def why_page(ask: Ask, call: Call) -> Content:
+    """Pick a subject and a time; with both, the answer."""
+    known = kinds(ask.routes())
+    kind, name = call.query.get("kind", ""), call.query.get("name", "").strip()
+    at = _instant(call.query.get("at", ""))
+    answer, problem = None, ""
+    if at is not None and at > ask.now:
+        problem = "That is in the future: nothing is decided yet."
+    elif name:
+        if kind not in known:
+            raise BadInput(
+                f"{kind or 'nothing'} is no kind of subject: {', '.join(known) or 'there is none'}"
+            )
+        try:
+            found = await ask.get(path_of("v1", "why", kind, name), Answer, at=at)
+            answer = msgspec.convert(found, Answer, from_attributes=True)
+        except NotFound as error:
+            problem = str(error)
+    recorded = Recorded(ask.now, ask.now)
+    if "/v1/recorded" in ask.routes():
+        found_span = await ask.get("/v1/recorded", Recorded)
+        recorded = msgspec.convert(found_span, Recorded, from_attributes=True)
+    values = {
+        "kinds": known,
+        "kind": kind or (known[0] if known else ""),
+        "name": name,
+        "at": at,
+        "answer": answer,
+        "problem": problem,
+        "recorded": recorded,
+    }
+    return Content("why.html", values, title=f"Why {kind} {name}" if name else "Why")
+
+
+def _instant(text: str) -> Instant | None:
+    if not text:
+        return None
+    if not re.fullmatch(r"[0-9]{1,15}", text):
+        raise BadInput(f"at wants milliseconds since 1970, found {text!r}")
+    return int(text)
+
+
+WHY = Page(
+    "/why",
+    why_page,
+    menu="Why",
+    query={
+        "kind": "The kind of subject.",
+        "name": "Its name.",
+        "at": "The instant asked about, in milliseconds since 1970; now by default.",
+    },
+)
