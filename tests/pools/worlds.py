@@ -26,33 +26,41 @@ TEMPLATES = ("t", "before")
 instants = st.integers(NOW - HOUR, NOW + HOUR)
 small = st.integers(0, 6)
 codes = st.sampled_from(("finished", "idle", "closed", "crashed", "boot", "lost", "vanished", "orphaned"))
+# Made once: a strategy that is made for each draw takes longer to make than to draw from.
+booleans = st.booleans()
+names = st.sets(st.sampled_from(NAMES), min_size=1)
+templates = st.sampled_from(TEMPLATES)
+states = st.sampled_from([state for state in State if state is not State.SPECULATIVE])
+births = st.sampled_from((NOW - 20 * MINUTE, NOW)) | instants
+maybe_instants = st.none() | instants
+up_to = [st.integers(0, most) for most in range(13)]
 
 
 @st.composite
 def machines(draw: st.DrawFn, pool: str) -> tuple[Machine, ...]:
     """Machines as a controller may show them: who is idle has no job, who is configured has one."""
     found = []
-    for number in range(draw(st.integers(0, 8))):
-        state = draw(st.sampled_from([state for state in State if state is not State.SPECULATIVE]))
-        has_job = state is State.CONFIGURED or (state is State.DRAINING and draw(st.booleans()))
-        ended = Ended(draw(codes)) if draw(st.integers(0, 4)) == 0 else None
-        drains = draw(st.booleans())
-        created_at = draw(st.sampled_from((NOW - 20 * MINUTE, NOW)) | instants)
+    for number in range(draw(up_to[8])):
+        state = draw(states)
+        has_job = state is State.CONFIGURED or (state is State.DRAINING and draw(booleans))
+        ended = Ended(draw(codes)) if draw(up_to[4]) == 0 else None
+        drains = draw(booleans)
+        created_at = draw(births)
         found.append(
             Machine(
                 name=f"{pool}-{number}",
                 pool=pool,
                 state=state,
-                template=draw(st.sampled_from(TEMPLATES)),
+                template=draw(templates),
                 created_at=created_at,
                 since=draw(instants),
-                ready_at=draw(st.none() | instants),
+                ready_at=draw(maybe_instants),
                 job=str(number) if has_job else None,
-                uses=draw(st.integers(0, 2)),
+                uses=draw(up_to[2]),
                 ended=ended,
-                unsure=state is State.IDLE and draw(st.booleans()),
+                unsure=state is State.IDLE and draw(booleans),
                 drains=drains,
-                abrupt=not drains and draw(st.booleans()),
+                abrupt=not drains and draw(booleans),
             )
         )
     return tuple(found)
@@ -68,6 +76,7 @@ overrides = st.builds(
     finish_rollout_at=instants,
 )
 lately = st.sampled_from((None, None, NOW - MINUTE))
+usual_overrides = st.just(Override()) | overrides
 needs = st.none() | st.builds(Need, small, small, lately, lately)
 
 
@@ -75,22 +84,26 @@ needs = st.none() | st.builds(Need, small, small, lately, lately)
 def snapshots(draw: st.DrawFn, *, is_quiet: bool = False) -> Snapshot:
     """Pools, and operations of which each target has at most one under way. A quiet one has none."""
     pools = tuple(
-        PoolSeen(name, draw(needs), draw(machines(name)), draw(st.just(Override()) | overrides))
-        for name in sorted(draw(st.sets(st.sampled_from(NAMES), min_size=1)))
+        PoolSeen(name, draw(needs), draw(machines(name)), draw(usual_overrides))
+        for name in sorted(draw(names))
     )
     return Snapshot(pools, () if is_quiet else draw(operations(pools)))
+
+
+statuses = st.sampled_from((None, None, "done", "failed", "refused"))
+orders = st.sampled_from((closing, deletion, creation))
 
 
 @st.composite
 def operations(draw: st.DrawFn, pools: tuple[PoolSeen, ...]) -> tuple[Operation[PoolAction], ...]:
     """Operations under way or just ended."""
     found: dict[str, Operation[PoolAction]] = {}
-    for number in range(draw(st.integers(0, 6))):
+    for number in range(draw(up_to[6])):
         pool = draw(st.sampled_from(pools))
-        status = draw(st.sampled_from((None, None, "done", "failed", "refused")))
-        kind = draw(st.sampled_from((closing, deletion, creation)))
+        status = draw(statuses)
+        kind = draw(orders)
         if kind is creation:
-            made = creation(draw(st.integers(0, 12)), pool.name, slot=number + 1, outcome=status)
+            made = creation(draw(up_to[12]), pool.name, slot=number + 1, outcome=status)
         elif pool.machines:
             made = kind(100 + number, draw(st.sampled_from(pool.machines)).name, status)  # type: ignore[operator]
         else:
@@ -107,31 +120,39 @@ windows = st.builds(
     st.sampled_from((Window("0 * * * *", "30 * * * *", "UTC"), Window("15 * * * *", "45 * * * *", "UTC"))),
     bounds,
 )
+several_windows = st.lists(windows, max_size=2)
+surges = st.none() | st.integers(1, 4)
+delays = st.sampled_from((0, MINUTE))
+idle_windows = st.sampled_from((0, 10 * SECOND))
+boot_timeouts = st.sampled_from((MINUTE, 2 * HOUR))
+ceilings_of_pools = st.sampled_from((None, "roof", "shed"))
+priorities = st.integers(-1, 1)
+weights = st.integers(1, 3)
 
 
 @st.composite
 def policies(draw: st.DrawFn) -> Policy:
     """Settings of most pools, and two ceilings whose promises may be more than they hold."""
-    ceilings = {"roof": draw(st.integers(0, 12)), "shed": draw(st.integers(0, 6))}
+    ceilings = {"roof": draw(up_to[12]), "shed": draw(up_to[6])}
     pools = {
         name: PoolPolicy(
             name=name,
             job_class=f"class-{name}",
-            template=draw(st.sampled_from(TEMPLATES)),
+            template=draw(templates),
             bounds=draw(bounds),
-            hours=tuple(draw(st.lists(windows, max_size=2))),
-            max_surge=draw(st.none() | st.integers(1, 4)),
-            scale_down_delay=draw(st.sampled_from((0, MINUTE))),
-            natural=draw(st.booleans()),
-            idle_window=draw(st.sampled_from((0, 10 * SECOND))),
-            boot_timeout=draw(st.sampled_from((MINUTE, 2 * HOUR))),
-            ceiling=draw(st.sampled_from((None, *ceilings))),
+            hours=tuple(draw(several_windows)),
+            max_surge=draw(surges),
+            scale_down_delay=draw(delays),
+            natural=draw(booleans),
+            idle_window=draw(idle_windows),
+            boot_timeout=draw(boot_timeouts),
+            ceiling=draw(ceilings_of_pools),
             guaranteed=draw(small),
-            priority=draw(st.integers(-1, 1)),
-            weight=draw(st.integers(1, 3)),
-            reused=draw(st.booleans()),
+            priority=draw(priorities),
+            weight=draw(weights),
+            reused=draw(booleans),
         )
-        for name in sorted(draw(st.sets(st.sampled_from(NAMES), min_size=1)))
+        for name in sorted(draw(names))
     }
     return Policy(pools, ceilings)
 
