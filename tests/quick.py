@@ -3,12 +3,17 @@
 
 Each process is a pytest of its own with its own files, so that a file is imported once and nothing is said between them: that
 takes half the time of a pytest that shares tests out, which imports every file in every process and reports every test.
+Files of which every test is slow are not imported at all.
 """
 
 import os
+import re
+import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 TESTS = Path(__file__).parent
@@ -16,6 +21,15 @@ TESTS = Path(__file__).parent
 CORES = int(os.environ.get("JOBS", "0")) or len(os.sched_getaffinity(0))
 #: of exit codes of pytest: all passed, and nothing was chosen
 FINE = (0, 5)
+#: files in memory, where one need not wait for a disk; some containers have but little of it
+MEMORY = Path("/dev/shm")
+ROOM_BYTES = 1 << 30
+_ALL_SLOW = re.compile(r"^pytestmark = (?:\[\s*)?pytest\.mark\.slow\b", re.MULTILINE)
+
+
+def is_all_slow(text: str) -> bool:
+    """Whether a file says of all its tests that they are slow."""
+    return _ALL_SLOW.search(text) is not None
 
 
 def parts(sizes: dict[str, int], count: int) -> list[list[str]]:
@@ -29,13 +43,35 @@ def parts(sizes: dict[str, int], count: int) -> list[list[str]]:
     return [sorted(part) for part in made if part]
 
 
+@contextmanager
+def scratch(memory: Path = MEMORY, room_bytes: int = ROOM_BYTES) -> Iterator[Path]:
+    """A directory for the files of tests, in memory where there is room; nothing of it is left afterwards."""
+    has_room = os.access(memory, os.W_OK) and shutil.disk_usage(memory).free >= room_bytes
+    with tempfile.TemporaryDirectory(prefix="rq-", dir=memory if has_room else None) as made:
+        yield Path(made)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run all parts at once and end with the first that fails; its code is ours."""
-    sizes = {str(path.relative_to(TESTS.parent)): path.stat().st_size for path in TESTS.rglob("test_*.py")}
+    texts = {path: path.read_text(encoding="utf-8") for path in TESTS.rglob("test_*.py")}
+    sizes = {
+        str(path.relative_to(TESTS.parent)): len(text)
+        for path, text in texts.items()
+        if not is_all_slow(text)
+    }
+    with scratch() as place:
+        return _run(parts(sizes, CORES), place, arguments)
+
+
+def _run(shared: Sequence[Sequence[str]], place: Path, arguments: Sequence[str]) -> int:
     command = [sys.executable, "-m", "pytest", "-m", "not slow", "-x", "-p", "no:cacheprovider", *arguments]
-    environ = {"HYPOTHESIS_PROFILE": "quick", **os.environ}
+    # None of them talks to a server of the world: reading all its authorities takes longer than most tests.
+    own = {"SSL_CERT_FILE": os.devnull, "TMPDIR": str(place)}
+    environ = {"HYPOTHESIS_PROFILE": "quick", **os.environ, **own}
     running = [
-        subprocess.Popen([*command, *part], cwd=TESTS.parent, env=environ) for part in parts(sizes, CORES)
+        # a short path: those of sockets must be
+        subprocess.Popen([*command, f"--basetemp={place}/{number}", *part], cwd=TESTS.parent, env=environ)
+        for number, part in enumerate(shared)
     ]
     try:
         while running:
