@@ -118,8 +118,8 @@ def measure(judging: list[str]) -> dict[str, Any]:
             "-q",
             "-p",
             "no:cacheprovider",
-            "-n",
-            JOBS,
+            # one process needs nobody to share tests out
+            *(("-p", "no:xdist") if JOBS == "1" else ("-n", JOBS)),
             "-m",
             "not slow",
             *rooms(judging),

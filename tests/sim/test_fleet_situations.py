@@ -16,6 +16,17 @@ def test_minutes_that_show_nothing_new_end_it_and_something_new_begins_the_count
     assert not situations.add({"a"})
 
 
+def test_the_first_histories_go_on_whatever_they_show_and_others_know_what_they_showed() -> None:
+    situations = Situations(wholly=2)
+    for _ in range(2):
+        situations.begin()
+        assert all(situations.add({"a", "b"}) for _ in range(20))
+        situations.end()
+    situations.begin()
+    assert all(situations.add({"a", "b"}) for _ in range(7))
+    assert not situations.add({"a", "b"})
+
+
 def test_what_came_together_is_new_though_each_came_before() -> None:
     situations = Situations()
     situations.add({"a"})

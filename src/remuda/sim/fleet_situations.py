@@ -13,11 +13,13 @@ class Situations:
     """
     What came together within a minute: faults that struck, what was decided, and why no more was.
 
-    It is shared by histories that are lived one after the other. Each of them ends its faults early, and comes to rest
-    as ever, once what it shows has all been shown.
+    It is shared by histories that are lived one after the other. Each of them, but for the first `wholly`, ends its faults
+    early, and comes to rest as ever, once what it shows has all been shown.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, wholly: int = 0) -> None:
+        self._wholly = wholly
+        self._begun = 0
         self._known: set[tuple[str, ...]] = set()
         self._stale = 0
         self._known_before = 0
@@ -30,6 +32,7 @@ class Situations:
 
     def begin(self) -> None:
         """Another history begins."""
+        self._begun += 1
         self._stale = 0
         self._known_before = len(self._known)
 
@@ -43,4 +46,4 @@ class Situations:
         found = {(code,) for code in codes} | set(combinations(sorted(codes), 2))
         self._stale = 0 if found - self._known else self._stale + 1
         self._known |= found
-        return self._stale < _STALE_MINUTES
+        return 0 < self._begun <= self._wholly or self._stale < _STALE_MINUTES
