@@ -1,4 +1,4 @@
-"""What docs/migrating.md says to type is typed, against a real server."""
+"""What docs/guides/migrating.md says to type is typed, against a real server."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ from tests.charts.rendering import ROOT
 from tests.charts.test_page import Shell, steps
 from tests.servers.fixtures import NewCluster, Programs
 
-PAGE = (ROOT / "docs" / "migrating.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "guides" / "migrating.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

@@ -1,5 +1,5 @@
 """
-What docs/kubernetes.md says to type is typed, against a real server.
+What docs/guides/kubernetes.md says to type is typed, against a real server.
 
 No kubelet runs there, so Remuda is started beside it once it is installed, and what is executed in the pod is executed
 there. Building the image is left out.
@@ -22,7 +22,7 @@ from tests.processes import eventually
 from tests.servers.cluster import Cluster
 from tests.servers.fixtures import NewCluster, Programs
 
-PAGE = (ROOT / "docs" / "kubernetes.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "guides" / "kubernetes.md").read_text(encoding="utf-8")
 #: what removes everything comes late, and the other way to install last of all
 ORDER = ["Install", "Values", "Security", "Upgrade", "Uninstall", "Why `charts/package`"]
 KUBECTL = """#!/bin/sh

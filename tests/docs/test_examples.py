@@ -24,8 +24,10 @@ from remuda.rightsize.codes import RULES as SIZE_RULES
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
-    "tutorial.md", "pools.md", "jobs.md", "operating.md", "why.md", "circleci.md", "diagnose.md", "fleet.md", "rightsize.md",
-    "capacity.md",
+    "tutorials/laptop.md",
+    *(f"guides/{name}.md" for name in (
+        "pools", "jobs", "operating", "why", "circleci", "diagnose", "fleet", "rightsize", "capacity",
+    )),
 ]  # fmt: skip
 DEADLINE_S = 60
 
@@ -132,19 +134,19 @@ def wait_until_warm(directory: Path, environ: dict[str, str]) -> None:
 
 
 def test_every_reason_code_is_documented_and_nothing_else() -> None:
-    text = (ROOT / "docs" / "why.md").read_text()
+    text = (ROOT / "docs" / "guides" / "why.md").read_text()
     documented = dict(re.findall(r"^\| `([a-z.-]+)` \| (.*) \|$", text, re.MULTILINE))
     assert documented == {code: words[0] for code, words in JOBS.codes().items() if len(words) == 2}
 
 
 def test_every_rule_of_an_audit_is_documented_and_nothing_else() -> None:
-    text = (ROOT / "docs" / "capacity.md").read_text().partition("| rule | means |")[2]
+    text = (ROOT / "docs" / "guides" / "capacity.md").read_text().partition("| rule | means |")[2]
     assert dict(re.findall(r"^\| `([a-z-]+)` \| (.*) \|$", text, re.MULTILINE)) == RULES
 
 
 def test_every_rule_of_a_review_is_explained() -> None:
     text = (
-        (ROOT / "docs" / "rightsize.md")
+        (ROOT / "docs" / "guides" / "rightsize.md")
         .read_text()
         .partition("| rule of a finding | means |")[2]
         .partition("\n## ")[0]
@@ -160,7 +162,7 @@ def test_every_link_between_pages_leads_somewhere() -> None:
 
 def test_the_readme_promises_no_subject_that_its_page_does_not_have() -> None:
     (row,) = re.findall(r"\| operate it: (.*) \| \[Operating\]", (ROOT / "README.md").read_text())
-    page = (ROOT / "docs" / "operating.md").read_text().lower()
+    page = (ROOT / "docs" / "guides" / "operating.md").read_text().lower()
     titles = re.findall(r"^## (.*)|^\| ([a-z]+) \|", page, re.MULTILINE)
     headings = " ".join(" ".join(each) for each in titles)
     for subject in row.split(", "):

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[2]
-_TEXT = (_ROOT / "docs/glossary.md").read_text()
+_TEXT = (_ROOT / "docs/explanation/glossary.md").read_text()
 _TABLES = [re.findall(r"^\| \*\*(.+?)\*\* \|", part, re.MULTILINE) for part in _TEXT.split("\n## ")]
 
 
@@ -20,4 +20,4 @@ def test_the_words_of_a_table_are_in_order() -> None:
 
 
 def test_it_is_found_from_the_first_page() -> None:
-    assert "(docs/glossary.md)" in (_ROOT / "README.md").read_text()
+    assert "(docs/explanation/glossary.md)" in (_ROOT / "README.md").read_text()

@@ -170,7 +170,7 @@ def test_sudo_and_empty_disks_of_a_class_are_the_pools() -> None:
     assert not {"grantSudo", "emptyDiskMounts"} & set(other)
     assert (
         "a/b: with grantSudo a job can read the class token in its VM, because there is no proxy that keeps it:"
-        " docs/migrating.md" in found.notes
+        " docs/guides/migrating.md" in found.notes
     )
 
 
@@ -223,7 +223,7 @@ def test_what_differs_is_reported() -> None:
         pytest.param(
             "tokenProxy: {enabled: true}\nprovisioner: {}",
             "tokenProxy: there is no proxy: the class token is in the VM, where root alone can read it. A class whose"
-            " jobs get root and must not have it stays with Runner Provisioner; docs/migrating.md says why",
+            " jobs get root and must not have it stays with Runner Provisioner; docs/guides/migrating.md says why",
             id="the proxy of the release",
         ),
         pytest.param(

@@ -65,7 +65,7 @@ _THEIRS: Final = {"min": "minReplicas", "max": "maxReplicas"}
 _PATH = re.compile(r"spec(?:\.provider\.kubevirt)?\.(\w+)(.*)")
 _NO_PROXY: Final = (
     "there is no proxy: the class token is in the VM, where root alone can read it. A class whose jobs get root and"
-    " must not have it stays with Runner Provisioner; docs/migrating.md says why and what else to do"
+    " must not have it stays with Runner Provisioner; docs/guides/migrating.md says why and what else to do"
 )
 _PROXY_OFF: Final = "the proxy is off, and here there is none: nothing changes"
 #: what 0.1.2 knows and a pool does not, wherever it stands
@@ -438,7 +438,7 @@ def _notes(pools: list[dict[str, Any]], values: _Provisioner) -> Iterator[str]:
     if sudo := [
         pool["spec"]["class"] for pool in pools if "grantSudo" in pool["spec"]["provider"]["kubevirt"]
     ]:
-        yield f"{', '.join(sudo)}: with grantSudo a job can read the class token in its VM, because there is no proxy that keeps it: docs/migrating.md"
+        yield f"{', '.join(sudo)}: with grantSudo a job can read the class token in its VM, because there is no proxy that keeps it: docs/guides/migrating.md"
     yield "scaleIn natural: a VM that was never used stays until its idleTimeout; active would remove it when it is surplus"
     yield "CircleCI is asked about each class every second, more slowly while nothing happens or 20 requests a second are reached"
     yield "a changed token, address or spec reaches new VMs only; `remuda pools status` shows which are old"

@@ -7,7 +7,7 @@ from remuda.model.checks import CheckResult
 from remuda.model.pods import Pod
 
 _ROLES = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
-_DOCS = "docs/kubevirt.md says how"
+_DOCS = "docs/guides/kubevirt.md says how"
 
 
 def kubevirt(snapshot: Snapshot) -> CheckResult:

@@ -14,7 +14,7 @@ from remuda.model.pods import Meta, Taint, Toleration
 
 _NESTED = (
     "make a node pool whose machines have hardware virtualization, nested or bare metal; it is set when nodes are made, "
-    "never patched on: docs/kubevirt.md says how"
+    "never patched on: docs/guides/kubevirt.md says how"
 )
 _GRANT = (
     "to know more: remuda rbac diagnose --optional | kubectl apply -f -, and bind yourself to it (it allows commands in "
