@@ -106,6 +106,8 @@ class Job(NamedTuple):
     check: Reference | None = None
     #: by the words that call it, `pools` or `why pool`
     commands: Mapping[str, Command] = MappingProxyType({})
+    #: by the word below `why`, the names that can be asked about: `Known`, called when nobody said a kind
+    subjects: Mapping[str, Reference] = MappingProxyType({})
     #: routes that only read the store, and so answer also when nothing runs
     views: Reference | None = None
     #: what its reason codes mean and how they are worded, and how these codes begin
@@ -161,6 +163,10 @@ class Jobs:
                 if tuple(before) == group:
                     found[last] = command
         return found
+
+    def subjects(self) -> dict[str, Reference]:
+        """By the word below `why`, what finds its names."""
+        return {word: found for job in self.jobs for word, found in job.subjects.items()}
 
     def tables(self) -> tuple[Any, ...]:
         """The tables that are kept in the store beside the ledger's: each a `remuda.ledger.schema.Tables`."""

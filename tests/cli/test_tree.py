@@ -177,10 +177,58 @@ def test_a_small_input_costs_no_import_of_what_it_does_not_need(
 
 
 @pytest.mark.slow
-def test_a_name_without_its_kind_is_found_among_what_there_is(lively: Place, run: Run) -> None:
-    assert "Did you mean 'why pool shell'?" in run("why", "--data-dir", lively.data, "shell").err
-    assert "Did you mean 'why job 2'?" in run("why", "--data-dir", lively.data, "2").err
-    assert "Did you mean" not in run("why", "--data-dir", lively.data, "xyzzy").err
+@pytest.mark.parametrize(
+    ("words", "same"),
+    [
+        pytest.param("why shell", "why pool shell", id="a pool"),
+        pytest.param("why 2", "why job 2", id="a job"),
+        pytest.param("why MACHINE", "why machine MACHINE", id="a machine"),
+        pytest.param("why pool/shell", "why pool shell", id="as kubectl writes it"),
+        pytest.param("why rp shell", "why pool shell", id="another word for a kind"),
+        pytest.param("why jobs 2", "why job 2", id="the plural of a kind"),
+    ],
+)
+def test_a_name_alone_is_answered_as_if_its_kind_had_been_named(
+    words: str, same: str, lively: Place, run: Run
+) -> None:
+    for form in ("table", "json"):
+        asked, wanted = (
+            run(*filled(each, lively), "--data-dir", lively.data, "-o", form) for each in (words, same)
+        )
+        assert (asked.code, asked.err) == (0, "")
+        assert asked.out.strip()
+        # Moments and counts of cycles go on between the two.
+        assert re.sub("[0-9]+", "N", asked.out) == re.sub("[0-9]+", "N", wanted.out)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        pytest.param("why shel", "nothing is called 'shel'; did you mean remuda why pool shell", id="a slip"),
+        pytest.param(
+            "why xyzzy", "nothing is called 'xyzzy', and nothing is called alike", id="nothing near"
+        ),
+        pytest.param("why 999", "nothing is called '999'", id="a job that is not there"),
+        pytest.param("why poool shell", "Did you mean 'why pool'?", id="a slip in the kind"),
+        pytest.param("why shell --at 2999-01-01", "ahead of this computer's clock", id="a time to come"),
+        pytest.param("why job 1 --at 2999-01-01", "ahead of this computer's clock", id="of a job"),
+        pytest.param("replay --since 2999-01-01", "ahead of this computer's clock", id="to replay from"),
+    ],
+)
+def test_a_name_that_nothing_has_is_met_with_what_is_called_alike(
+    words: str, told: str, lively: Place, run: Run
+) -> None:
+    ran = run(*words.split(), "--data-dir", lively.data)
+    assert ran.code == 2
+    assert told in ran.err
+    assert ran.out == ""
+
+
+def test_asking_by_name_where_nothing_has_run_says_so(tmp_path: Path, run: Run) -> None:
+    ran = run("why", "shell", "--data-dir", tmp_path)
+    assert ran.code == 2
+    assert f"there is no store at {tmp_path}/remuda.db" in ran.err
 
 
 @pytest.mark.slow
@@ -217,7 +265,7 @@ def test_completion_prints_a_script_that_calls_remuda(shell: str, run: Run) -> N
         pytest.param("remuda import ", {"provisioner-values"}, id="what can be imported"),
         pytest.param("remuda pools list -o js", {"json"}, id="values of an option"),
         pytest.param(
-            "remuda why ", {"pool", "machine", "job", "need", "workload"}, id="values of an argument"
+            "remuda why ", {"pool", "machine", "job", "need", "workload"}, id="kinds, where nothing has run"
         ),
         pytest.param("remuda explain run", {"RunnerPool"}, id="kinds"),
         pytest.param(
@@ -275,6 +323,13 @@ def test_completion_knows_the_machines(lively: Place) -> None:
     found = completed("remuda why machine ", lively)
     assert found
     assert all(name.startswith("shell-") for name in found)
+
+
+@pytest.mark.slow
+def test_completion_knows_names_without_their_kind(lively: Place) -> None:
+    machines = completed("remuda why machine ", lively)
+    assert completed("remuda why she", lively) >= {"shell", *machines}
+    assert completed("remuda why MACHINE --hist".replace("MACHINE", "shell"), lively) == {"--history"}
 
 
 def completed(words: str, lively: Place) -> set[str]:

@@ -203,7 +203,16 @@ def why_bell(db: sqlite3.Connection, call: Call) -> WhyBell:
     raise NotFound(f"there is no bell {call.names['bell']}")
 
 
-VIEWS = (Route("GET", "/v1/why/bell/{bell}", "Why a bell is rung.", WhyBell, view=why_bell),)
+def list_bells(db: sqlite3.Connection, call: Call) -> list[str]:
+    del call
+    cycle = cycle_at(db, LOOP, 2**53, RECORDS)
+    return [reason.subject.removeprefix("bell/") for reason in cycle.plan.reasons] if cycle else []
+
+
+VIEWS = (
+    Route("GET", "/v1/bells", "The bells there are.", list[str], view=list_bells),
+    Route("GET", "/v1/why/bell/{bell}", "Why a bell is rung.", WhyBell, view=why_bell),
+)
 
 
 @click.command(cls=ClickCommand)
@@ -215,11 +224,18 @@ def bell(session: Session, name: str) -> None:
     session.show(Report(to_builtins(answer), lines=(answer.text,)))
 
 
+def known_bells(session: Session, name: str) -> list[str]:
+    """Every bell of which something is recorded."""
+    del name
+    return session.remuda.get("/v1/bells", list[str])
+
+
 JOB = Job(
     name="bells",
     kinds=(KindReference("Bell", "bells", "tests.jobs.bells:BELL", ("ding",)),),
     check="tests.jobs.bells:check",
     commands={"why bell": Command("tests.jobs.bells:bell", "Why a bell is rung, or is not.")},
+    subjects={"bell": "tests.jobs.bells:known_bells"},
     views="tests.jobs.bells:VIEWS",
     reasons="tests.jobs.bells:REASONS",
     prefixes=("bell",),

@@ -101,6 +101,17 @@ def test_its_history_is_kept_and_shown_when_nothing_runs(running: Path, file: Pa
     )
 
 
+def test_its_subjects_are_found_by_their_name_alone(running: Path) -> None:
+    until(lambda: rung(running, "big") == 3, "it is rung")
+    until(
+        lambda: run("why", "big", "--data-dir", running, "-q").stdout == "big was rung 3 times\n",
+        "the kind is found",
+    )
+    ran = run("why", "bigg", "--data-dir", running)
+    assert ran.returncode == 2
+    assert ran.stderr == "remuda: nothing is called 'bigg'; did you mean remuda why bell big?\n"
+
+
 def test_a_dry_run_of_it_rings_nothing(file: Path, tmp_path: Path) -> None:
     ran = run("up", file, "--data-dir", tmp_path / "d", "--dry-run", "-o", "json")
     assert ran.returncode == 0, ran.stderr

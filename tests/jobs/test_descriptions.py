@@ -18,6 +18,7 @@ BACKENDS = [
 def test_every_reference_of_a_job_can_be_followed(job: Job) -> None:
     for reference in (job.check, job.views, job.reasons, job.replay, job.live_view):
         assert reference is None or load(reference) is not None
+    assert all(callable(load(reference)) for reference in job.subjects.values())
     assert job.runtime is None or issubclass(load(job.runtime), Runtime)
     assert (job.reasons is None) == (job.prefixes == ())
     for rules in load(job.permissions).values() if job.permissions else ():
@@ -34,6 +35,10 @@ def test_a_kind_has_the_names_that_its_reference_says(kind: KindReference) -> No
 def test_every_reference_of_a_backend_can_be_followed(backend: BackendReference) -> None:
     assert callable(load(backend.make))
     assert backend.permissions is None or all(isinstance(rule, Rule) for rule in load(backend.permissions))
+
+
+def test_everything_that_can_be_asked_why_is_found_by_its_name() -> None:
+    assert WITH_BELLS.subjects().keys() == WITH_BELLS.commands("why").keys()
 
 
 def test_no_two_jobs_bring_the_same() -> None:

@@ -32,7 +32,7 @@ def replay(session: Session, since: str, until: str | None, files: tuple[str, ..
     """
     from remuda.ledger.store import FILE, explained, reading
 
-    begin, end, now = session.instant(since, 0), session.instant(until, session.now()), session.now()
+    begin, end, now = session.past(since), session.instant(until, session.now()), session.now()
     changed = session.load(files) if files else None
 
     def damaged(row: str) -> None:

@@ -9,13 +9,15 @@ import errno
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 from remuda.control.command import Group, Session
 from remuda.errors import BadInput, NotFound, RemudaError
-from remuda.job import Command, Jobs, Section, load
+from remuda.job import Command, Jobs, Reference, Section, load
 from remuda.jobs import JOBS
 from remuda.output.show import one_line
 
@@ -52,7 +54,7 @@ GROUPS: Mapping[str, tuple[Section, str]] = {
         """
         Why something is as it is: what was decided, and the numbers behind it.
 
-        For example: remuda why pool shell
+        A name is enough where only one thing is called so: remuda why shell
         """,
     ),
     "diagnose": (
@@ -87,9 +89,17 @@ _OUTPUT_ERRORS = frozenset({errno.EBADF, errno.EDQUOT, errno.EFBIG, errno.EIO, e
 class Tree(Group):
     """Knows its commands by name and imports them late."""
 
-    def __init__(self, *args: Any, late: Mapping[str, Command], **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        late: Mapping[str, Command],
+        subjects: Mapping[str, Reference] = MappingProxyType({}),
+        **kwargs: Any,
+    ) -> None:
+        """`subjects` are, by command, what finds the names that its first argument can be."""
         super().__init__(*args, **kwargs)
         self.late = late
+        self.subjects = subjects
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """In the order of their sections, and in these as they were brought."""
@@ -101,6 +111,25 @@ class Tree(Group):
         if cmd_name not in self.late:
             return super().get_command(ctx, cmd_name)
         found: click.Command = load(self.late[cmd_name].command)
+        return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As of any group; and the command that a name alone stands for."""
+        if self.subjects and self.get_command(ctx, args[0]) is None:
+            from remuda.cli.subjects import with_kind
+
+            args = with_kind(self, ctx, args, self.subjects)
+        return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """As of any group; and names that stand for a command."""
+        found = super().shell_complete(ctx, incomplete)
+        if self.subjects:
+            from remuda.cli.subjects import begun
+
+            found += [CompletionItem(name, help=kind) for name, kind in begun(ctx, incomplete, self.subjects)]
         return found
 
     def hint(self, ctx: click.Context, args: list[str]) -> str:
@@ -149,7 +178,17 @@ def tree(jobs: Jobs) -> Tree:
     for name, (_, text) in GROUPS.items():
         found = jobs.commands(name)
         if found:
-            made.add_command(Tree(name, late=found, help=text, no_args_is_help=True))
+            subjects = jobs.subjects() if name == "why" else {}
+            metavar = "[KIND] NAME [ARGS]..." if subjects else None
+            group = Tree(
+                name,
+                late=found,
+                subjects=subjects,
+                help=text,
+                no_args_is_help=True,
+                subcommand_metavar=metavar,
+            )
+            made.add_command(group)
     return click.option(
         "--version",
         is_flag=True,

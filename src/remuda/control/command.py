@@ -18,13 +18,17 @@ import click
 
 from remuda.datadir import VARIABLE, default_data_dir
 from remuda.errors import BadInput
-from remuda.model.times import Instant, parse_instant
+from remuda.model.times import MINUTE, SECOND, Instant, parse_instant, write_duration
 from remuda.output.show import FORMATS, Report, show
 
 if TYPE_CHECKING:  # not for --help
     from remuda.control.client import Remuda
     from remuda.job import Jobs
     from remuda.objects.load import Objects
+
+
+#: what clocks of two computers may differ by
+_AHEAD = MINUTE
 
 
 class Session:
@@ -96,6 +100,17 @@ class Session:
             return parse_instant(text, self.now(), lambda read: read.astimezone())
         except ValueError as error:
             raise BadInput(str(error)) from None
+
+    def past(self, text: str | None) -> Instant:
+        """A time of which something may be recorded; now when none was written, and `BadInput` for one to come."""
+        now = self.now()
+        at = self.instant(text, now)
+        if at - now > _AHEAD:
+            raise BadInput(
+                f"{text!r} is {write_duration((at - now) // SECOND * SECOND)} ahead of this computer's clock, and nothing"
+                " is recorded of what is to come: write an earlier time, or how long ago, as 10m"
+            )
+        return at
 
 
 def _set(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:

@@ -28,6 +28,7 @@ JOB = Job(
             "remuda.sim.commands:fleet", "A fleet of machines for many clusters, with providers that fail."
         ),
     },
+    subjects={"need": "remuda.fleet.why_commands:known_needs"},
     reasons="remuda.fleet.codes:CODES",
     prefixes=("fleet", "need", "rail"),
     loops=("fleet",),

@@ -12,6 +12,7 @@ from remuda.errors import BadInput, NotFound
 from remuda.fleet.commands import need_numpy
 from remuda.fleet.inputs import Inputs
 from remuda.fleet.observe.files import read_files
+from remuda.model.times import Instant
 from remuda.objects.problems import nearest, quoted
 from remuda.output.moments import age, clock_time
 from remuda.output.show import Report, Table
@@ -69,21 +70,34 @@ def answer_from_files(session: Session, name: str, files: tuple[str, ...], at: s
 
 def answer_from_ledger(session: Session, name: str, at: str | None) -> None:
     """Show why a need had what it had when the shard decided last, or at another time."""
+    trial = _recorded(session, session.past(at))
+    if trial is None:
+        raise BadInput(
+            f"no shard recorded a decision {'by then ' * bool(at)}in {session.data_dir}: remuda why need wants"
+            " --inventory FILE and --demand FILE, or --from PLAN.json, or the --data-dir of a shard"
+        )
+    _answer(session, name, trial)
+
+
+def recorded_needs(session: Session) -> list[str]:
+    """The needs of which a shard decided last."""
+    from remuda.fleet.show.wording import need_name
+
+    trial = _recorded(session, session.now())
+    return [need_name(trial.fleet, code) for code in trial.needs] if trial else []
+
+
+def _recorded(session: Session, at: Instant) -> "Trial | None":
     need_numpy()
     from remuda.fleet.history.replay import cycle_at, recorded_trial
     from remuda.ledger.store import FILE, explained, reading
 
     store = session.data_dir / FILE
-    cycle = None
-    if store.exists():
-        with reading(store) as db, explained(store):
-            cycle = cycle_at(db, session.instant(at, session.now()))
-    if cycle is None:
-        raise BadInput(
-            f"no shard recorded a decision {'by then ' * bool(at)}in {session.data_dir}: remuda why need wants"
-            " --inventory FILE and --demand FILE, or --from PLAN.json, or the --data-dir of a shard"
-        )
-    _answer(session, name, recorded_trial(cycle))
+    if not store.exists():
+        return None
+    with reading(store) as db, explained(store):
+        cycle = cycle_at(db, at)
+    return recorded_trial(cycle) if cycle else None
 
 
 def _answer(session: Session, name: str, trial: "Trial") -> None:

@@ -5,6 +5,24 @@ import click
 from remuda.control.command import Command, Session, pass_session
 from remuda.control.why import at_option
 from remuda.errors import BadInput
+from remuda.fleet.job import JOB
+
+
+def known_needs(session: Session, name: str) -> list[str]:
+    """The needs of which a shard decided last; none where no shard recorded anything."""
+    from remuda.ledger.history import oldest
+    from remuda.ledger.store import FILE, explained, reading
+
+    del name
+    store = session.data_dir / FILE
+    if not store.exists():
+        return []
+    with reading(store) as db, explained(store):
+        if all(oldest(db, loop) is None for loop in JOB.loops):
+            return []
+    from remuda.fleet.questions import recorded_needs
+
+    return recorded_needs(session)
 
 
 @click.command(cls=Command)

@@ -28,6 +28,11 @@ JOB = Job(
             "remuda.pools.import_commands:provisioner_values", "Pools from values of Runner Provisioner."
         ),
     },
+    subjects={
+        "pool": "remuda.pools.questions:known_pools",
+        "machine": "remuda.pools.questions:known_machines",
+        "job": "remuda.pools.questions:known_jobs",
+    },
     views="remuda.pools.routes:VIEWS",
     reasons="remuda.pools.codes:CODES",
     prefixes=("pool", "machine"),

@@ -1,5 +1,7 @@
 """`remuda why` and `replay`: what was decided and why, and what would be decided otherwise."""
 
+import re
+
 from msgspec import structs
 
 from remuda.control.client import path_of
@@ -24,9 +26,37 @@ complete_machines = completes(
 complete_jobs = completes("/v1/jobs", JobList, lambda found: (str(job.id) for job in found.jobs), most=1000)
 
 
+def known_pools(session: Session, name: str) -> list[str]:
+    """Pools that `remuda why` can be asked about."""
+    del name
+    return [pool.name for pool in session.remuda.get("/v1/pools", PoolsView).pools]
+
+
+def known_machines(session: Session, name: str) -> list[str]:
+    """Machines there are, and the one of that name if it is gone and something of it is recorded."""
+    found = [machine.name for machine in session.remuda.get("/v1/pools", PoolsView).machines]
+    if name in found:
+        return found
+    try:
+        session.remuda.get(path_of("v1", "why", "machine", name), Why)
+    except NotFound:
+        return found
+    return [*found, name]
+
+
+def known_jobs(session: Session, name: str) -> list[str]:
+    """The job of that number, if there is one: no other number is a better guess than the next."""
+    if not re.fullmatch("[0-9]{1,18}", name):
+        return []
+    try:
+        return [str(session.remuda.get(path_of("v1", "jobs", name), Job).id)]
+    except NotFound:
+        return []
+
+
 def answer_why(session: Session, kind: str, name: str, at: str | None, *, history: bool) -> None:
     """Show why a pool, a machine or a job is as it is, or was at a time."""
-    instant = None if at is None else session.instant(at, 0)
+    instant = None if at is None else session.past(at)
     if kind == "job":
         _why_job(session, name, instant)
         return

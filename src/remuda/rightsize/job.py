@@ -24,6 +24,7 @@ JOB = Job(
             "Why a workload should have the size that a review advises.",
         ),
     },
+    subjects={"workload": "remuda.rightsize.questions:known_workloads"},
     reasons="remuda.rightsize.codes:CODES",
     prefixes=("rightsize",),
     permissions="remuda.rightsize.permissions:PERMISSIONS",

@@ -9,7 +9,7 @@ from remuda.output.moments import age, clock_time
 from remuda.output.show import Report, Table
 from remuda.output.steps import step_lines
 from remuda.rightsize.report import kept
-from remuda.rightsize.report.answers import Answer, shown_steps, sizes_and_steps, why
+from remuda.rightsize.report.answers import Answer, has_workload, shown_steps, sizes_and_steps, why
 from remuda.rightsize.report.document import read_review_file
 from remuda.rightsize.report.figures import names
 from remuda.rightsize.review import Review
@@ -22,6 +22,13 @@ def complete_workloads(session: Session, begun: str) -> list[str]:
     except RemudaError:
         return []
     return sorted({name for review in reviews for name in names(review).values() if name.startswith(begun)})
+
+
+def known_workloads(session: Session, name: str) -> list[str]:
+    """The workloads of kept reviews, and that of this name however it is written."""
+    reviews = kept.newest_of_each(session.data_dir, damaged=lambda _: None)
+    found = {each for review in reviews for each in names(review).values()}
+    return sorted(found | ({name} if any(has_workload(review, name) for review in reviews) else set()))
 
 
 def answer_workload(session: Session, name: str, file: str | None, at: str | None) -> None:
@@ -42,7 +49,7 @@ def answer_workload(session: Session, name: str, file: str | None, at: str | Non
 
 def kept_reviews(session: Session, at: str | None) -> list[Review]:
     """The newest kept review of each source, as of a time, the newest first; `NotFound` when there is none."""
-    until = None if at is None else session.instant(at, 0)
+    until = None if at is None else session.past(at)
     found = kept.newest_of_each(
         session.data_dir, until, lambda message: click.echo(f"note: {message}", err=True)
     )

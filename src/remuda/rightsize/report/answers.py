@@ -81,6 +81,11 @@ def why(review: Review, name: str) -> Answer:
     )
 
 
+def has_workload(review: Review, name: str) -> bool:
+    """Whether a name, in any of its forms, is of something that was reviewed."""
+    return any(_named(review, name))
+
+
 def _named(review: Review, name: str) -> Iterator[tuple[WorkloadReview, str | None]]:
     """The workloads of a name, with the container where it names one."""
     parts = name.split("/")
