@@ -18,7 +18,9 @@ import msgspec
 from msgspec import Struct
 from prometheus_client import CollectorRegistry
 
+from remuda import __version__
 from remuda.assembly import assemble, compile_all, configured, read_objects
+from remuda.control.about import About, about_route, shown_objects
 from remuda.control.loops import LoopRoutes, paused_loops
 from remuda.control.routes import Route
 from remuda.control.server import SOCKET, ControlServer
@@ -111,6 +113,7 @@ class App:
         objects = Objects() if options.cluster else read_objects(jobs, options.files)
         chosen = configured(jobs, objects)
         self._stamps = _stamps(options.files)
+        self._objects, self._started_at = objects, clock.now()
         self._replica = self._join(options.cluster) if options.cluster else None
         self._registry = CollectorRegistry()
         self._metrics = LoopMetrics(self._registry)
@@ -229,7 +232,27 @@ class App:
 
     def _routes(self) -> tuple[Route, ...]:
         jobs = (route for runtime in self._runtimes.values() for route in runtime.routes())
-        return (*jobs, *LoopRoutes(self.loops, self.store, self._clock, self.readiness).routes())
+        loops = LoopRoutes(self.loops, self.store, self._clock, self.readiness).routes()
+        return (*jobs, *loops, about_route(self._about))
+
+    def _about(self) -> About:
+        options = self.options
+        return About(
+            version=__version__,
+            pid=os.getpid(),
+            started_at=self._started_at,
+            now=self._clock.now(),
+            files=tuple(str(Path(name).absolute()) for name in options.files),
+            options={
+                "address": options.address,
+                "interval_s": options.pace.interval,
+                "keep_ms": int(options.retention.age),
+                "keep_bytes": options.retention.most_bytes,
+                "keep_output_bytes": options.retention.output_bytes,
+                "is_in_cluster": options.cluster is not None,
+            },
+            objects=shown_objects(self._objects),
+        )
 
     def _wake(self) -> None:
         for loop in self.loops:
@@ -336,7 +359,7 @@ class App:
                 self._config.reloaded(is_refused=True)
                 self._log.error("reload refused; the old configuration stays", problems=message.splitlines())
                 return False
-            self._refused = None
+            self._refused, self._objects = None, objects
             self._apply(compiled)
             self._config.reloaded(is_refused=False)
             self._log.info("reloaded", objects=len(objects))
@@ -359,6 +382,7 @@ class App:
 
     def _follow(self, objects: Objects, broken: frozenset[tuple[str, str]]) -> None:
         """Go by the objects of a cluster that are whole."""
+        self._objects = objects
         self._apply(compile_all(self._runtimes, objects, broken))
 
     async def _look_at_files(self) -> None:

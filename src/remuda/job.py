@@ -104,10 +104,12 @@ class Job(NamedTuple):
     kinds: tuple[KindReference, ...] = ()
     #: what only shows between objects: `Check`, called when files hold an object of one of its kinds
     check: Reference | None = None
-    #: by the words that call it, `pools` or `why pool`
+    #: by the words that call it, `pools` or `why pool`; the name of a group alone is what that does without a word
     commands: Mapping[str, Command] = MappingProxyType({})
     #: by the word below `why`, the names that can be asked about: `Known`, called when nobody said a kind
     subjects: Mapping[str, Reference] = MappingProxyType({})
+    #: what `remuda diagnose` without a word looks at: `remuda.diagnose.everything.Checkup`
+    checkups: tuple[Reference, ...] = ()
     #: routes that only read the store, and so answer also when nothing runs
     views: Reference | None = None
     #: what its reason codes mean and how they are worded, and how these codes begin

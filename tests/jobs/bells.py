@@ -6,7 +6,7 @@ It has an object with a status, a loop, a route, a view, a `why` subject and rea
 """
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,6 +23,7 @@ from remuda.jobs import JOBS
 from remuda.kube.rbac import Rule
 from remuda.ledger.history import cycle_at
 from remuda.ledger.record import Kinds
+from remuda.model.checks import CheckResult
 from remuda.model.plans import Action, Operation, Outcome, Plan, Reason
 from remuda.model.times import Instant
 from remuda.objects.kinds import GROUP, Kind, Object
@@ -230,12 +231,20 @@ def known_bells(session: Session, name: str) -> list[str]:
     return session.remuda.get("/v1/bells", list[str])
 
 
+def check_bells(session: Session, progress: Callable[[str], None]) -> Iterator[CheckResult]:
+    """Bells that nobody rings any more."""
+    progress("bells")
+    found = session.remuda.get("/v1/bells", list[str])
+    yield CheckResult("bells", "ok" if found else "unknown", f"{len(found)} bells hang")
+
+
 JOB = Job(
     name="bells",
     kinds=(KindReference("Bell", "bells", "tests.jobs.bells:BELL", ("ding",)),),
     check="tests.jobs.bells:check",
     commands={"why bell": Command("tests.jobs.bells:bell", "Why a bell is rung, or is not.")},
     subjects={"bell": "tests.jobs.bells:known_bells"},
+    checkups=("tests.jobs.bells:check_bells",),
     views="tests.jobs.bells:VIEWS",
     reasons="tests.jobs.bells:REASONS",
     prefixes=("bell",),

@@ -112,6 +112,14 @@ def test_its_subjects_are_found_by_their_name_alone(running: Path) -> None:
     assert ran.stderr == "remuda: nothing is called 'bigg'; did you mean remuda why bell big?\n"
 
 
+def test_its_checks_are_among_those_of_a_diagnosis_without_a_word(running: Path) -> None:
+    until(lambda: rung(running, "big") == 3, "it is rung")
+    ran = run("diagnose", "--data-dir", running, "-o", "json")
+    found = {item["check"]: item["told"] for item in json.loads(ran.stdout)["findings"]}
+    assert found["bells"] == "1 bells hang"
+    assert "bells" in found["loops"]
+
+
 def test_a_dry_run_of_it_rings_nothing(file: Path, tmp_path: Path) -> None:
     ran = run("up", file, "--data-dir", tmp_path / "d", "--dry-run", "-o", "json")
     assert ran.returncode == 0, ran.stderr

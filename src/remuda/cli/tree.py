@@ -62,6 +62,10 @@ GROUPS: Mapping[str, tuple[Section, str]] = {
         """
         Find out why something does not do what is wanted, and what to do.
 
+        Without a word everything that applies here is checked: this data directory and who works with it, what this host
+        allows, pools and their queue, and the cluster of the kubeconfig. --bundle FILE also collects what a maintainer would
+        ask for, secrets removed, into a .tar.gz.
+
         Nothing is changed. Exit codes: 0 no problem, 1 problems, 2 bad input.
         """,
     ),
@@ -100,6 +104,8 @@ class Tree(Group):
         super().__init__(*args, **kwargs)
         self.late = late
         self.subjects = subjects
+        #: what groups below this one do without a word
+        self.bare: dict[str, Command] = {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """In the order of their sections, and in these as they were brought."""
@@ -116,7 +122,11 @@ class Tree(Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As of any group; and the command that a name alone stands for."""
+        """As of any group; and the command that a name alone stands for, or a group without a word."""
+        if args[0] in self.bare:
+            alone: click.Command = load(self.bare[args[0]].command)
+            if _has_no_word(alone, ctx, args[1:]):
+                return args[0], alone, args[1:]
         if self.subjects and self.get_command(ctx, args[0]) is None:
             from remuda.cli.subjects import with_kind
 
@@ -160,12 +170,29 @@ class Tree(Group):
                 yield "Commands" if is_one else section, lines[section]
 
 
+def _has_no_word(command: click.Command, ctx: click.Context, args: list[str]) -> bool:
+    """Whether only options of a command are said, and none of them asks for help."""
+    if {*args} & {*ctx.help_option_names}:
+        return False
+    try:
+        _, words, _ = command.make_parser(click.Context(command)).parse_args(list(args))
+    except click.UsageError:
+        return not args or args[0].startswith("-")
+    return not words
+
+
 def tree(jobs: Jobs) -> Tree:
     """The whole command tree, with what these jobs bring."""
+    brought = jobs.commands()
     own = {name: command for name, command in OWN.items() if name != "completion"}
     made = Tree(
         "remuda",
-        late={"up": OWN["up"], **jobs.commands(), **own, "completion": OWN["completion"]},
+        late={
+            "up": OWN["up"],
+            **{name: command for name, command in brought.items() if name not in GROUPS},
+            **own,
+            "completion": OWN["completion"],
+        },
         help="""
         Keep the right machines ready for CI jobs, and say why.
 
@@ -189,6 +216,8 @@ def tree(jobs: Jobs) -> Tree:
                 subcommand_metavar=metavar,
             )
             made.add_command(group)
+            if name in brought:
+                made.bare[name] = brought[name]
     return click.option(
         "--version",
         is_flag=True,

@@ -42,8 +42,10 @@ class Remuda:
         server: str | None,
         views: Callable[[], tuple[Route, ...]],
         warn: Callable[[str], None] = lambda _: None,
+        timeout_s: int = 60,
     ) -> None:
         """`warn` is called once when what is read comes from the store because the process died."""
+        self._timeout_s = timeout_s
         self._data_dir = data_dir
         self._server = server
         self._views = views
@@ -113,11 +115,11 @@ class Remuda:
             return route.view(db, Call(names, query))
 
     def _request(self, method: str, path: str, body: bytes | None) -> bytes:
-        connection = self._connect(timeout=60)
+        connection = self._connect(timeout=self._timeout_s)
         try:
             return self._ask(connection, method, path, body).read()
         except TimeoutError as error:
-            raise Unavailable("remuda did not answer within 60 s") from error
+            raise Unavailable(f"remuda did not answer within {self._timeout_s} s") from error
         except (OSError, http.client.HTTPException) as error:
             raise Unavailable(f"the connection to remuda was lost: {error}") from error
         finally:

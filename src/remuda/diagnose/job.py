@@ -5,6 +5,10 @@ from remuda.job import Command, Job
 JOB = Job(
     name="diagnose",
     commands={
+        "diagnose": Command(
+            "remuda.diagnose.everything:everything",
+            "Find out why something does not do what is wanted, and what to do.",
+        ),
         "diagnose pools": Command(
             "remuda.diagnose.commands:pools", "Check pools, from the controller down to their guests."
         ),
@@ -20,5 +24,10 @@ JOB = Job(
             "Check whether workloads are measured well enough to size them.",
         ),
     },
+    checkups=(
+        "remuda.diagnose.checkups:check_here",
+        "remuda.diagnose.checkups:check_host",
+        "remuda.diagnose.checkups:check_cluster",
+    ),
     permissions="remuda.diagnose.permissions:PERMISSIONS",
 )

@@ -55,6 +55,11 @@ def log_masker(secrets: Iterable[str]) -> Callable[[str], str]:
     return lambda text: _IN_A_LOG.sub(rf"\1{MASK}", mask(text))
 
 
+def named_secret(name: str) -> bool:
+    """Whether a name says that what it stands for is secret: `API_TOKEN`, `password`."""
+    return _SECRET_KEY.fullmatch(name) is not None
+
+
 def everywhere(data: Any, mask: Callable[[str], str]) -> Any:
     """Plain data with every text in it masked; keys are names, and stay."""
     match data:

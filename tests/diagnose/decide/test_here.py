@@ -1,0 +1,373 @@
+"""What `remuda diagnose` makes of a data directory and of who works with it."""
+
+from typing import Any
+
+import pytest
+
+from remuda.diagnose.decide.here import judge_here, judge_process
+from remuda.diagnose.here import Here, Process, SeenLoop, SeenPort, SeenStore
+from remuda.model.checks import CheckResult
+from remuda.model.times import DAY, HOUR, MINUTE, SECOND
+
+NOW = 1_900_000_000_000
+MIB = 2**20
+PORTS = (SeenPort("--health-port", 8000), SeenPort("--live-port", 8001))
+STORE = SeenStore(version=3, bytes=2 * MIB, used_bytes=MIB, oldest_at=NOW - 2 * DAY, newest_at=NOW - SECOND)
+PROCESS = Process("0.2.0", 42, keep_ms=7 * DAY, keep_bytes=256 * MIB)
+LOOP = SeenLoop("pools", "running", last_success_at=NOW - SECOND)
+RUNS: dict[str, Any] = {
+    "free_bytes": 1024 * MIB,
+    "free_files": 1_000_000,
+    "store": STORE,
+    "answering": "answers",
+    "holder": 42,
+    "process": PROCESS,
+    "loops": (LOOP,),
+    "ports": PORTS,
+}
+
+
+def here(**facts: Any) -> Here:
+    return Here(**{"now": NOW, "version": "0.2.0", "data_dir": "/d", **RUNS, **facts})
+
+
+def judged(**facts: Any) -> dict[str, CheckResult]:
+    return {item.check: item for item in judge_here(here(**facts))}
+
+
+def test_a_remuda_that_runs_well_has_no_problem_and_causes_come_first() -> None:
+    found = judged()
+    assert {name: item.verdict for name, item in found.items()} == dict.fromkeys(
+        ["data-directory", "disk", "store", "clock", "process", "ports", "reload", "loops", "foreign"], "ok"
+    )
+    assert found["process"].message == "remuda 0.2.0 answers (pid 42)"
+    assert found["store"].evidence == (
+        "version 3, 2.0Mi, 0% of --keep-size 256.0Mi",
+        "history since 2030-03-15T17:46:40Z (2d)",
+    )
+    assert found["loops"].message == "1 loop in order: pools"
+
+
+NOBODY = {"answering": "nobody", "holder": None, "process": None, "loops": ()}
+CASES: list[tuple[str, str, dict[str, Any], str, str, str, str]] = [
+    # what, check, facts, verdict, message, evidence, fix
+    (
+        "a directory of others",
+        "data-directory",
+        {"unfit": "it belongs to user 7"},
+        "problem",
+        "not fit",
+        "user 7",
+        "",
+    ),
+    (
+        "other files",
+        "data-directory",
+        {"strangers": ("notes.txt",)},
+        "ok",
+        "ours alone",
+        "left alone: notes.txt",
+        "",
+    ),
+    ("a full disk", "disk", {"free_bytes": MIB}, "problem", "full", "1.0Mi free below /d", "--keep-size"),
+    ("no more inodes", "disk", {"free_files": 3}, "problem", "full", "3 more files", "inodes"),
+    (
+        "files that are not counted",
+        "disk",
+        {"free_files": None},
+        "ok",
+        "there is room: 1,024.0Mi free",
+        "",
+        "",
+    ),
+    ("much room", "disk", {"free_bytes": 2**40}, "ok", "there is room: 1,024.0Gi free", "", ""),
+    ("no ballast", "disk", {"has_ballast": False}, "problem", "full", "ballast", "laid out again"),
+    ("no ballast at rest", "disk", {"has_ballast": False, **NOBODY}, "ok", "there is room", "", ""),
+    ("an unknown disk", "disk", {"free_bytes": None}, "unknown", "could not be found out", "", ""),
+    ("no store", "store", {"store": None}, "ok", "there is no store yet", "", ""),
+    (
+        "a damaged store",
+        "store",
+        {"store": SeenStore("d is damaged")},
+        "problem",
+        "cannot be read",
+        "d is damaged",
+        "",
+    ),
+    ("an empty store", "store", {"store": SeenStore(version=3)}, "ok", "whole", "version 3, 0.0Mi", ""),
+    ("a store at rest", "store", {"process": None}, "ok", "whole", "version 3, 2.0Mi", ""),
+    (
+        "a store at its quota",
+        "store",
+        {"store": SeenStore(version=3, bytes=300 * MIB, used_bytes=250 * MIB, oldest_at=NOW - DAY)},
+        "ok",
+        "whole",
+        "given up before it is 7d old (--keep): --keep-size is full; raise it",
+        "",
+    ),
+    (
+        "a clock that is behind what is recorded",
+        "clock",
+        {"store": SeenStore(newest_at=NOW + 2 * HOUR)},
+        "problem",
+        "cannot be relied on",
+        "2h ahead of this clock",
+        "timedatectl",
+    ),
+    (
+        "a clock that was set back",
+        "clock",
+        {"store": SeenStore(newest_at=NOW, set_back=(("pools", NOW - HOUR, NOW - 2 * HOUR),))},
+        "problem",
+        "cannot be relied on",
+        "set back by 1h",
+        "timedatectl",
+    ),
+    (
+        "a clock that was set back long ago",
+        "clock",
+        {"store": SeenStore(newest_at=NOW, set_back=(("pools", NOW - DAY, NOW - 2 * DAY),))},
+        "ok",
+        "agrees with what is recorded",
+        "2030-03-17T17:46:40Z",
+        "",
+    ),
+    (
+        "a server ahead",
+        "clock",
+        {"process": Process("0.2.0", 42, 5 * MINUTE)},
+        "problem",
+        "relied",
+        "5m ahead of",
+        "",
+    ),
+    (
+        "a server behind",
+        "clock",
+        {"process": Process("0.2.0", 42, -5 * MINUTE)},
+        "problem",
+        "relied",
+        "5m behind",
+        "",
+    ),
+    ("nothing recorded", "clock", {"store": None}, "ok", "nothing is recorded", "", ""),
+    (
+        "nobody yet",
+        "process",
+        {**NOBODY, "store": None},
+        "ok",
+        "nothing has run with /d yet",
+        "remuda up FILE",
+        "",
+    ),
+    ("nobody now", "process", NOBODY, "ok", "ended in good order", "last record", ""),
+    (
+        "a death",
+        "process",
+        {**NOBODY, "answering": "died"},
+        "problem",
+        "ended unexpectedly",
+        "socket",
+        "remuda up FILE",
+    ),
+    (
+        "a silent process",
+        "process",
+        {**NOBODY, "answering": "silent", "silence": "no answer within 10 s", "holder": 42},
+        "problem",
+        "does not answer",
+        "pid 42 holds /d",
+        "stop it and start it again",
+    ),
+    (
+        "a silent server",
+        "process",
+        {**NOBODY, "answering": "silent", "silence": "no answer within 10 s"},
+        "problem",
+        "does not answer",
+        "no answer within 10 s",
+        "stop it and start it again",
+    ),
+    (
+        "a process without a socket",
+        "process",
+        {**NOBODY, "holder": 42},
+        "problem",
+        "cannot be asked",
+        "pid 42",
+        "wait",
+    ),
+    (
+        "an older version",
+        "process",
+        {"process": None},
+        "unknown",
+        "older version",
+        "does not say",
+        "start it again",
+    ),
+    (
+        "another version",
+        "process",
+        {"process": Process("0.1.0", 42)},
+        "problem",
+        "something is wrong",
+        "pid 42 is version 0.1.0, and this command is 0.2.0",
+        "start it again",
+    ),
+    ("a lost lease", "process", {"trouble": ("lost",)}, "problem", "something is wrong", "lost", ""),
+    ("unknown ports", "ports", {"ports": ()}, "unknown", "not known", "", ""),
+    (
+        "an unready page",
+        "ports",
+        {"ports": (SeenPort("--health-port", 80, "503"),)},
+        "problem",
+        "not well",
+        "port 80 (--health-port): 503",
+        "look at what it says",
+    ),
+    (
+        "a taken port",
+        "ports",
+        {**NOBODY, "ports": (SeenPort("--health-port", 80, "address already in use"),)},
+        "problem",
+        "in use",
+        "port 80 (--health-port): address already in use",
+        "--health-port 0",
+    ),
+    ("free ports", "ports", NOBODY, "ok", "ports 8000, 8001 are free", "", ""),
+    (
+        "a refused reload",
+        "reload",
+        {"refused_reload": ("a.yaml:3:1: no",)},
+        "problem",
+        "refused",
+        "a.yaml:3:1",
+        "validate",
+    ),
+    ("no loop", "loops", {"loops": ()}, "ok", "there is no loop", "", ""),
+    (
+        "a paused loop",
+        "loops",
+        {"loops": (SeenLoop("pools", "paused"),)},
+        "problem",
+        "not every",
+        "paused",
+        "resume pools",
+    ),
+    (
+        "a loop that stays paused",
+        "loops",
+        {**NOBODY, "paused": ("pools",)},
+        "problem",
+        "a loop is paused",
+        "stays so at the next start",
+        "remuda loops resume pools",
+    ),
+    ("no loop that stays paused", "loops", NOBODY, "ok", "no loop is paused", "", ""),
+    (
+        "a failing loop",
+        "loops",
+        {"loops": (SeenLoop("pools", "failing", "no"),)},
+        "problem",
+        "not",
+        "fails: no",
+        "by itself",
+    ),
+    (
+        "a broken loop",
+        "loops",
+        {"loops": (SeenLoop("pools", "broken", "no"),)},
+        "problem",
+        "not",
+        "stopped: no",
+        "bundle",
+    ),
+    (
+        "a starting loop",
+        "loops",
+        {"loops": (SeenLoop("pools", "starting"),)},
+        "problem",
+        "not",
+        "is starting",
+        "in a moment",
+    ),
+    ("a standby", "loops", {"loops": (SeenLoop("pools", "standby"),)}, "ok", "1 loop in order", "", ""),
+    ("a new loop", "loops", {"loops": (SeenLoop("pools", "running"),)}, "ok", "1 loop in order", "", ""),
+    (
+        "a slow loop",
+        "loops",
+        {"loops": (SeenLoop("pools", "running", last_success_at=NOW - MINUTE),)},
+        "problem",
+        "not every",
+        "ended 1m ago",
+        "remuda_loop_cycle_seconds",
+    ),
+    (
+        "a slow loop of an older version",
+        "loops",
+        {"process": None, "loops": (SeenLoop("pools", "running", last_success_at=NOW - MINUTE),)},
+        "problem",
+        "not every",
+        "ended 1m ago",
+        "",
+    ),
+    (
+        "a loop with a long interval",
+        "loops",
+        {
+            "process": Process("0.2.0", 42, interval_s=60),
+            "loops": (SeenLoop("pools", "running", last_success_at=NOW - MINUTE),),
+        },
+        "ok",
+        "1 loop in order",
+        "",
+        "",
+    ),
+    (
+        "foreign machines",
+        "foreign",
+        {"foreign_machines": 1},
+        "problem",
+        "another store",
+        "1 machine and",
+        "store clean",
+    ),
+    (
+        "foreign output",
+        "foreign",
+        {"foreign_attempts": 2},
+        "problem",
+        "another store",
+        "2 attempts",
+        "store foreign",
+    ),
+    ("nobody who knows of foreign ones", "foreign", NOBODY, "unknown", "only while remuda runs", "", ""),
+]
+
+
+@pytest.mark.parametrize(
+    ("check", "facts", "verdict", "message", "evidence", "fix"),
+    [pytest.param(*case, id=what) for what, *case in CASES],
+)
+def test_what_is_seen_gets_a_verdict_evidence_and_a_fix(
+    check: str, facts: dict[str, Any], verdict: str, message: str, evidence: str, fix: str
+) -> None:
+    found = judged(**facts)[check]
+    assert found.verdict == verdict
+    assert message in found.message
+    assert evidence in " ".join(found.evidence)
+    assert fix in " ".join(found.fix)
+    if verdict == "problem":
+        assert found.evidence
+
+
+def test_of_a_directory_that_is_not_there_only_what_keeps_from_starting_is_judged() -> None:
+    assert [item.check for item in judge_here(here(is_there=False, store=None, **NOBODY))] == [
+        "process",
+        "ports",
+    ]
+
+
+def test_of_a_server_elsewhere_only_what_it_says_itself_is_judged() -> None:
+    assert [item.check for item in judge_process(here(is_there=False))] == ["process", "reload", "loops"]
