@@ -91,9 +91,7 @@ def test_a_group_alone_shows_its_help_and_is_a_mistake(path: tuple[str, ...], ru
         pytest.param(["get", "jobs"], "Did you mean 'jobs list'?", id="a verb of another tool"),
         pytest.param(["run", "x"], "Did you mean 'submit'?", id="another word for a command"),
         pytest.param(["pool"], "Did you mean 'pools'?", id="a slip, before a command below another"),
-        pytest.param(
-            ["diagnose", "hots"], "Did you mean 'host'?", id="a slip, where no word is needed"
-        ),
+        pytest.param(["diagnose", "hots"], "Did you mean 'host'?", id="a slip, where no word is needed"),
         pytest.param(["diagnose", "--bundel", "x"], "--bundle", id="an option, where no word is needed"),
         pytest.param(["xyzzy"], "No such command 'xyzzy'.", id="nothing near"),
     ],

@@ -198,3 +198,37 @@ def test_quiet_or_a_pipe_has_no_view_but_json_lines(here: Place) -> None:
     with terminal(here, "up", str(here.file), *UP, "--quiet") as view:
         eventually(lambda: '"msg":"remuda is up"' in view.read(), "a line")
     assert ENTER not in view.text
+
+
+def test_top_is_steered_by_keys_survives_a_restart_and_gives_the_terminal_back(here: Place) -> None:
+    here.write(pool(min=2, max=2))
+    here.start()
+    here.wait_idle(2)
+    numbers = [here.submit("sh", "-c", "sleep 600") for _ in range(2)]
+    waiting = [here.submit("echo", f"later-{n}") for n in range(30)]
+    for number in numbers:
+        here.wait_running(number)
+    with terminal(here, "top", rows=30) as view:
+        view.wait_for("▸ pools (1)", "30 waiting", "sleep 600", "q or Ctrl-C")
+        view.press(b"3sr")
+        screen = view.wait_for("▸ jobs", "JOB ▾", "sleep 600")
+        assert screen.index("sleep 600") < screen.index("later-29")
+        view.press(b"/later-7\r")
+        view.wait_for("filter: later-7", "echo later-7")
+        view.press(b"\r")
+        view.wait_for(
+            f"remuda why job {waiting[7]}", f"job {waiting[7]} of class test/shell waits", "Esc back"
+        )
+        view.press(b"\x1b")
+        view.wait_for("▸ jobs")
+        here.kill()
+        view.wait_for("no remuda runs with")
+        here.start()
+        eventually(
+            lambda: "no remuda runs with" not in view.screen() and "▸ jobs" in view.screen(), "it is back"
+        )
+        view.press(b"q")
+        assert view.wait_end() == 0
+    assert view.text.rindex(LEAVE) > view.text.rindex(ENTER)
+    assert view.text.rindex(SHOW) > view.text.rindex(HIDE)
+    assert "Traceback" not in view.text

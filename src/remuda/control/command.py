@@ -41,6 +41,8 @@ class Session:
         self.form = "table"
         self.quiet = False
         self.server: str | None = None
+        #: how long an answer may take
+        self.timeout_s = 60
         self.data_dir = default_data_dir(dict(os.environ))
 
     @cached_property
@@ -52,7 +54,7 @@ class Session:
             if not self.quiet:
                 click.echo(message, err=True)
 
-        return Remuda(self.data_dir, self.server, self.jobs.views, warn)
+        return Remuda(self.data_dir, self.server, self.jobs.views, warn, self.timeout_s)
 
     def load(self, files: Iterable[str]) -> "Objects":
         """

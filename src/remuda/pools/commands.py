@@ -247,7 +247,13 @@ def top(session: Session, once: bool) -> None:
     """
     A live view of pools, machines, jobs and decisions.
 
-    Ctrl-C ends it. In a pipe it is drawn once.
+    \b
+    Tab, 1 to 4   another table          s, r    sort by the next column, in reverse
+    up, down      another row            /       show only rows with some words
+    Enter         why, as remuda why     Esc     back, or show all rows again
+    q, Ctrl-C     end
+
+    Jobs that run stay above those that wait, however they are sorted. In a pipe it is drawn once.
     """
     import asyncio
     import signal
@@ -255,9 +261,12 @@ def top(session: Session, once: bool) -> None:
     from rich.console import Console
 
     from remuda.loop.clock import SystemClock
-    from remuda.pools.live import ask, render, watch
+    from remuda.pools.live import ask, render
+    from remuda.pools.questions import why_report
+    from remuda.pools.top import Top, browse
 
     screen = Console()
+    session.timeout_s = 10  # who watches must be able to leave
     remuda, clock = session.remuda, SystemClock()
     seen, jobs, decisions = ask(remuda)
     if session.form != "table":
@@ -274,11 +283,14 @@ def top(session: Session, once: bool) -> None:
         screen.print(render(seen, jobs, decisions, clock.now(), first=first_lines(session, seen.seen_at)))
         return
 
+    def explain(kind: str, name: str) -> tuple[str, ...]:
+        return why_report(session, kind, name, history=True).lines
+
     async def follow() -> None:
         stop = asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
-        await watch(remuda, clock, stop, screen)
+        await browse(Top(remuda, clock, explain), stop, screen)
 
     asyncio.run(follow())
 

@@ -57,23 +57,26 @@ def known_jobs(session: Session, name: str) -> list[str]:
 def answer_why(session: Session, kind: str, name: str, at: str | None, *, history: bool) -> None:
     """Show why a pool, a machine or a job is as it is, or was at a time."""
     instant = None if at is None else session.past(at)
+    session.show(why_report(session, kind, name, instant, history=history))
+
+
+def why_report(
+    session: Session, kind: str, name: str, instant: int | None = None, *, history: bool = False
+) -> Report:
+    """The answer to why a pool, a machine or a job is as it is, or was at an instant."""
     if kind == "job":
-        _why_job(session, name, instant)
-        return
+        return _why_job(session, name, instant)
     answer = session.remuda.get(path_of("v1", "why", kind, name), Why, at=instant)
     first = first_lines(session, answer.at) if instant is None else ()
     if kind == "machine" and instant is None:
         answer = structs.replace(answer, steps=(*answer.steps, *_confinement(session, name)))
     events = answer.history if history or kind == "machine" else ()
     if session.form == "markdown":
-        session.show(
-            Report(answer, _why_tables(session, answer, events), (f"**{_headline(session, answer)}**",))
-        )
-        return
+        return Report(answer, _why_tables(session, answer, events), (f"**{_headline(session, answer)}**",))
     lines = [*first, *answer_lines(session, answer)]
     if events:
         lines += _history(session, events)
-    session.show(Report(answer, lines=tuple(lines)))
+    return Report(answer, lines=tuple(lines))
 
 
 def _confinement(session: Session, machine: str) -> tuple[Step, ...]:
@@ -94,7 +97,7 @@ _STATES = {
 }
 
 
-def _why_job(session: Session, name: str, at: int | None) -> None:
+def _why_job(session: Session, name: str, at: int | None) -> Report:
     job = session.remuda.get(path_of("v1", "jobs", name), Job)
     now = session.now()
     then = now if at is None else at
@@ -134,10 +137,9 @@ def _why_job(session: Session, name: str, at: int | None) -> None:
         if pool_why is not None:
             text += f"\n\n**{_headline(session, pool_why)}**"
             tables = _why_tables(session, pool_why, ())
-        session.show(Report(data, tables, (text,)))
-        return
+        return Report(data, tables, (text,))
     pool_lines = ["", *answer_lines(session, pool_why)] if pool_why is not None else []
-    session.show(Report(data, lines=(*first, headline, *(f"  {line}" for line in lines), *pool_lines)))
+    return Report(data, lines=(*first, headline, *(f"  {line}" for line in lines), *pool_lines))
 
 
 def _ending(job: Job, attempt: Attempt) -> str:
