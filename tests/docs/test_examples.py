@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [
     "tutorials/laptop.md",
     *(f"guides/{name}.md" for name in (
-        "pools", "jobs", "operating", "why", "circleci", "diagnose", "fleet", "rightsize", "capacity",
+        "pools", "jobs", "dashboard", "operating", "why", "circleci", "diagnose", "fleet", "rightsize", "capacity",
     )),
 ]  # fmt: skip
 DEADLINE_S = 60

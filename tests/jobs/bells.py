@@ -18,7 +18,7 @@ from remuda.control.command import Command as ClickCommand
 from remuda.control.command import Session, pass_session
 from remuda.control.routes import Call, Route
 from remuda.errors import NotFound
-from remuda.job import Command, Job, Jobs, KindReference
+from remuda.job import Command, Job, Jobs, KindReference, PageReference, PanelReference
 from remuda.jobs import JOBS
 from remuda.kube.rbac import Rule
 from remuda.ledger.history import cycle_at
@@ -31,6 +31,7 @@ from remuda.objects.load import Blame, Objects
 from remuda.output.show import Report
 from remuda.output.words import number, sentence
 from remuda.runtime import Condition, Runtime, Services, Status
+from remuda.web.page import Alarm, Ask, Content
 
 LOOP = "bells"
 
@@ -192,15 +193,15 @@ class Rung(Struct, frozen=True):
 class WhyBell(Struct, frozen=True):
     """Why a bell is rung, or is not."""
 
-    bell: str
-    text: str
+    subject: str
+    headline: str
 
 
 def why_bell(db: sqlite3.Connection, call: Call) -> WhyBell:
     cycle = cycle_at(db, LOOP, 2**53, RECORDS)
     for reason in cycle.plan.reasons if cycle else ():
         if reason.subject == f"bell/{call.names['bell']}":
-            return WhyBell(call.names["bell"], sentence(reason))
+            return WhyBell(reason.subject, sentence(reason))
     raise NotFound(f"there is no bell {call.names['bell']}")
 
 
@@ -222,7 +223,7 @@ VIEWS = (
 def bell(session: Session, name: str) -> None:
     """Why a bell is rung, or is not."""
     answer = session.remuda.get(path_of("v1", "why", "bell", name), WhyBell)
-    session.show(Report(to_builtins(answer), lines=(answer.text,)))
+    session.show(Report(to_builtins(answer), lines=(answer.headline,)))
 
 
 def known_bells(session: Session, name: str) -> list[str]:
@@ -238,6 +239,20 @@ def check_bells(session: Session, progress: Callable[[str], None]) -> Iterator[C
     yield CheckResult("bells", "ok" if found else "unknown", f"{len(found)} bells hang")
 
 
+async def bells_page(ask: Ask, call: Call) -> Content:
+    """All bells."""
+    del call
+    return Content("jobs/bells.html", {"bells": await ask.get("/v1/bells", list[str])}, title="Bells")
+
+
+async def bells_panel(ask: Ask) -> Content | None:
+    """How many bells there are, on Now."""
+    bells = await ask.get("/v1/bells", list[str])
+    return Content(
+        "jobs/bells_now.html", {"bells": bells}, alarms=(Alarm(f"{len(bells)} bells hang", "/bells"),)
+    )
+
+
 JOB = Job(
     name="bells",
     kinds=(KindReference("Bell", "bells", "tests.jobs.bells:BELL", ("ding",)),),
@@ -250,6 +265,8 @@ JOB = Job(
     prefixes=("bell",),
     permissions="tests.jobs.bells:PERMISSIONS",
     runtime="tests.jobs.bells:BellsRuntime",
+    pages=(PageReference("/bells", "tests.jobs.bells:bells_page", "/v1/bells", menu="Bells"),),
+    panel=PanelReference("tests.jobs.bells:bells_panel", "/v1/bells"),
 )
 WITH_BELLS = Jobs((*JOBS.jobs, JOB), JOBS.backends)
 

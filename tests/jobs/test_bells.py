@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -82,7 +83,7 @@ def test_it_runs_on_files_is_asked_why_and_follows_a_change(running: Path, file:
     until(lambda: rung(running, "big") == 3, "it is rung as often as it should be")
     remuda = Remuda(running, None, WITH_BELLS.views)
     until(
-        lambda: remuda.get("/v1/why/bell/big", dict)["text"] == "big was rung 3 times",
+        lambda: remuda.get("/v1/why/bell/big", dict)["headline"] == "big was rung 3 times",
         "the cycle that saw it is recorded",
     )
     assert remuda.post("/v1/bells/big/ring", None, dict) == {"bell": "big"}
@@ -91,6 +92,24 @@ def test_it_runs_on_files_is_asked_why_and_follows_a_change(running: Path, file:
     assert rung(running, "big") == 4
     listed = json.loads(run("loops", "list", "-o", "json", "--data-dir", running).stdout)
     assert [loop["name"] for loop in listed["loops"]] == ["bells"]
+
+
+def test_its_pages_are_in_the_dashboard_and_why_answers_there(running: Path) -> None:
+    until(lambda: rung(running, "big") == 3, "it is rung")
+    link = run("web", "--data-dir", running).stdout.strip()
+    where, _, token = link.partition("/?token=")
+
+    def page(path: str) -> str:
+        asked = urllib.request.Request(where + path, headers={"Authorization": f"Bearer {token}"})
+        with urllib.request.urlopen(asked, timeout=60) as answer:
+            return str(answer.read().decode())
+
+    until(lambda: "<li>big</li>" in page("/bells"), "its page shows it")
+    now = page("/")
+    assert "1 bells hang" in now
+    assert '<a href="/bells">Bells</a>' in now
+    assert "Pools" not in now, "there are no facts about pools here"
+    assert "big was rung 3 times" in page("/why?kind=bell&name=big")
 
 
 def test_its_history_is_kept_and_shown_when_nothing_runs(running: Path, file: Path) -> None:

@@ -172,12 +172,11 @@ def test_safety_a_span_never_has_many_more_points_than_asked_for_and_ends_as_it_
     history = History()
 
     @virtually
-    async def record() -> int:
+    async def record() -> None:
         at = NOW
         for length, count in steps:
             await history.record(at, busy("a", count))
             at += length
-        return at
 
     record()
     found = history.store.read(lambda db: pools_history(db, NOW, NOW + 4 * HOUR, points, only="a"))

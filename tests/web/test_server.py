@@ -97,6 +97,8 @@ JOBS = Jobs(
 class Site:
     """A running dashboard, and a browser without any page yet."""
 
+    client: aiohttp.ClientSession
+
     def __init__(self, clock: SetClock, world: World) -> None:
         self.clock, self.world = clock, world
         self.lines: list[str] = []

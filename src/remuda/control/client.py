@@ -43,8 +43,14 @@ class Remuda:
         views: Callable[[], tuple[Route, ...]],
         warn: Callable[[str], None] = lambda _: None,
         timeout_s: int = 60,
+        token: str = "",
     ) -> None:
-        """`warn` is called once when what is read comes from the store because the process died."""
+        """
+        `warn` is called once when what is read comes from the store because the process died.
+
+        `token` is for a `server` elsewhere: the socket of this host needs none.
+        """
+        self._token = token if server and not server.startswith("unix:") else ""
         self._timeout_s = timeout_s
         self._data_dir = data_dir
         self._server = server
@@ -128,12 +134,20 @@ class Remuda:
     def _ask(
         self, connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None
     ) -> http.client.HTTPResponse:
-        connection.request(method, path, body, {"Content-Type": "application/json"} if body else {})
+        headers = {"Content-Type": "application/json"} if body else {}
+        if self._token:
+            headers["Authorization"] = f"Bearer {self._token}"
+        connection.request(method, path, body, headers)
         response = connection.getresponse()
         self._has_answered = True
         if response.status < 400:
             return response
         message = one_line(_error_in(response.read(), response.status))
+        if response.status == 401:
+            known = (
+                "the token in REMUDA_TOKEN is not known there" if self._token else "set REMUDA_TOKEN to one"
+            )
+            raise BadInput(f"{self._server} wants a token: {known}")
         if response.status == 404:
             raise NotFound(message)
         raise BadInput(message) if response.status < 500 else Unavailable(message)

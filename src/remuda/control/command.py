@@ -54,7 +54,8 @@ class Session:
             if not self.quiet:
                 click.echo(message, err=True)
 
-        return Remuda(self.data_dir, self.server, self.jobs.views, warn, self.timeout_s)
+        token = os.environ.get("REMUDA_TOKEN", "").strip()
+        return Remuda(self.data_dir, self.server, self.jobs.views, warn, self.timeout_s, token)
 
     def load(self, files: Iterable[str]) -> "Objects":
         """
@@ -153,7 +154,7 @@ def shared_options() -> list[click.Option]:
             expose_value=False,
             callback=_set("server"),
             metavar="URL",
-            help="Ask the Remuda at unix:PATH or http://HOST:PORT instead.",
+            help="Ask the Remuda at unix:PATH or http://HOST:PORT instead, with the token in $REMUDA_TOKEN.",
         ),
     ]
 

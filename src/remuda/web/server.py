@@ -220,7 +220,7 @@ class WebServer:
             return problem(
                 404, f"there is no {request.method} {request.path}; /openapi.json lists what there is"
             )
-        return await self._page_of(request, self._problem_content(f"There is no page {request.path}."), 404)
+        return await self._excuse(request, f"There is no page {request.path}.", 404)
 
     def _opener(self, page: Page) -> Handler:
         """The page, or for who already has it what changes of it."""
@@ -229,27 +229,26 @@ class WebServer:
             call = Call(dict(request.match_info), dict(request.query))
             if request.headers.get("Accept", "") == "text/event-stream":
                 return await self._stream(request, page, call)
-            status = 200
             try:
-                content = await self._content(page, call)
+                return _html_answer(await self._draw(page, call, request[PERSON], request.path))
             except NotFound as error:
-                content, status = self._problem_content(str(error)), 404
+                return await self._excuse(request, str(error), 404)
             except BadInput as error:
-                content, status = self._problem_content(str(error)), 400
+                return await self._excuse(request, str(error), 400)
             except Unavailable as error:
-                content, status = self._problem_content(str(error)), 503
-            return await self._page_of(request, content, status, page)
+                return await self._excuse(request, str(error), 503)
 
         return open_page
 
-    async def _content(self, page: Page, call: Call) -> Content:
-        """What a page shows; a mistake of ours is a sentence too, and a line in the log."""
+    async def _draw(self, page: Page, call: Call, person: Person, path: str) -> str:
+        """The HTML of a page; a mistake of ours is a sentence too, and a line in the log."""
         unknown = sorted(set(call.query) - set(page.query))
         if unknown:
             known = ", ".join(page.query) or "none"
             raise BadInput(f"{', '.join(unknown)}: this page does not know that; it knows: {known}")
         try:
-            return await page.render(self._site.make_ask(), call)
+            content = await page.render(self._site.make_ask(), call)
+            return await asyncio.to_thread(self._html, content, person, path)
         except RemudaError:
             raise
         except Exception as error:
@@ -258,24 +257,20 @@ class WebServer:
                 "this page cannot be drawn because of a mistake in Remuda; its log says more"
             ) from error
 
-    def _problem_content(self, text: str) -> Content:
-        return Content("problem.html", {"text": text}, title="Not found")
+    async def _excuse(self, request: web.Request, text: str, status: int) -> web.Response:
+        """A page that says why there is no other."""
+        title = "Not found" if status == 404 else "Not possible"
+        content = Content("problem.html", {"text": text}, title)
+        html = await asyncio.to_thread(self._html, content, request[PERSON], request.path)
+        return _html_answer(html, status)
 
-    async def _page_of(
-        self, request: web.Request, content: Content, status: int = 200, page: Page | None = None
-    ) -> web.Response:
-        html = await asyncio.to_thread(self._html, content, request[PERSON], page, request.path)
-        return web.Response(
-            status=status, text=html, content_type="text/html", headers={"Cache-Control": "no-store"}
-        )
-
-    def _html(self, content: Content, person: Person, page: Page | None, path: str) -> str:
+    def _html(self, content: Content, person: Person, path: str) -> str:
         menu = tuple(
             (each.menu, each.path, _is_below(path, each.path)) for each in self._site.pages if each.menu
         )
         frame = {
             "menu": menu,
-            "title": content.title or (page.menu if page else ""),
+            "title": content.title,
             "person": person,
             "version": self._version,
             "now": self._clock.now(),
@@ -289,8 +284,7 @@ class WebServer:
         person = request[PERSON]
 
         async def draw() -> dict[str, str]:
-            content = await self._content(page, call)
-            return regions(await asyncio.to_thread(self._html, content, person, page, request.path))
+            return regions(await self._draw(page, call, person, request.path))
 
         # Who may change things sees the buttons for it: what is drawn depends on that, and not on who it is.
         key = f"{person.role} {request.path_qs}"
@@ -314,6 +308,12 @@ class WebServer:
         if "Authorization" in request.headers or len(parts) < 2 or not parts[1].isdecimal():
             return float(SESSION // 1_000)
         return max(0.0, (int(parts[1]) - self._clock.now()) / 1_000)
+
+
+def _html_answer(html: str, status: int = 200) -> web.Response:
+    return web.Response(
+        status=status, text=html, content_type="text/html", headers={"Cache-Control": "no-store"}
+    )
 
 
 async def _until(
