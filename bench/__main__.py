@@ -5,7 +5,21 @@ import platform
 import sys
 import time
 
-from bench import capacity, day, decision, fleet, idle, jobs, kube, ledger, make, rightsize, runners, start
+from bench import (
+    capacity,
+    day,
+    decision,
+    fleet,
+    idle,
+    jobs,
+    kube,
+    ledger,
+    make,
+    rightsize,
+    runners,
+    start,
+    web,
+)
 from bench.table import print_table
 
 ALL = {
@@ -20,6 +34,7 @@ ALL = {
     "fleet": fleet.rows,
     "rightsize": rightsize.rows,
     "capacity": capacity.rows,
+    "web": web.rows,
     "make": make.rows,
 }
 
