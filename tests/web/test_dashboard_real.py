@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import json
 import os
+import re
 import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -52,11 +53,21 @@ async def browser(browser_program: Path) -> AsyncIterator[Browser]:
 
 
 def link(up: Place) -> str:
-    return up.cli("web").out.strip()
+    """What `remuda web` prints, without starting it each time."""
+    port = json.loads((up.data / "ports.json").read_bytes())["web"]
+    return f"http://127.0.0.1:{port}/?token={(up.data / 'web-token').read_text().strip()}"
 
 
 def address(up: Place, path: str = "") -> str:
     return link(up).partition("/?")[0] + path
+
+
+async def test_the_command_prints_the_link_that_opens_it(browser: Browser, up: Place) -> None:
+    printed = await asyncio.to_thread(up.cli, "web")
+    assert (printed.code, printed.out.strip()) == (0, link(up))
+    page = await open_in(await browser.person(), printed.out.strip())
+    assert page.it.url == address(up, "/"), "the token leaves the address"
+    assert await page.it.title() == "Now · Remuda"
 
 
 async def sign_in(
@@ -255,6 +266,28 @@ async def test_the_past_is_asked_with_the_slider(browser: Browser, up: Place) ->
     await page.it.keyboard.press("Home")
     await page.it.wait_for_url("**at=*")
     await expect(page.it.locator("#answer")).to_contain_text("as of")
+    await check_clean(page)
+
+
+async def test_the_past_is_judged_again_by_todays_rules_and_by_a_changed_policy(
+    browser: Browser, up: Place
+) -> None:
+    page = await sign_in(browser, up, "/why?kind=pool&name=quick")
+    await page.it.get_by_role("button", name="Replay").click()
+    replayed = page.it.locator("#replayed")
+    await expect(replayed).to_contain_text(re.compile(r"\d+ recorded steps .* 0 decided differently"))
+    await page.it.get_by_text("With a changed policy").click()
+    objects = page.it.locator("#objects")
+    text = await objects.input_value()
+    assert "kind: RunnerPool" in text
+    await objects.fill(text.replace("max: 2", "max: 0").replace("min: 1", "min: 0"))
+    await page.it.get_by_role("button", name="Replay").click()
+    await expect(replayed).to_contain_text("pool quick")
+    await expect(replayed).not_to_contain_text(" 0 decided differently")
+    await objects.fill("kind: Nonsense")
+    await page.it.get_by_role("button", name="Replay").click()
+    await expect(replayed).to_contain_text("the changed objects")
+    page.complaints.clear()  # the browser counts the refusal as an error, and so it is
     await check_clean(page)
 
 

@@ -46,12 +46,17 @@ class World:
         self.made.append(call.names["thing"])
         return Thing(call.names["thing"])
 
+    async def ask(self, call: Call) -> Thing:
+        del call
+        return Thing("asked")
+
     def routes(self) -> tuple[Route, ...]:
         thing = "/v1/things/{thing}"
         return (
             Route("GET", thing, "One.", Thing, view=one_thing),
             Route("POST", thing, "Make one.", Thing, handler=self.make),
             Route("POST", "/v1/shims/{thing}", "Of this host.", Thing, handler=self.make, is_local=True),
+            Route("POST", "/v1/ask", "It changes nothing.", Thing, handler=self.ask, is_question=True),
             Route("GET", "/v1/why/thing/{thing}", "Why.", dict[str, str], view=why_thing),
         )
 
@@ -210,6 +215,11 @@ async def test_only_who_may_write_changes_anything(site: Site) -> None:
     assert site.world.made == []
     assert (await site.ask("POST", "/v1/things/a", OWN)).status == 200
     assert site.world.made == ["a"]
+
+
+async def test_who_may_look_may_ask_what_changes_nothing(site: Site) -> None:
+    assert (await site.ask("POST", "/v1/ask", READ)).status == 200
+    assert (await site.ask("POST", "/v1/ask", None)).status == 401
 
 
 async def test_a_browser_that_was_led_here_by_another_site_changes_nothing(site: Site) -> None:

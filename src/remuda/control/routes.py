@@ -66,6 +66,8 @@ class Route(Struct, frozen=True):
     streams: bool = False
     #: the largest body; None is what all routes take
     most_bytes: int | None = None
+    #: it changes nothing, though it is a POST for what it is sent
+    is_question: bool = False
     #: only on the socket of this host: what machines ask
     is_local: bool = False
     #: beside the ledger's, the tables that `view` reads

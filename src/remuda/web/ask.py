@@ -35,8 +35,8 @@ class AskRoutes:
         return answer  # type: ignore[no-any-return]
 
     def routes(self) -> frozenset[str]:
-        """All that can be read."""
-        return frozenset(route.path for route in self._routes if route.method == "GET")
+        """All that can be asked without changing anything."""
+        return frozenset(route.path for route in self._routes if route.method == "GET" or route.is_question)
 
 
 def _written(query: dict[str, object]) -> dict[str, str]:

@@ -96,6 +96,7 @@ class _Shared:
 async def _serve_records(session: Session, address: str, port: int | None, *, opens: bool) -> None:
     """Serve what is recorded, until stopped."""
     from remuda.control.loops import VIEWS
+    from remuda.control.replay import replay_route
     from remuda.ledger.store import FILE
     from remuda.loop.clock import SystemClock
     from remuda.loop.logs import Log, to_stream
@@ -106,7 +107,7 @@ async def _serve_records(session: Session, address: str, port: int | None, *, op
         raise BadInput(f"nothing has run with {session.data_dir} yet: start it with `remuda up FILE…`")
     clock = SystemClock()
     store = _Shared(path, session.jobs.tables())
-    routes = (*session.jobs.views(), *VIEWS)
+    routes = (*session.jobs.views(), *VIEWS, replay_route(session.jobs, store, clock))
     options = WebOptions(address, port)
     board = Dashboard(options, session.data_dir, session.jobs, routes, store, clock, Log(clock, to_stream()))
     board.listen()

@@ -82,6 +82,7 @@ class WebServer:
         self._guesses = Limiter(GUESSES, clock)
         #: changes with every start, so that browsers ask for assets of a new version
         self._version = secrets.token_hex(4)
+        self._questions = {route.path for route in site.routes if route.is_question}
         self._assets = resources.files("remuda.web") / "assets"
         app = web.Application(client_max_size=LARGEST_BODY, middlewares=[self._guard])
         app.router.add_get("/assets/{version}/{name}", self._asset)
@@ -144,7 +145,7 @@ class WebServer:
             return None
         if not is_proven(person, request.headers.get(PROOF, ""), request.headers.get("Origin"), request.host):
             return problem(403, "this did not come from a page of this Remuda: open the page again and retry")
-        if not person.may_write and request.path != "/sign-out":
+        if not person.may_write and request.path not in {"/sign-out", *self._questions}:
             return problem(403, f"{person.name} may look and not change anything: that takes the write role")
         return None
 

@@ -4,8 +4,10 @@ import re
 from collections.abc import Sequence
 
 import msgspec
+import yaml
 from msgspec import Struct
 
+from remuda.control.about import About
 from remuda.control.client import path_of
 from remuda.control.routes import Call
 from remuda.errors import BadInput, NotFound
@@ -15,6 +17,10 @@ from remuda.web.page import Ask, Content, Page
 
 #: the routes that answer why, by the kind of subject
 _ROUTE = re.compile(r"/v1/why/(?P<kind>[\w-]+)/\{\w+\}")
+
+
+#: how much of the past a replay on the page goes through
+_MINUTES = 10
 
 
 class Event(Struct, frozen=True):
@@ -73,6 +79,10 @@ async def why_page(ask: Ask, call: Call) -> Content:
         found_span = await ask.get("/v1/recorded", Recorded)
         recorded = msgspec.convert(found_span, Recorded, from_attributes=True)
     values = {
+        "can_replay": "/v1/replay" in ask.routes(),
+        "minutes": _MINUTES,
+        "replay_until": min(at if at is not None else ask.now, recorded.until or ask.now) + 1_000,
+        "objects": await _objects(ask),
         "kinds": known,
         "kind": kind or (known[0] if known else ""),
         "name": name,
@@ -82,6 +92,14 @@ async def why_page(ask: Ask, call: Call) -> Content:
         "recorded": recorded,
     }
     return Content("why.html", values, title=f"Why {kind} {name}" if name else "Why")
+
+
+async def _objects(ask: Ask) -> str:
+    """The objects in force as YAML, to be changed; nothing when nothing runs."""
+    if "/v1/about" not in ask.routes():
+        return ""
+    about = await ask.get("/v1/about", About)
+    return yaml.safe_dump_all(about.objects, sort_keys=False, default_flow_style=False)
 
 
 def _instant(text: str) -> Instant | None:

@@ -294,6 +294,35 @@
     form.addEventListener("submit", (event) => event.preventDefault());
   }
 
+  for (const form of document.querySelectorAll("[data-replay]")) {
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      const box = document.getElementById("replayed");
+      const button = form.querySelector("button");
+      const changed = form.querySelector("details").open ? form.querySelector("textarea").value : "";
+      button.disabled = true;
+      box.hidden = false;
+      box.textContent = "…";
+      try {
+        const response = await fetch("/v1/replay", {
+          method: "POST",
+          headers: { "Content-Type": "application/json", "X-Remuda-Proof": meta("proof") },
+          body: JSON.stringify({ since: Number(form.dataset.since), until: Number(form.dataset.until), objects: changed }),
+        });
+        const found = await response.json();
+        if (!response.ok) box.textContent = found.error;
+        else {
+          const parts = found.differences.map((each) => each.lines.join("\n"));
+          const head = `${found.steps} recorded steps (${found.cycles} cycles), ${found.differences.length} decided differently`;
+          box.textContent = [head, found.strangers, ...parts].filter(Boolean).join("\n\n");
+        }
+      } catch {
+        box.textContent = "Remuda does not answer.";
+      }
+      button.disabled = false;
+    });
+  }
+
   drawAll();
   tick();
   setInterval(tick, 1000);
