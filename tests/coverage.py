@@ -1,8 +1,9 @@
 """
 `python -m tests.coverage`: the branches of judgement that its own tests reach; part of `make test`.
 
-Judgement is every package named `decide`, and `rules`. All of it must be reached, by the quick tests of the rooms it lives
-in: what only a long history reaches, nobody notices when it breaks. A line that cannot be reached is excepted beside the
+Judgement is every package named `decide`, and `rules`. All of it must be reached, by the quick tests closest to it: those in
+the directory of its name, or in that of its room where there is none. What only a long history reaches, nobody notices when
+it breaks. A line that cannot be reached is excepted beside the
 line, with its reason (`# pragma: no cover - why`). Packages that are not there yet have a floor, which may only rise.
 """
 
@@ -43,9 +44,12 @@ def packages(source: Path = SOURCE) -> list[str]:
 
 
 def rooms(judging: Iterable[str], tests: Path = ROOT / "tests") -> list[str]:
-    """The directories of tests that are close to these packages."""
-    near = {package.split("/")[0] for package in judging}
-    return sorted(str(tests / name) for name in near if (tests / name).is_dir())
+    """The directories of tests that are closest to these packages: of their names, else of their rooms."""
+    near = {
+        next((place for place in (tests / package, tests / package.split("/")[0]) if place.is_dir()), None)
+        for package in judging
+    }
+    return sorted(str(place) for place in near if place)
 
 
 def figures(report: Mapping[str, Any], judging: Iterable[str]) -> list[Figure]:
@@ -102,7 +106,7 @@ def exceptions_without_reason(source: Path, judging: Iterable[str]) -> list[str]
 
 
 def measure(judging: list[str]) -> dict[str, Any]:
-    """Run the quick tests of the rooms under coverage, in parallel, and read its report."""
+    """Run the quick tests that are closest under coverage and read its report."""
     with tempfile.TemporaryDirectory() as place:
         settings, report = Path(place) / "coveragerc", Path(place) / "report.json"
         include = "\n  ".join(f"src/remuda/{package}/*" for package in judging)

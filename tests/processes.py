@@ -28,7 +28,7 @@ T = TypeVar("T")
 _WAITS = ("comm", "wchan", "children")
 
 #: None of these talks to a server of the world, and reading all its authorities takes a tenth of a start.
-_ENVIRON = {"SSL_CERT_FILE": os.devnull}
+ENVIRON = {"SSL_CERT_FILE": os.devnull}
 
 #: what a loaded machine of two cores may need for anything these tests wait for
 DEADLINE_S = 60.0
@@ -129,7 +129,7 @@ class Place:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env={**os.environ, **_ENVIRON, **(env or {})},
+                env={**os.environ, **ENVIRON, **(env or {})},
             )
         self.processes.append(process)
         return process
@@ -190,7 +190,7 @@ class Place:
             check=False,
             input=stdin.encode(),
             timeout=DEADLINE_S * 2,
-            env={**os.environ, **_ENVIRON, **(env or {})},
+            env={**os.environ, **ENVIRON, **(env or {})},
         )
         return Ran(ran.returncode, ran.stdout.decode(errors="replace"), ran.stderr.decode(errors="replace"))
 

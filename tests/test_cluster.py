@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import yaml
 from tests.catalog import KINDS, load
+from tests.processes import ENVIRON
 from tests.servers.cluster import Cluster
 
 from remuda.cluster.preflight import read_cluster
@@ -65,10 +66,8 @@ def defined(cluster: Cluster) -> Cluster:
 
 def define(server: Cluster) -> None:
     server.kubectl("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump_all(map(crd_of, KINDS)))
-    for kind in KINDS:
-        server.kubectl(
-            "wait", "--for=condition=Established", "--timeout=60s", f"crd/{kind.plural}.remuda.dev"
-        )
+    names = [f"crd/{kind.plural}.remuda.dev" for kind in KINDS]
+    server.kubectl("wait", "--for=condition=Established", "--timeout=60s", *names)
 
 
 class Replica:
@@ -83,6 +82,7 @@ class Replica:
         self._log = self.log.open("ab")
         environ = {
             **os.environ,
+            **ENVIRON,
             "KUBECONFIG": str(server.kubeconfig(namespace=namespace)),
             "POD_NAME": name,
             "POD_NAMESPACE": namespace,

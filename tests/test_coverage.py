@@ -29,10 +29,11 @@ def test_every_package_that_judges_is_found_wherever_it_lies(tmp_path: Path) -> 
     assert {"fleet/decide", "pools/decide", "rightsize/decide", "rules"} <= set(packages())
 
 
-def test_tests_are_taken_from_the_rooms_of_the_packages(tmp_path: Path) -> None:
-    for name in ("pools", "rules", "kube"):
-        (tmp_path / name).mkdir()
-    assert rooms(["pools/decide", "rules", "new/decide"], tmp_path) == [
+def test_tests_are_taken_from_beside_the_packages_or_else_from_their_rooms(tmp_path: Path) -> None:
+    for name in ("fleet/decide", "fleet/show", "pools", "rules", "kube"):
+        (tmp_path / name).mkdir(parents=True)
+    assert rooms(["fleet/decide", "pools/decide", "rules", "new/decide"], tmp_path) == [
+        str(tmp_path / "fleet" / "decide"),
         str(tmp_path / "pools"),
         str(tmp_path / "rules"),
     ]

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import yaml
 from tests.kubevirt.agents import Agents, wait_until
 from tests.kubevirt.guests import Guests
 from tests.kubevirt.installation import Installation
@@ -78,7 +77,8 @@ class Rig:
 
     def secret(self, name: str = "runner", **values: str) -> None:
         """Make or change a Secret."""
-        self._apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": values})
+        body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": values}
+        self._apply(f"/api/v1/namespaces/{self.namespace}/secrets", body)
 
     def pool(self, name: str = "ci", *, grace_s: int | None = None, **spec: Any) -> None:
         """Make or change a pool; `grace_s` is what its VMs have to end."""
@@ -104,20 +104,19 @@ class Rig:
         self._object("Ceiling", name, {"machines": machines, "members": members})
 
     def _object(self, kind: str, name: str, spec: dict[str, Any]) -> None:
-        self._apply(
-            {
-                "apiVersion": "remuda.dev/v1alpha1",
-                "kind": kind,
-                "metadata": {"name": name},
-                "spec": spec,
-            }
-        )
+        body = {
+            "apiVersion": "remuda.dev/v1alpha1",
+            "kind": kind,
+            "metadata": {"name": name},
+            "spec": spec,
+        }
+        self._apply(f"{API}/{self.namespace}/{kind.lower()}s", body)
 
-    def _apply(self, body: dict[str, Any]) -> None:
-        self.cluster.kubectl(
-            "-n", self.namespace, "apply", "--server-side", "--force-conflicts", "-f", "-",
-            stdin=yaml.safe_dump(body),
-        )  # fmt: skip
+    def _apply(self, path: str, body: dict[str, Any]) -> None:
+        """As `kubectl apply --server-side --force-conflicts`, in a hundredth of its time."""
+        asked = f"{path}/{body['metadata']['name']}?fieldManager=kubectl&force=true&fieldValidation=Strict"
+        answer = self.cluster.request("PATCH", asked, body, content_type="application/apply-patch+yaml")
+        assert answer.status in {200, 201}, answer.text
 
     # What a person sees
 
