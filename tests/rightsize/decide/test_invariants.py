@@ -1,6 +1,6 @@
 """What holds for every world and every use."""
 
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 import pytest
@@ -45,7 +45,25 @@ def asks(memory: st.SearchStrategy[int | None] | None = None) -> st.SearchStrate
     return st.builds(Ask, maybe(CORES), in_bytes)
 
 
-SIZES = st.builds(Size, asks(), asks())
+# Made once: a strategy that is made for each draw takes longer to make than to draw from.
+ASKS = asks()
+SIZES = st.builds(Size, ASKS, ASKS)
+BYTES = MEBIBYTES.map(MI.__mul__)
+RANGES = {each: st.tuples(each, each, each) for each in (MEBIBYTES, CORES)}
+DAYS = st.lists(st.tuples(MEBIBYTES, MEBIBYTES), max_size=9)
+OOM_KILLS = st.lists(st.builds(OomKill, TIMES, BYTES), max_size=2)
+PEAKS = st.integers(0, 9000)
+COUNTS = st.sampled_from([0, 360, 11_520])
+CONFIDENCES = st.floats(0, 8)
+BOOLEANS = st.booleans()
+RATIOS = maybe(st.floats(1, 5))
+NAMES = st.sampled_from("xyz")
+NAMESPACES = st.sampled_from(["shop", "pay"])
+SCOPES: st.SearchStrategy[Literal["Container", "Pod"]] = st.sampled_from(["Container", "Pod"])
+DEFAULTS = st.sampled_from([Size(), Size(Ask(), Ask(200))])
+CONTAINERS = st.lists(st.sampled_from(["main", "side", "proxy"]), min_size=1, max_size=2, unique=True)
+LABELS = st.sampled_from([{}, {"tier": "1-x"}, {"tier": "4"}, {"tier": "?"}])
+UP_TO = [st.integers(0, most) for most in range(5)]
 IDS = st.builds(
     WorkloadId,
     st.sampled_from(["shop", "pay"]),
@@ -57,20 +75,20 @@ IDS = st.builds(
 @st.composite
 def known(draw: st.DrawFn, *, whole: bool = False) -> Evidence:
     """Any evidence whose bounds are in order; `whole` is not partial."""
-    memory, cpu = (tuple(sorted(draw(st.tuples(each, each, each)))) for each in (MEBIBYTES, CORES))
-    peak = draw(st.integers(0, 9000))
-    seen = draw(st.lists(st.tuples(MEBIBYTES, MEBIBYTES), max_size=9))
+    memory, cpu = (tuple(sorted(draw(RANGES[each]))) for each in (MEBIBYTES, CORES))
+    peak = draw(PEAKS)
+    seen = draw(DAYS)
     made = evidence(
         (memory[1], memory[0], memory[2]),
         (cpu[1], cpu[0], cpu[2]),
         peak,
         days=tuple(Day(BEGIN + n * DAY, max(pair) * MI, min(pair) * MI) for n, pair in enumerate(seen)),
-        kills=tuple(draw(st.lists(st.builds(OomKill, TIMES, MEBIBYTES.map(MI.__mul__)), max_size=2))),
-        is_partial=not whole and draw(st.booleans()),
-        cpu_samples=draw(st.sampled_from([0, 360, 11_520])),
-        memory_samples=draw(st.sampled_from([0, 360, 11_520])),
+        kills=tuple(draw(OOM_KILLS)),
+        is_partial=not whole and draw(BOOLEANS),
+        cpu_samples=draw(COUNTS),
+        memory_samples=draw(COUNTS),
         first=draw(TIMES),
-        confidence=draw(st.floats(0, 8)),
+        confidence=draw(CONFIDENCES),
     )
     other = draw(st.sampled_from([made, made, msgspec.structs.replace(made, krr=None)]))
     return msgspec.structs.replace(other, other=made.estimate)
@@ -78,58 +96,71 @@ def known(draw: st.DrawFn, *, whole: bool = False) -> Evidence:
 
 @st.composite
 def limit_ranges(draw: st.DrawFn) -> LimitRange:
-    least, most = draw(asks()), draw(asks())
-    ratio = draw(maybe(st.floats(1, 5)))
-    name = draw(st.sampled_from("xyz"))
+    least, most = draw(ASKS), draw(ASKS)
+    ratio = draw(RATIOS)
+    name = draw(NAMES)
     return LimitRange(
-        draw(st.sampled_from(["shop", "pay"])),
+        draw(NAMESPACES),
         name,
-        draw(st.sampled_from(["Container", "Pod"])),
+        draw(SCOPES),
         least,
         most,
         ratio,
-        draw(st.sampled_from([Size(), Size(Ask(), Ask(200))])),
-        draw(maybe(st.floats(1, 5))),
+        draw(DEFAULTS),
+        draw(RATIOS),
     )
 
 
 @st.composite
 def workloads(draw: st.DrawFn) -> Workload:
-    names = draw(st.lists(st.sampled_from(["main", "side", "proxy"]), min_size=1, max_size=2, unique=True))
+    names = draw(CONTAINERS)
     parts = tuple(Container(name, draw(SIZES)) for name in names)
-    labels = draw(st.sampled_from([{}, {"tier": "1-x"}, {"tier": "4"}, {"tier": "?"}]))
-    return Workload(draw(IDS), parts, labels, draw(st.integers(0, 4)), draw(st.integers(0, 2)))
+    labels = draw(LABELS)
+    return Workload(draw(IDS), parts, labels, draw(UP_TO[4]), draw(UP_TO[2]))
+
+
+WORKLOADS = st.lists(workloads(), min_size=1, max_size=4, unique_by=lambda each: each.id)
+PARTS = st.sampled_from(["main", "side"])
+AMOUNTS = st.dictionaries(
+    st.sampled_from(["requests.memory", "limits.cpu", "pods", "cpu"]), st.integers(0, 10**11), max_size=3
+)
+QUOTAS = st.lists(st.builds(Quota, st.just("shop"), st.sampled_from("qr"), AMOUNTS, AMOUNTS), max_size=2)
+LIMIT_RANGES = st.lists(limit_ranges(), max_size=3)
+OF_NAMESPACES = st.sampled_from([{}, {"shop": {"tier": "2"}}])
+UNKNOWNS = st.lists(st.builds(Unknown, st.sampled_from("ab"), st.just("403")), max_size=2)
+METRICS = st.sampled_from(["cpu", "memory"])
+MODES = st.sampled_from(["Off", "Auto"])
+LIMITS = maybe(BYTES)
 
 
 @st.composite
 def snapshots(draw: st.DrawFn) -> Snapshot:
-    found = draw(st.lists(workloads(), min_size=1, max_size=4, unique_by=lambda each: each.id))
+    found = draw(WORKLOADS)
     ids = st.sampled_from([each.id for each in found])
-    parts = st.sampled_from(["main", "side"])
-    quotas = st.dictionaries(
-        st.sampled_from(["requests.memory", "limits.cpu", "pods", "cpu"]), st.integers(0, 10**11), max_size=3
-    )
     return Snapshot(
         NOW * 1000,
         "files",
         tuple(found),
-        draw(st.sampled_from([{}, {"shop": {"tier": "2"}}])),
-        tuple(draw(st.lists(limit_ranges(), max_size=3))),
-        tuple(draw(st.lists(st.builds(Quota, st.just("shop"), st.sampled_from("qr"), quotas, quotas), max_size=2))),
+        draw(OF_NAMESPACES),
+        tuple(draw(LIMIT_RANGES)),
+        tuple(draw(QUOTAS)),
         tuple(
-            draw(st.lists(st.builds(Autoscaler, st.sampled_from("hi"), ids, st.sampled_from(["cpu", "memory"])), max_size=1))
+            draw(st.lists(st.builds(Autoscaler, st.sampled_from("hi"), ids, METRICS), max_size=1))
         ),
-        tuple(draw(st.lists(st.builds(Advisor, st.just("v"), ids, st.sampled_from(["Off", "Auto"])), max_size=2))),
+        tuple(draw(st.lists(st.builds(Advisor, st.just("v"), ids, MODES), max_size=2))),
         kills=tuple(
-            draw(st.lists(st.builds(Kill, ids, parts, st.just("p"), TIMES, maybe(MEBIBYTES.map(MI.__mul__))), max_size=2))
+            draw(st.lists(st.builds(Kill, ids, PARTS, st.just("p"), TIMES, LIMITS), max_size=2))
         ),
-        unknown=tuple(draw(st.lists(st.builds(Unknown, st.sampled_from("ab"), st.just("403")), max_size=2))),
+        unknown=tuple(draw(UNKNOWNS)),
     )  # fmt: skip
+
+
+PAIRS = st.tuples(MEBIBYTES, MEBIBYTES)
 
 
 @st.composite
 def policies(draw: st.DrawFn) -> RightsizePolicySpec:
-    least, most = sorted(draw(st.tuples(MEBIBYTES, MEBIBYTES)))
+    least, most = sorted(draw(PAIRS))
     bounds = TierSpec(
         tier=1,
         min_memory=Quantity(least * MI * NANO),
@@ -141,6 +172,9 @@ def policies(draw: st.DrawFn) -> RightsizePolicySpec:
 Case = tuple[Snapshot, dict[tuple[WorkloadId, str], Evidence], RightsizePolicySpec, str]
 
 
+STRATEGIES = st.sampled_from(["vpa", "vpa", "krr", "mine"])
+
+
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
     snapshot = draw(snapshots())
@@ -148,9 +182,9 @@ def cases(draw: st.DrawFn) -> Case:
         (each.id, part.name): draw(known())
         for each in snapshot.workloads
         for part in each.containers
-        if draw(st.integers(0, 4))
+        if draw(UP_TO[4])
     }
-    return snapshot, found, draw(policies()), draw(st.sampled_from(["vpa", "vpa", "krr", "mine"]))
+    return snapshot, found, draw(policies()), draw(STRATEGIES)
 
 
 def judged(case: Case) -> Review:
