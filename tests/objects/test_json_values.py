@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from remuda.objects.json_values import malformed, value_end
@@ -12,7 +12,9 @@ from remuda.objects.texts import Text
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=20,  # those of a hundred take twice as long to draw and are longer, not stranger
 )
+DEEP = [[[[[[[[{"]": [[], {"}": [{"\\": {}}]}]}]]]]]]]]
 VALUES = st.lists(JSON) | st.dictionaries(st.text(), JSON)
 
 
@@ -23,6 +25,7 @@ def refused(data: bytes, begin: int = 0) -> tuple[str, int, int]:
 
 @pytest.mark.slow
 @given(VALUES, st.sampled_from(["", " ", "\n{}", "[1", '"']), st.booleans())
+@example(DEEP, "[1", True)
 def test_a_value_ends_where_its_brackets_are_closed(value: object, after: str, is_ascii: bool) -> None:
     text = json.dumps(value, ensure_ascii=is_ascii).encode("utf-8", "surrogatepass")
     assert value_end(b"  " + text + after.encode(), 2) == 2 + len(text)
