@@ -28,6 +28,7 @@ PURE = [
 #: what tells the time, wherever it is called
 _READS_CLOCK = {"now", "utcnow", "today"}
 _FORBIDDEN = {"time", "random", "secrets", "uuid", "os"}
+_WORDS = re.compile(rf"\b(?:{'|'.join([*_READS_CLOCK, *_FORBIDDEN])})\b")
 
 
 _FRAME = {"control", "errors", "job", "kube", "ledger", "loop", "model", "objects", "output", "rules"}
@@ -128,6 +129,8 @@ def pure_modules() -> list[Path]:
 
 
 def impurities(source: str) -> Iterator[str]:
+    if not _WORDS.search(source):  # a tenth of the time of taking it apart, and half have none of them
+        return
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Call(func=ast.Attribute(attr=name)) if name in _READS_CLOCK:
