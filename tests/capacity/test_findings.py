@@ -879,6 +879,14 @@ def test_an_envelope_that_nobody_carries_yet_fits_where_there_is_room_for_one(
     ) is is_found
 
 
+def test_an_envelope_that_nobody_carries_yet_fits_where_one_node_of_several_takes_it() -> None:
+    spec = policy(envelopes=[{"name": "small", **SMALL}])
+    nodes = [node("full", allocatable=measured("1", "1Gi") | {"pods": 9}), node("roomy")]
+    for order in (nodes, nodes[::-1]):
+        made = judged(snapshot(scale_set("a", max=0, requests=measured("1")), *order), spec)
+        assert ("envelope-fits-nowhere", POLICY) not in {(item.rule, item.subject) for item in made.findings}
+
+
 def test_of_two_policies_of_a_label_the_first_by_name_counts() -> None:
     both = {"b": rules(ceiling=7), "a": rules(ceiling=5)}
     for some in (both, dict(reversed(both.items()))):

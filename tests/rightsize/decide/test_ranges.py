@@ -246,6 +246,13 @@ def test_a_range_that_gives_a_cpu_limit_to_those_that_have_none_is_reported(each
     assert one.is_ == "4000m: containers without a CPU limit get it, as those of Deployment shop/web"
 
 
+def test_a_range_gives_a_cpu_limit_to_one_container_of_several_that_has_none() -> None:
+    both = workload(container(), container("side", cpu_limit=500))
+    made = judge(both, known={(both.id, "main"): evidence()}, limit_ranges=(default(4000),))
+    assert the(made, part="side").recommended.limits.cpu_millicores == 500
+    assert "as those of Deployment shop/web" in found(made, "limit-range-gives-cpu-limit").is_
+
+
 def test_nothing_is_reported_ranges_that_give_nothing_where_nothing_changes() -> None:
     kept = workload(container(memory=500, memory_limit=672))
     assert rules(judge(kept, known=evidence(), limit_ranges=(limit_range(most=(None, 4000)),))) == set()

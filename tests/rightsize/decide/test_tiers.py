@@ -147,3 +147,16 @@ def test_a_tier_never_takes_away_what_was_used() -> None:
     made = judge(known=evidence(peak=900, memory=(1000, 900, 1100)), policy=tiers(max_memory="512Mi"))
     assert the(made).recommended.limits == the(made).now.limits
     assert "until then memory is left at 1Gi" in found(made, "clamped-below-use").fix
+
+
+@pytest.mark.parametrize(
+    ("tier", "steps"),
+    [
+        pytest.param("2", [], id="it is the limit"),
+        pytest.param("3", [("500Mi", "the target in whole MiB, not above the limit")], id="it is the target"),
+    ],
+)
+def test_the_request_of_memory_is_explained_where_it_is_not_the_limit(
+    tier: str, steps: list[tuple[str, str]]
+) -> None:
+    assert steps_of(the(judge(workload(tier=tier))), "request") == steps

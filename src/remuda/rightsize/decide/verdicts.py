@@ -50,7 +50,8 @@ def directions_of(now: Size, recommended: Size) -> dict[str, Direction]:
             elif after is None:
                 found[f"{part}.{name}"] = "remove"
             else:
-                found[f"{part}.{name}"] = "raise" if after > before else "lower"
+                is_more = after > before  # pragma: no mutate - equal ones were passed over
+                found[f"{part}.{name}"] = "raise" if is_more else "lower"
     return found
 
 
