@@ -983,6 +983,21 @@ def test_an_overflow_node_says_what_keeps_sets_off_it() -> None:
     assert judged(seen, spec).contexts[0].roles[1].reason == "no set of the label is admitted here"
 
 
+def test_what_keeps_as_many_sets_off_an_overflow_node_is_named_in_order_of_its_words() -> None:
+    spec = rules(nodes={"primary": CAPABILITY, "overflow": [OVERFLOW | {"rollbacks": [{"lane": "docs"}]}]})
+    twice = sting(
+        taints=(
+            Taint("overflow", "true", "NoSchedule"),
+            Taint("own", "", "NoSchedule"),
+            Taint("gpu", "", "NoSchedule"),
+        )
+    )
+    seen = snapshot(docs(), honey(), twice, summaries={"sting": Summary(DISK, DISK, NOW)})
+    taints = ("gpu:NoSchedule", "overflow=true:NoSchedule", "own:NoSchedule")
+    expected = "; ".join(f"has the taint {taint}, which is not tolerated" for taint in taints)
+    assert judged(seen, spec).contexts[0].roles[1].reason == expected
+
+
 def test_gates_that_are_not_known_to_hold_are_named_together() -> None:
     seen = judged(herd(summaries={}, unknown=(Unknown(SUMMARIES, "may not get"),)), rules())
     assert (

@@ -86,6 +86,15 @@ def test_a_scale_set_that_was_read_has_the_pod_it_was_read_from() -> None:
     assert "affinity" in keeps_off("AutoscalingRunnerSet", pod, {}, elsewhere)
 
 
+def test_of_terms_that_are_required_one_is_enough_to_be_there() -> None:
+    zones = [{"matchExpressions": [{"key": "zone", "operator": "In", "values": [zone]}]} for zone in "ab"]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": zones}}
+    pod = {"affinity": {"nodeAffinity": required}}
+    for zone in "ab":
+        assert keeps_off("AutoscalingRunnerSet", pod, {}, node("honey", labels={"zone": zone})) == ""
+    assert "affinity" in keeps_off("AutoscalingRunnerSet", pod, {}, node("honey", labels={"zone": "c"}))
+
+
 @pytest.mark.parametrize(
     ("written", "asked", "is_meant"),
     [
