@@ -110,6 +110,8 @@ class Job(NamedTuple):
     subjects: Mapping[str, Reference] = MappingProxyType({})
     #: what `remuda diagnose` without a word looks at: `remuda.diagnose.everything.Checkup`
     checkups: tuple[Reference, ...] = ()
+    #: its parts of `remuda report`: take the session, a `remuda.output.sections.Wanted` and who hears of progress
+    report: tuple[Reference, ...] = ()
     #: routes that only read the store, and so answer also when nothing runs
     views: Reference | None = None
     #: what its reason codes mean and how they are worded, and how these codes begin

@@ -27,6 +27,7 @@ PAGES = [
     "tutorials/laptop.md",
     *(f"guides/{name}.md" for name in (
         "pools", "jobs", "dashboard", "operating", "why", "circleci", "diagnose", "fleet", "rightsize", "capacity",
+        "report",
     )),
 ]  # fmt: skip
 DEADLINE_S = 60

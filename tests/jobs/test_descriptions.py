@@ -18,7 +18,9 @@ BACKENDS = [
 def test_every_reference_of_a_job_can_be_followed(job: Job) -> None:
     for reference in (job.check, job.views, job.reasons, job.replay, job.live_view):
         assert reference is None or load(reference) is not None
-    assert all(callable(load(reference)) for reference in (*job.subjects.values(), *job.checkups))
+    assert all(
+        callable(load(reference)) for reference in (*job.subjects.values(), *job.checkups, *job.report)
+    )
     assert job.runtime is None or issubclass(load(job.runtime), Runtime)
     assert (job.reasons is None) == (job.prefixes == ())
     for rules in load(job.permissions).values() if job.permissions else ():

@@ -28,6 +28,11 @@ OWN: Mapping[str, Command] = {
     "replay": Command(
         "remuda.cli.replay:replay", "What today's rules would have decided differently.", Section.ASK
     ),
+    "report": Command(
+        "remuda.cli.report:report",
+        "Waiting, use, cost, limits, sizes, and what other settings would have changed.",
+        Section.ASK,
+    ),
     "loops": Command("remuda.cli.loops:loops", "Look at loops, pause and resume them.", Section.ASK),
     "store": Command("remuda.cli.store:store", "Look after the store of a data directory.", Section.RUN),
     "validate": Command(

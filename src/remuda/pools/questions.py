@@ -19,6 +19,9 @@ from remuda.pools.controller import LOOP
 from remuda.pools.views import PoolsView
 from remuda.pools.why import Event, Why
 
+#: the most jobs that are given at once
+_PAGE = 1_000
+
 complete_pools = completes("/v1/pools", PoolsView, lambda view: (pool.name for pool in view.pools))
 complete_machines = completes(
     "/v1/pools", PoolsView, lambda view: (machine.name for machine in view.machines)
@@ -52,6 +55,18 @@ def known_jobs(session: Session, name: str) -> list[str]:
         return [str(session.remuda.get(path_of("v1", "jobs", name), Job).id)]
     except NotFound:
         return []
+
+
+def jobs_between(session: Session, since: int, until: int) -> list[Job]:
+    """The jobs of our own queue that were handed in within a span, the newest first; none where there is no queue."""
+    found: list[Job] = []
+    before: int | None = None
+    while True:
+        page = session.remuda.get("/v1/jobs", JobList, most=_PAGE, before=before).jobs
+        found += [job for job in page if since <= job.submitted_at <= until]
+        if len(page) < _PAGE or page[-1].submitted_at < since:
+            return found
+        before = page[-1].id
 
 
 def answer_why(session: Session, kind: str, name: str, at: str | None, *, history: bool) -> None:

@@ -25,6 +25,7 @@ JOB = Job(
         ),
     },
     subjects={"workload": "remuda.rightsize.questions:known_workloads"},
+    report=("remuda.rightsize.lead:size_sections",),
     reasons="remuda.rightsize.codes:CODES",
     prefixes=("rightsize",),
     permissions="remuda.rightsize.permissions:PERMISSIONS",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from remuda.control.command import Command, Session, pass_session
-from remuda.errors import InvariantError
+from remuda.errors import BadInput, InvariantError
 from remuda.output.show import Report, Table
 
 if TYPE_CHECKING:
@@ -49,14 +49,60 @@ def _seeds(command: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "--jobs", type=click.IntRange(1, 10_000_000), default=100_000, show_default=True, help="Jobs of a day."
 )
+@click.option(
+    "--from-ledger",
+    is_flag=True,
+    help="Live through what is recorded again, with the jobs and settings of then.",
+)
+@click.option(
+    "--since",
+    default="7d",
+    show_default=True,
+    metavar="TIME",
+    help="With --from-ledger: from a time, or how long ago.",
+)
+@click.option("--until", metavar="TIME", help="With --from-ledger: to a time, or how long ago. Default: now.")
+@click.option(
+    "-f",
+    "--file",
+    "files",
+    multiple=True,
+    help="With --from-ledger: changed objects, used instead of those of the same name.",
+)
 @pass_session
-def pools(session: Session, seed: int, seeds: int, world: str, pool_count: int, jobs: int) -> None:
+def pools(
+    session: Session,
+    seed: int,
+    seeds: int,
+    world: str,
+    pool_count: int,
+    jobs: int,
+    from_ledger: bool,
+    since: str,
+    until: str | None,
+    files: tuple[str, ...],
+) -> None:
     """
     Pools, their queue and their machines, with faults and crashes.
 
     Rules that must always hold are checked at every change: no busy machine is removed, no bound or ceiling is broken,
     no job is lost or run twice unseen. A broken rule ends it with exit code 1 and the seed that shows it again.
+
+    With --from-ledger there are no faults: jobs come as they were recorded and run as long as they did, and what is decided
+    changes what happens next. It shows how long they waited, how long they wait in the simulation with the settings of then,
+    and with -f how long they would have waited with others.
+
+    \b
+    remuda simulate pools --from-ledger --since 7d
+    remuda simulate pools --from-ledger --since 7d -f more-machines.yaml
     """
+    if from_ledger:
+        from remuda.sim.recorded import compare_settings
+
+        compare_settings(session, since, until, files)
+        return
+    if files or until:
+        raise BadInput("-f and --until are for --from-ledger")
     from remuda.sim.pools import day, hostile
     from remuda.sim.pools import simulate as live
 

@@ -9,18 +9,19 @@ from remuda.pools.meters import PoolMeters
 from remuda.sim.history import Summary
 from remuda.sim.pool_history import PoolHistory
 from remuda.sim.process import WatchedJob, make_loop, terms_of
-from remuda.sim.scenario import Arrival, Event, Scenario
+from remuda.sim.scenario import Arrival, Event, Reload, Scenario
 from remuda.sim.source import SimSource
 from remuda.sources.queue.queue import Answer
 
 
 class LightPoolHistory(PoolHistory):
-    """Jobs arrive and machines fail; nobody meddles."""
+    """Jobs arrive, machines fail and settings change; nobody meddles."""
 
     def __init__(self, scenario: Scenario, seed: int) -> None:
         super().__init__(scenario, seed)
-        self.source = SimSource(self.clock, terms_of(self.setup), self._wake)
-        job = WatchedJob(
+        self._terms = terms_of(self.setup)
+        self.source = SimSource(self.clock, self._terms, self._wake)
+        self._job = job = WatchedJob(
             {"queue": self.source}, {"sim": self.provider}, dict, self.clock, PoolMeters(CollectorRegistry())
         )
         job.watch = self.watch
@@ -52,10 +53,18 @@ class LightPoolHistory(PoolHistory):
         return await self.source.next(machine, finished, leaving=leaving)
 
     async def happen(self, event: Event) -> None:
-        """A job arrives."""
-        assert isinstance(event, Arrival), "a light world knows only arrivals"
+        """A job arrives, or settings change."""
+        if isinstance(event, Reload):
+            self.setup = event.setup
+            self._job.setups = event.setup.pools
+            self._terms.clear()
+            self._terms.update(terms_of(event.setup))
+            self.loop.follow(event.setup.policy)
+            return
+        assert isinstance(event, Arrival), "a light world knows only arrivals and reloads"
         command = ("run", str(event.seconds), str(event.exit_code))
-        self.arrivals[self.source.submit(event.job_class, command, event.retries)] = event.at
+        number = self.source.submit(event.job_class, command, event.retries, event.priority)
+        self.arrivals[number] = event.at
 
     def unrest(self) -> str:
         """Jobs that have not ended, or operations under way."""

@@ -28,6 +28,8 @@ class Behaviour(Struct, frozen=True):
     #: median; times are log-normal with this spread
     boot_s: float = 20.0
     boot_spread: float = 0.3
+    #: of pools that differ
+    boot_s_by_pool: dict[str, float] = {}
     #: it ends before it is ready
     fails: float = 0.0
     #: it never becomes ready and never ends
@@ -186,7 +188,8 @@ class SimProvider:
 
     async def _live(self, machine: SimMachine) -> None:
         behaviour, dice = self.behaviour, self._dice
-        boot_s = behaviour.boot_s * dice.lognormvariate(0, behaviour.boot_spread)
+        median = behaviour.boot_s_by_pool.get(machine.pool, behaviour.boot_s)
+        boot_s = median * dice.lognormvariate(0, behaviour.boot_spread)
         luck = dice.random() - behaviour.hangs
         if luck < 0:
             return

@@ -27,6 +27,7 @@ class _Task(Struct, gc=False):
     command: tuple[str, ...]
     retries: int
     attempt: int = 0
+    priority: int = 0
 
     @property
     def run(self) -> tuple[int, int]:
@@ -35,7 +36,7 @@ class _Task(Struct, gc=False):
 
 
 class SimSource:
-    """First come, first served within a class. Machines wait at the desk without a deadline."""
+    """First come, first served within a class and a priority. Machines wait at the desk without a deadline."""
 
     exact = True
 
@@ -84,11 +85,11 @@ class SimSource:
             self._settle(machine, is_success=False)
         self._wake()
 
-    def submit(self, job_class: str, command: tuple[str, ...], retries: int) -> int:
-        """Take a job in and return its number."""
-        task = _Task(self._next, job_class, command, retries)
+    def submit(self, job_class: str, command: tuple[str, ...], retries: int, priority: int = 0) -> int:
+        """Take a job in and return its number; one of a higher priority comes before others."""
+        task = _Task(self._next, job_class, command, retries, priority=priority)
         self._next += 1
-        self._waiting[job_class].append(task)
+        self._queue(task)
         self._wake_waiting(job_class)
         self._wake()
         return task.number
@@ -133,11 +134,19 @@ class SimSource:
                 self._workers[machine] = Worker(self._clock.now(), str(task.number), known.uses + 1)
             return Answer("run", Work(task.number, task.attempt, task.command, {}, {}, "", 0, 0))
 
+    def _queue(self, task: _Task) -> None:
+        waiting = self._waiting[task.job_class]
+        if not waiting or waiting[-1].priority >= task.priority:
+            waiting.append(task)
+            return
+        place = next(index for index, other in enumerate(waiting) if other.priority < task.priority)
+        waiting.insert(place, task)
+
     def _settle(self, machine: str, *, is_success: bool) -> None:
         task = self._at.pop(machine)
         self._running[task.job_class] -= 1
         if not is_success and task.attempt <= task.retries:
-            self._waiting[task.job_class].append(task)
+            self._queue(task)
             self._wake_waiting(task.job_class)
         elif not is_success:
             self.failed += 1
