@@ -29,7 +29,7 @@ OWN: Mapping[str, Command] = {
         "remuda.cli.replay:replay", "What today's rules would have decided differently.", Section.ASK
     ),
     "report": Command(
-        "remuda.cli.report:report",
+        "remuda.cli.reporting:report",
         "Waiting, use, cost, limits, sizes, and what other settings would have changed.",
         Section.ASK,
     ),

@@ -33,7 +33,7 @@ JOB = Job(
         "machine": "remuda.pools.questions:known_machines",
         "job": "remuda.pools.questions:known_jobs",
     },
-    report=("remuda.sim.report:pool_sections",),
+    report=("remuda.sim.sections:pool_sections",),
     checkups=("remuda.pools.checkup:check_pools",),
     views="remuda.pools.routes:VIEWS",
     reasons="remuda.pools.codes:CODES",
