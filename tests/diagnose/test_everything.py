@@ -190,11 +190,14 @@ def test_no_secret_that_is_planted_anywhere_is_in_a_bundle_the_log_the_ledger_me
     written["metadata"]["annotations"] = {"repo": f"https://robot:{SECRETS['annotation']}@git.example/x"}
     home.write(written)
     home.start(
+        "--web-port",
+        "0",
         env={
             "DATABASE_PASSWORD": SECRETS["process"],
             "HTTPS_PROXY": f"http://u:{SECRETS['address']}@proxy.example",
-        }
+        },
     )
+    token = (home.data / "web-token").read_text().strip()
     secret = home.home / "token"
     secret.write_text(SECRETS["file"] + "\n")
     secret.chmod(0o644)
@@ -228,7 +231,18 @@ def test_no_secret_that_is_planted_anywhere_is_in_a_bundle_the_log_the_ledger_me
     ports = json.loads((home.data / "ports.json").read_bytes())
     with urllib.request.urlopen(f"http://127.0.0.1:{ports['health']}/ready", timeout=10) as page:
         ready = page.read()
+
+    def shown(path: str) -> bytes:
+        asked = urllib.request.Request(
+            f"http://127.0.0.1:{ports['web']}{path}", headers={"Authorization": f"Bearer {token}"}
+        )
+        with urllib.request.urlopen(asked, timeout=10) as page:
+            body: bytes = page.read()
+            return body
+
+    assert b"shell" in shown("/pools/shell")
     pages = {
+        **{path: shown(path) for path in ("/", "/pools", "/pools/shell")},
         "metrics": home.metrics().encode(),
         "ready": ready,
         "about": json.dumps(home.remuda.get("/v1/about", dict)["options"]).encode(),
@@ -237,6 +251,9 @@ def test_no_secret_that_is_planted_anywhere_is_in_a_bundle_the_log_the_ledger_me
         "ledger": recorded(home.data / FILE),
     }
     assert {name: planted_in(data) for name, data in pages.items() if planted_in(data)} == {}
+    # What a job's owner wrote of it is on its own page, which only who holds the token sees; its secret is not.
+    assert SECRETS["file"].encode() not in shown("/jobs") + shown("/jobs/1")
+    assert [name for name, data in (*files.items(), *pages.items()) if token.encode() in data] == []
 
 
 @pytest.mark.slow

@@ -78,6 +78,7 @@ class _Collector:
         self._session = session
         self._progress = progress
         self.secrets = [value for name, value in os.environ.items() if named_secret(name)]
+        self.secrets += filter(None, [_value_in(str(session.data_dir / "web-token"))])
 
     def collect(self) -> dict[str, Any]:
         """The parts by the names of their files."""

@@ -24,7 +24,17 @@ from remuda.ledger.store import FILE, explained, reading
 #: seconds that a process has to answer
 TIMEOUT_S = 10
 _PAGE_S = 5.0
-_OURS = ("remuda.db", "control.sock", "ports.", "lock", "machines", "jobs", "ballast", "remuda.log")
+_OURS = (
+    "remuda.db",
+    "control.sock",
+    "ports.",
+    "lock",
+    "machines",
+    "jobs",
+    "ballast",
+    "remuda.log",
+    "web-token",
+)
 _DEFAULT_PORTS = {"--health-port": 8000, "--live-port": 8001}
 _PAGES = {"--health-port": ("health", "/ready"), "--live-port": ("live", "/live")}
 
