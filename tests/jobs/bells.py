@@ -28,6 +28,8 @@ from remuda.model.plans import Action, Operation, Outcome, Plan, Reason
 from remuda.model.times import Instant
 from remuda.objects.kinds import GROUP, Kind, Object
 from remuda.objects.load import Blame, Objects
+from remuda.output.sections import Section as Part
+from remuda.output.sections import Wanted
 from remuda.output.show import Report
 from remuda.output.words import number, sentence
 from remuda.runtime import Condition, Runtime, Services, Status
@@ -253,6 +255,13 @@ async def bells_panel(ask: Ask) -> Content | None:
     )
 
 
+def report_bells(session: Session, wanted: Wanted, progress: Callable[[str], None]) -> Iterator[Part]:
+    """How many bells there are, for who does not ring them."""
+    del wanted
+    progress("bells")
+    yield Part("Bells", (f"{len(session.remuda.get('/v1/bells', list[str]))} bells hang.",))
+
+
 JOB = Job(
     name="bells",
     kinds=(KindReference("Bell", "bells", "tests.jobs.bells:BELL", ("ding",)),),
@@ -260,6 +269,7 @@ JOB = Job(
     commands={"why bell": Command("tests.jobs.bells:bell", "Why a bell is rung, or is not.")},
     subjects={"bell": "tests.jobs.bells:known_bells"},
     checkups=("tests.jobs.bells:check_bells",),
+    report=("tests.jobs.bells:report_bells",),
     views="tests.jobs.bells:VIEWS",
     reasons="tests.jobs.bells:REASONS",
     prefixes=("bell",),

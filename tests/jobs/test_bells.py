@@ -139,6 +139,13 @@ def test_its_checks_are_among_those_of_a_diagnosis_without_a_word(running: Path)
     assert "bells" in found["loops"]
 
 
+def test_its_part_is_on_the_page_of_a_report(running: Path, tmp_path: Path) -> None:
+    until(lambda: rung(running, "big") == 3, "it is rung")
+    ran = run("report", "--since", "1h", "--data-dir", running, "--html", tmp_path / "report.html")
+    assert ran.returncode == 0, ran.stderr
+    assert "<h2>Bells</h2><p>1 bells hang.</p>" in (tmp_path / "report.html").read_text()
+
+
 def test_a_dry_run_of_it_rings_nothing(file: Path, tmp_path: Path) -> None:
     ran = run("up", file, "--data-dir", tmp_path / "d", "--dry-run", "-o", "json")
     assert ran.returncode == 0, ran.stderr
