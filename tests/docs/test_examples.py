@@ -24,7 +24,9 @@ from remuda.rightsize.codes import RULES as SIZE_RULES
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
-    "tutorials/laptop.md",
+    *(f"tutorials/{name}.md" for name in (
+        "laptop", "arc-ceiling", "rightsizing-review", "simulated-fleet",
+    )),
     *(f"guides/{name}.md" for name in (
         "pools", "jobs", "dashboard", "operating", "why", "circleci", "diagnose", "fleet", "rightsize", "capacity",
         "report",
@@ -35,8 +37,16 @@ DEADLINE_S = 60
 
 def steps(page: str) -> Iterator[tuple[str, list[str]]]:
     """Commands of a page, each with the lines it should print."""
-    text = (ROOT / "docs" / page).read_text()
-    for block in re.findall(r"```console\n(.*?)```", text, re.DOTALL):
+    return commands((ROOT / "docs" / page).read_text())
+
+
+def commands(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Commands in a text; a block with a title is a file of that name, which is written in its turn."""
+    for name, file, block in re.findall(
+        r'```\w+ title="([^"]+)"\n(.*?)```|```console\n(.*?)```', text, re.DOTALL
+    ):
+        if name:
+            yield f"cat > {name} <<'END'\n{file}END", []
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, *expected = part.rstrip("\n").split("\n")
             yield command, expected
