@@ -18,7 +18,7 @@ CLUSTERS ?= 200
 # Compiled files are kept: compiling the tests anew takes longer than running the quick ones.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test pytest coverage quick lint types bench sim soak chart dist mutants servers lock clean help
+.PHONY: run test pytest coverage quick lint types bench sim soak site chart dist mutants servers lock clean help
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -76,6 +76,10 @@ soak: $(READY)  ## new seeds and a simulated day of MACHINES, for as long as you
 	$(BIN)/remuda simulate pools --seed $(SEED)000 --seeds 200
 	$(BIN)/remuda simulate fleet --seed $(SEED)000 --seeds 200
 	$(BIN)/remuda simulate fleet --seed $(SEED) --machines $(MACHINES) --clusters $(CLUSTERS) --hours 24 --faults some -o json
+
+site: $(READY)  ## the documentation as a site, in build/site
+	$(BIN)/python -m manual build/docs
+	$(BIN)/zensical build --strict --clean
 
 chart: $(READY)  ## the whole Helm chart, in build/charts
 	PATH=$(CURDIR)/$(BIN):$$PATH charts/package
