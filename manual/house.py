@@ -12,6 +12,7 @@ _WIDTH, _EDGE, _GAP = 860, 24, 12
 #: rows of rooms from the roof to the ground, each with what it is for; the jobs stand below the first
 _ROOF = (
     ("cli", "commands, thin"),
+    ("web", "the dashboard"),
     ("control", "the HTTP API"),
     ("objects", "YAML, checks, schema"),
     ("output", "words, tables, pages"),

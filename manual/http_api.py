@@ -1,6 +1,7 @@
 """The control API, from the OpenAPI document that a running Remuda serves."""
 
 import random
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,19 +10,15 @@ import msgspec
 from prometheus_client import CollectorRegistry
 
 from manual.tables import code, prose, table
-from remuda.assembly import assemble
-from remuda.control.loops import LoopRoutes
+from remuda.app import App, Options
 from remuda.control.openapi import document
 from remuda.control.routes import Route
 from remuda.job import Jobs
-from remuda.ledger.record import Kinds, Ledger
-from remuda.ledger.store import InlineStore
 from remuda.loop.clock import SystemClock
-from remuda.loop.health import readiness
 from remuda.loop.logs import Log
-from remuda.loop.loop import Loop, Tools
-from remuda.loop.metrics import LoopMetrics
-from remuda.runtime import Services
+
+#: where objects ask for no job, all that can run are built
+_NOTHING_TO_RUN = Path(__file__).parents[1] / "examples" / "capacity-policy.yaml"
 
 
 def page(jobs: Jobs) -> str:
@@ -36,7 +33,7 @@ def page(jobs: Jobs) -> str:
     types = "\n".join(_schema(name, schema) for name, schema in sorted(schemas.items()))
     return (
         "# HTTP API\n\nEvery command uses it, on `control.sock` in the data directory; who may open that file may ask"
-        " everything. `GET /openapi.json` is the whole of this as OpenAPI 3.1. An answer that is no success is a"
+        " everything. The dashboard serves it on its port, too, to who has a token. `GET /openapi.json` is the whole of this as OpenAPI 3.1. An answer that is no success is a"
         " [Problem](#problem), with a sentence for people.\n\n"
         f"## Requests\n\n{operations}\n## Types\n\n{types}"
     )
@@ -50,34 +47,14 @@ def openapi(jobs: Jobs) -> dict[str, Any]:
 
 def assembled(jobs: Jobs) -> tuple[tuple[Route, ...], CollectorRegistry]:
     """Routes and metrics of a process on a host that runs every job. It is built and never started."""
-    clock, rng = SystemClock(), random.Random(0)
-    log = Log(clock, lambda _: None)
-    store, registry = InlineStore(jobs.tables()), CollectorRegistry()
-    loops: list[Loop[Any, Any, Any, Any]] = []
-    tools = Tools(clock, rng, log, LoopMetrics(registry))
-
-    def make_loop(
-        controller: Any, records: Kinds[Any, Any, Any, Any], policy: Any
-    ) -> Loop[Any, Any, Any, Any]:
-        loops.append(Loop(controller, Ledger(store, controller.name, records), policy, tools))
-        return loops[-1]
-
-    services = Services(
-        clock=clock,
-        rng=rng,
-        log=log,
-        store=store,
-        data_dir=Path("data"),
-        socket=Path("data/control.sock"),
-        registry=registry,
-        make_loop=make_loop,
-        wake=lambda: None,
-        status_changed=lambda: None,
-        is_dry_run=True,
-    )
-    runtimes = assemble(jobs, tuple(job for job in jobs if job.runtime), lambda _: services)
-    own = LoopRoutes(loops, store, clock, lambda: readiness(list(loops), {})).routes()
-    return (*(route for runtime in runtimes.values() for route in runtime.routes()), *own), registry
+    clock = SystemClock()
+    with tempfile.TemporaryDirectory() as place:
+        options = Options(files=(str(_NOTHING_TO_RUN),), data_dir=Path(place, "data"))
+        app = App(options, clock, random.Random(0), Log(clock, lambda _: None), jobs=jobs)
+        try:
+            return app._routes(), app._registry  # noqa: SLF001 - nobody else builds a process to look at it
+        finally:
+            app.close()
 
 
 def _operation(method: str, path: str, operation: dict[str, Any]) -> str:

@@ -25,7 +25,7 @@ from manual.svg import text
 ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "terminal.svg"
 #: what is typed; the first is typed before the picture begins, and stays in the background
-BACKGROUND = "remuda up examples/laptop.yaml --health-port 0 --live-port 0"
+BACKGROUND = "remuda up examples/laptop.yaml --health-port 0 --live-port 0 --no-web"
 SESSION = (
     "remuda submit local/shell --wait -- echo hello",
     "for n in 1 2 3 4 5 6 7 8 9 10; do remuda submit local/shell -q -- sleep 600; done | tail -n 1",
