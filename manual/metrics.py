@@ -42,7 +42,10 @@ def page() -> str:
 
 def metrics(root: Path = Path(remuda.__file__).parent) -> list[Metric]:
     """All that Remuda's own modules make, by name."""
-    return sorted(each for path in sorted(root.rglob("*.py")) for each in _made(ast.parse(path.read_bytes())))
+    sources = (path.read_bytes() for path in sorted(root.rglob("*.py")))
+    return sorted(
+        each for source in sources if _BEGINS.encode() in source for each in _made(ast.parse(source))
+    )
 
 
 def _made(module: ast.Module) -> Iterator[Metric]:

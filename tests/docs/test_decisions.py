@@ -22,6 +22,8 @@ from remuda.rightsize.decide.rounding import MULTIPLIERS, round_up, scaled
 from remuda.rightsize.estimate.estimator import estimate_pod
 from remuda.rules.ceilings import Member, share
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "explanation" / "decisions.md").read_text(encoding="utf-8")
 DEADLINE_S = 120
@@ -109,7 +111,6 @@ def asked(*words: str) -> Any:
     return json.loads(done.stdout)
 
 
-@pytest.mark.slow
 def test_how_many_runners_a_node_fits() -> None:
     audit = asked("capacity", "audit", "--label", "nix-kvm", "--from", "examples/capacity-cluster.json")
     (one,) = [each["requests"] for each in audit["scaleSets"] if each["name"] == "vm-test"]
@@ -153,7 +154,6 @@ def test_how_memory_is_scaled_and_rounded() -> None:
         assert f"{round_up(larger) // MIB}Mi" == row["advised"], row
 
 
-@pytest.mark.slow
 def test_which_machine_is_cheapest(tmp_path: Path) -> None:
     (rows,) = tables("interruption penalty, spot costs")
     prices = {"spot": (0.161, 0.05), "on-demand": (0.428, 0.0)}

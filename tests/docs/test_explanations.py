@@ -9,6 +9,8 @@ from manual import house, objects, recording
 
 from remuda.jobs import JOBS
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 EXPLANATIONS = ROOT / "docs" / "explanation"
 
@@ -74,7 +76,6 @@ def test_the_recording_is_small_and_loads_nothing() -> None:
     assert recording.drawn(recording.read(picture)) == picture
 
 
-@pytest.mark.slow
 def test_the_recording_shows_what_the_session_prints() -> None:
     recorded = recording.read(recording.PICTURE.read_text(encoding="utf-8"))
     assert recording.settled(recorded) == recording.settled(recording.run_session())

@@ -11,6 +11,8 @@ from manual.tables import code, prose, table
 from remuda.cli.tree import tree
 from remuda.jobs import JOBS
 
+pytestmark = pytest.mark.slow
+
 
 def cells(text: str) -> list[list[str]]:
     """The rows of all tables, split where Markdown splits them: not within code."""

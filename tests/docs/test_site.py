@@ -14,6 +14,8 @@ from manual.stage import REFERENCE, DeadLink, stage
 
 from remuda.jobs import JOBS
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 CONFIG = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
 BUILD_DEADLINE_S = 120
@@ -76,7 +78,6 @@ def links(site: dict[Path, Page]) -> Iterator[tuple[Path, str, Path, str]]:
                 yield path, link, target.resolve(), unquote(parts.fragment)
 
 
-@pytest.mark.slow
 def test_every_link_and_picture_leads_to_a_file(site: dict[Path, Page]) -> None:
     found = list(links(site))
     assert len(found) > 1000
@@ -85,7 +86,6 @@ def test_every_link_and_picture_leads_to_a_file(site: dict[Path, Page]) -> None:
         assert file.is_file(), f"{path.name}: {link}"
 
 
-@pytest.mark.slow
 def test_every_anchor_is_there(site: dict[Path, Page]) -> None:
     pages = {path.resolve(): page for path, page in site.items()}
     for path, link, target, anchor in links(site):
@@ -93,7 +93,6 @@ def test_every_anchor_is_there(site: dict[Path, Page]) -> None:
             assert anchor in pages[target].anchors, f"{path.name}: {link}"
 
 
-@pytest.mark.slow
 def test_a_browser_loads_nothing_from_elsewhere(site: dict[Path, Page]) -> None:
     for path, page in site.items():
         for tag, name, link in page.links:
@@ -101,7 +100,6 @@ def test_a_browser_loads_nothing_from_elsewhere(site: dict[Path, Page]) -> None:
                 assert not urlsplit(link).netloc, f"{path.name}: {link}"
 
 
-@pytest.mark.slow
 def test_every_page_is_in_the_navigation(site: dict[Path, Page]) -> None:
     listed = set(_pages(CONFIG["nav"]))
     written = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
