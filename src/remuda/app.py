@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import os
 import random
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,11 +30,13 @@ from remuda.datadir import DataDir
 from remuda.errors import BadInput, RemudaError
 from remuda.job import Job, Jobs
 from remuda.jobs import JOBS
+from remuda.ledger.address import PostgresAddress
 from remuda.ledger.age import AgeClock, newest_record
 from remuda.ledger.ballast import Ballast
+from remuda.ledger.opening import open_store
 from remuda.ledger.record import Kinds, Ledger
-from remuda.ledger.retention import Retention, forget, make_room
-from remuda.ledger.store import FILE, SqliteStore
+from remuda.ledger.retention import Retention, forget
+from remuda.ledger.seat import Claimant
 from remuda.loop.clock import Clock
 from remuda.loop.controller import Controller
 from remuda.loop.faults import FaultPoint, no_fault
@@ -60,6 +63,8 @@ A = TypeVar("A", bound=Action)
 PORTS = "ports.json"
 _LOOK_AT_FILES_S = 1.0
 _HOUSEKEEPING_S = 60.0
+#: how often is looked whether we lead, and how soon the seat of the store is tried again
+_LOOK_AT_SEAT_S, _SEAT_AGAIN_S = 0.2, 5.0
 #: 2026-01-01, which keeps the numbers of operations short
 _FIRST_MOMENT = 1_767_225_600_000
 
@@ -81,6 +86,8 @@ class Options:
     cluster: "ReplicaConfig | None" = None
     #: the dashboard; None without one
     web: "WebOptions | None" = None
+    #: the database that keeps the store instead of a file in the data directory
+    store: PostgresAddress | None = None
 
 
 class Ports(Struct, frozen=True):
@@ -122,7 +129,7 @@ class App:
         self.loops: list[Loop[Any, Any, Any, Any]] = []
         self._ledgers: list[Ledger[Any, Any, Any, Any]] = []
         self._refused_callers: list[Callable[[int], bool]] = []
-        self._leads = False
+        self._leads = self._is_seated = False
         self._reloading = asyncio.Lock()
         #: set once everything answers
         self.is_up = asyncio.Event()
@@ -130,12 +137,8 @@ class App:
         self.home = DataDir(options.data_dir)
         self._ballast = Ballast(self.home.path / "ballast")
         try:
-            self.store = SqliteStore(
-                self.home.path / FILE,
-                tables=jobs.tables(),
-                most_bytes=options.most_bytes,
-                make_room=make_room,
-                ballast=self._ballast,
+            self.store = open_store(
+                options.store or self.home.path, jobs.tables(), clock.now, options.most_bytes, self._ballast
             )
         except BaseException:
             self.home.release()
@@ -143,6 +146,8 @@ class App:
         if self.store.backup is not None:
             log.info("the store was upgraded; it is kept as it was before", copy=str(self.store.backup))
         try:
+            if self._replica is None:
+                self.store.take_seat(Claimant(f"{socket.gethostname()}, pid {os.getpid()}", "host"))
             self._runtimes = assemble(jobs, chosen, self._services)
             self._compiled = compile_all(self._runtimes, objects)
         except BaseException:
@@ -216,7 +221,7 @@ class App:
         """Always on a host; in a cluster only while we lead."""
         if self._replica is None:
             return True
-        may_act = self._replica.may_act()
+        may_act = self._replica.may_act() and (self._is_seated or not self.store.is_apart)
         if may_act and not self._leads:
             # What operations make is named after them, and the leaders before us had ledgers of their own.
             for ledger in self._ledgers:
@@ -266,6 +271,8 @@ class App:
         for runtime in self._runtimes.values():
             details |= runtime.details()
         details["data_dir"] = str(self.home.path)
+        if self.options.store is not None:
+            details["store"] = str(self.options.store)
         if self._refused is not None:
             details["refused_reload"] = self._refused
         if self._replica is not None:
@@ -299,10 +306,7 @@ class App:
             for runtime in self._runtimes.values():
                 ends.callback(runtime.close)
             self._apply(self._compiled)
-            paused = self.store.read(paused_loops)
-            for loop in self.loops:
-                if loop.name in paused:
-                    loop.pause()
+            self._pause_loops()
             for runtime in self._runtimes.values():
                 await runtime.start()
             await self._control.start()
@@ -335,10 +339,47 @@ class App:
                 ]
                 if self._replica is not None:
                     chores.append(group.create_task(self._replica.run(self._follow), name="cluster"))
+                    if self.store.is_apart:
+                        chores.append(group.create_task(self._keep_seat(self._replica), name="seat"))
                 await run_loops(self.loops, stop, self._log)
                 for chore in chores:
                     chore.cancel()
         self._log.info("remuda is down; machines that run wait for the next start")
+
+    def _pause_loops(self) -> None:
+        """As an operator said, here or at the replica that led before."""
+        paused = self.store.read(paused_loops)
+        for loop in self.loops:
+            if loop.name in paused:
+                loop.pause()
+            elif loop.standing.paused:
+                loop.resume()
+
+    async def _keep_seat(self, replica: "Replica") -> None:
+        """Of replicas that share a store, write it while we lead, from where the one before us left it."""
+        who = replica.claimant()
+        while True:
+            if not self.store.is_writer:
+                self._is_seated = False
+            if self._is_seated and not replica.may_act():
+                self._is_seated = False
+                await asyncio.to_thread(self.store.leave_seat)
+            elif replica.may_act() and not self._is_seated:
+                try:
+                    await asyncio.to_thread(self.store.take_seat, who)
+                    for runtime in self._runtimes.values():
+                        await runtime.lead()
+                    self._pause_loops()
+                except RemudaError as error:
+                    self._log.error("the store cannot be written", error=str(error), next_try_s=_SEAT_AGAIN_S)
+                    await asyncio.sleep(_SEAT_AGAIN_S)
+                    continue
+                for loop in self.loops:
+                    loop.begin_anew()
+                self._is_seated = True
+                self._log.info("writing the store", store=str(self.options.store))
+                self._wake()
+            await asyncio.sleep(_LOOK_AT_SEAT_S)
 
     def close(self) -> None:
         """Let go of the store and the data directory."""
@@ -398,6 +439,8 @@ class App:
         while True:
             await asyncio.to_thread(self._ballast.keep)
             await asyncio.sleep(_HOUSEKEEPING_S)
+            if not self.store.is_writer:
+                continue  # who writes it looks after it
             try:
                 await self._forget(keep)
             except RemudaError as error:

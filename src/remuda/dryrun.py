@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import random
 from collections.abc import AsyncIterator
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from prometheus_client import CollectorRegistry
 
@@ -29,6 +29,9 @@ from remuda.model.plans import Action, Plan
 from remuda.objects.load import Objects
 from remuda.objects.problems import Problem
 from remuda.runtime import ClusterAccess, Runtime, Services
+
+if TYPE_CHECKING:
+    from remuda.ledger.postgres import ReadOnlyPostgres
 
 S = TypeVar("S")
 M = TypeVar("M")
@@ -62,9 +65,7 @@ class _Trial:
 
     async def decide(self, objects: Objects, cluster: ClusterAccess | None) -> Plan[Any]:
         """The plans of all loops as one."""
-        path = self._options.data_dir.absolute() / FILE
-        tables = self._jobs.tables()
-        store = ReadOnlyStore(path, tables) if path.exists() else InlineStore(tables)
+        store = self._open()
         registry = CollectorRegistry()
         runtimes = assemble(
             self._jobs,
@@ -84,6 +85,16 @@ class _Trial:
             tuple(action for plan in plans for action in plan.actions),
             tuple(reason for plan in plans for reason in plan.reasons),
         )
+
+    def _open(self) -> "ReadOnlyStore | ReadOnlyPostgres | InlineStore":
+        tables = self._jobs.tables()
+        if self._options.store is not None:
+            from remuda.ledger.postgres import ReadOnlyPostgres, is_there  # noqa: PLC0415 - an extra
+
+            address = self._options.store
+            return ReadOnlyPostgres(address, tables) if is_there(address) else InlineStore(tables)
+        path = self._options.data_dir.absolute() / FILE
+        return ReadOnlyStore(path, tables) if path.exists() else InlineStore(tables)
 
     def _services(self, store: Store, registry: CollectorRegistry, cluster: ClusterAccess | None) -> Services:
         metrics = LoopMetrics(registry)

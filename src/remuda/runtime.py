@@ -121,6 +121,9 @@ class Runtime:
     async def start(self) -> None:
         """Find what an earlier process left; called once, when nothing can be refused any more."""
 
+    async def lead(self) -> None:
+        """Begin to write the store that other replicas have written meanwhile; called each time that this one begins to lead."""
+
     async def run(self) -> None:
         """What goes on beside the loops, until cancelled."""
 

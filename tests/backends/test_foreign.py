@@ -55,7 +55,7 @@ class Rig:
         self.machines = Machines()
         self.queue = Queue(self.store, self.files, SystemClock(), lambda: None, identity="s1")
         machines = cast("ProcessMachines", self.machines)
-        self.foreign = Foreign("s1", machines, self.files, self.store, self.queue)
+        self.foreign = Foreign(lambda: "s1", machines, self.files, self.store, self.queue)
         for run in (MINE, *THEIRS):
             Path(f"{self.files.stem(run)}.log").write_bytes(b"12345")
 

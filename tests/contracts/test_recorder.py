@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from tests.builders import NOW, closing, policy, pool, settings, snapshot
+from tests.contracts.stores import KINDS, opened
 
 from remuda.ledger.record import Ledger, MemoryRecorder
-from remuda.ledger.store import InlineStore, SqliteStore
 from remuda.loop.controller import Recorder
 from remuda.model.plans import Operation, Outcome, Plan
 from remuda.pools.decide.model import Memory, Policy, PoolAction, PoolMemory, Snapshot
@@ -19,14 +19,13 @@ SEEN, RULES = snapshot(pool()), policy(settings())
 DONE = Outcome("done", NOW)
 
 
-@pytest.fixture(params=["ledger", "ledger in a file", "notebook"])
+@pytest.fixture(params=[*KINDS, "notebook"])
 def recorder(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[PoolsRecorder]:
     if request.param == "notebook":
         yield MemoryRecorder(Memory())
         return
-    store = InlineStore() if request.param == "ledger" else SqliteStore(tmp_path / "remuda.db")
-    yield Ledger(store, "pools", POOL_KINDS)
-    store.close()
+    with opened(request.param, tmp_path, request) as store:
+        yield Ledger(store, "pools", POOL_KINDS)
 
 
 async def record(

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import http.server
 import socket
-import sqlite3
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from remuda.control.client import Remuda, path_of
 from remuda.control.routes import Call, Route
 from remuda.control.server import SOCKET, ControlServer
 from remuda.errors import BadInput, NotFound, Unavailable
+from remuda.ledger.sql import Database
 from remuda.ledger.store import FILE, SqliteStore
 from remuda.loop.clock import SystemClock
 from remuda.loop.logs import Log
@@ -26,7 +26,7 @@ class Named(Struct, frozen=True):
     at: int = 0
 
 
-def view(db: sqlite3.Connection, call: Call) -> Named:
+def view(db: Database, call: Call) -> Named:
     if call.names["name"] == "missing":
         raise NotFound("there is no missing")
     return Named(call.names["name"], call.instant("at", 0))

@@ -6,7 +6,6 @@ import io
 import json
 import os
 import socket
-import sqlite3
 import stat
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -21,6 +20,7 @@ from msgspec import Meta, Struct
 from remuda.control.routes import Call, Route
 from remuda.control.server import SOCKET, ControlServer
 from remuda.errors import BadInput, NotFound, Unavailable
+from remuda.ledger.sql import Database
 from remuda.ledger.store import SqliteStore
 from remuda.loop.clock import SystemClock
 from remuda.loop.logs import Log
@@ -100,11 +100,11 @@ class Handlers:
         )
 
 
-def list_settings(db: sqlite3.Connection, call: Call) -> list[str]:
+def list_settings(db: Database, call: Call) -> list[str]:
     return [name for (name,) in db.execute("SELECT name FROM settings")]
 
 
-def count_settings(db: sqlite3.Connection, call: Call) -> int:
+def count_settings(db: Database, call: Call) -> int:
     found: int = db.execute("SELECT count(*) FROM settings WHERE name = ?", (call.names["name"],)).fetchone()[
         0
     ]

@@ -5,7 +5,6 @@ It has an object with a status, a loop, a route, a view, a `why` subject and rea
 `python -m tests.jobs.bells` in the place of `remuda`: nothing else knows of it.
 """
 
-import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,6 +22,7 @@ from remuda.jobs import JOBS
 from remuda.kube.rbac import Rule
 from remuda.ledger.history import cycle_at
 from remuda.ledger.record import Kinds
+from remuda.ledger.sql import Database
 from remuda.model.checks import CheckResult
 from remuda.model.plans import Action, Operation, Outcome, Plan, Reason
 from remuda.model.times import Instant
@@ -199,7 +199,7 @@ class WhyBell(Struct, frozen=True):
     headline: str
 
 
-def why_bell(db: sqlite3.Connection, call: Call) -> WhyBell:
+def why_bell(db: Database, call: Call) -> WhyBell:
     cycle = cycle_at(db, LOOP, 2**53, RECORDS)
     for reason in cycle.plan.reasons if cycle else ():
         if reason.subject == f"bell/{call.names['bell']}":

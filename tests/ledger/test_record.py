@@ -12,8 +12,9 @@ import pytest
 from tests.loop.toy import TOY_KINDS, Memory, Policy, Seen, Turn, steady, turn
 
 from remuda.errors import BadInput
+from remuda.ledger.dialects import number_from
 from remuda.ledger.history import cycle_at, story
-from remuda.ledger.record import Ledger, MemoryRecorder, number_from
+from remuda.ledger.record import Ledger, MemoryRecorder
 from remuda.ledger.retention import Retention, forget
 from remuda.ledger.store import InlineStore, SqliteStore
 from remuda.model.plans import Operation, Outcome, Plan, Reason

@@ -598,3 +598,44 @@ async def test_a_store_that_fails_while_the_loop_starts_is_an_error_of_this_loop
     with pytest.raises(ExceptionGroup):
         await rig.loop.run()
     assert rig.loop.standing.phase is Phase.STOPPED
+
+
+@virtually
+async def test_a_store_that_does_not_answer_while_the_loop_starts_is_asked_again() -> None:
+    class Slow(MemoryRecorder[Seen, Memory, Policy, Turn]):
+        asked = 0
+
+        def memory(self) -> Memory:
+            self.asked += 1
+            if self.asked in {2, 3}:  # the first is asked before the loop runs
+                raise Unavailable("the server does not answer")
+            return super().memory()
+
+    recorder = Slow(Memory())
+    rig = Rig(EXACT, recorder)
+    await rig.run_for(4.5)
+    assert recorder.asked == 4
+    assert rig.loop.standing.last_error is None
+    assert rig.toy.saw, "it went on by itself"
+
+
+@virtually
+async def test_a_loop_that_begins_anew_goes_by_what_another_process_recorded() -> None:
+    store = InlineStore()
+    rig = Rig(EXACT, Ledger(store, "toy", TOY_KINDS))
+
+    async def lead_elsewhere() -> None:
+        other = Ledger(store, "toy", TOY_KINDS)
+        await other.record(Seen(7), Memory(), Policy(), 5, Plan((turn("b"),)), Memory(41), ())
+        rig.loop.begin_anew()
+
+    rig.toy.on_observe = sleeping(0.1)
+    led = asyncio.get_running_loop().create_future()
+    asyncio.get_running_loop().call_later(
+        1.5, lambda: led.set_result(asyncio.ensure_future(lead_elsewhere()))
+    )
+    await rig.run_for(3.5)
+    await (await led)
+    assert [target for _, _, target in rig.toy.acted] == ["b"], "what it left unfinished is carried out"
+    counts = [memory.count for memory, _ in rig.toy.judged]
+    assert (counts[:2], set(counts[2:])) == ([0, 0], {41}), "its memory is gone on with"

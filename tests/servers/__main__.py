@@ -13,6 +13,8 @@ from tests.servers.found import ServersError, Surroundings, find, surroundings
 from tests.servers.guest_image import NAME as GUEST
 from tests.servers.guest_image import VERSION as GUEST_VERSION
 from tests.servers.guest_image import find_guest_image, get_guest_image
+from tests.servers.postgres import NAME as POSTGRES
+from tests.servers.postgres import find_postgres, get_postgres
 
 QUIET_EVERY_S = 60.0  # in a pipe: often enough to see that it lives
 
@@ -38,22 +40,26 @@ def main() -> None:
     The real servers that tests run against.
 
     Each is taken from KUBEBUILDER_ASSETS (etcd, kube-apiserver, kubectl) or REMUDA_SERVERS (any), else from the
-    per-user cache, else built from its published Go module into that cache. The browser is the one on the PATH, else
-    Debian's is installed, for which one has to be root, as for the base that an image is built on and for the disk that
+    per-user cache, else built from its published Go module into that cache. The browser and PostgreSQL are those on the
+    PATH, else Debian's are installed, for which one has to be root, as for the base that an image is built on and for the disk that
     a guest boots from.
     """
 
 
 @main.command("get")
-@click.argument("names", nargs=-1, type=click.Choice([*SERVERS, BROWSER, BASE, GUEST]), metavar="[NAME]...")
+@click.argument(
+    "names", nargs=-1, type=click.Choice([*SERVERS, BROWSER, POSTGRES, BASE, GUEST]), metavar="[NAME]..."
+)
 def get_command(names: tuple[str, ...]) -> None:
-    """Find or build the named servers, or all of them, the browser, the base of images and the guest."""
-    asked = names or (*SERVERS, BROWSER, BASE, GUEST)
+    """Find or build the named servers, or all of them, the browser, PostgreSQL, the base of images and the guest."""
+    asked = names or (*SERVERS, BROWSER, POSTGRES, BASE, GUEST)
     show = progress(is_terminal=sys.stderr.isatty())
     try:
         paths = get([name for name in asked if name in SERVERS], surroundings(), show)
         if BROWSER in asked:
             paths[BROWSER] = get_browser(show)
+        if POSTGRES in asked:
+            paths[POSTGRES] = get_postgres(show)
         if BASE in asked:
             paths[BASE] = get_base(surroundings(), show)
         if GUEST in asked:
@@ -83,6 +89,7 @@ def rows(around: Surroundings) -> list[tuple[str, str, str, str]]:
     guest = find_guest_image(around)
     for name, version, path in (
         (BROWSER, "any", find_browser()),
+        (POSTGRES, "any", find_postgres()),
         (BASE, SUITE, find_base(around)),
         (GUEST, GUEST_VERSION, guest.disk if guest else None),
     ):

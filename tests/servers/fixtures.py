@@ -25,11 +25,14 @@ from tests.servers.cluster import ALWAYS, Cluster
 from tests.servers.found import ServersError, find, surroundings
 from tests.servers.guest_image import NAME as GUEST_IMAGE
 from tests.servers.guest_image import GuestImage, find_guest_image, get_guest_image
+from tests.servers.postgres import NAME as POSTGRES
+from tests.servers.postgres import PostgresServer, find_postgres, get_postgres
 from tests.servers.prometheus import NAMES, PrometheusServer
 
 Programs = Callable[..., dict[str, Path]]
 NewCluster = Callable[..., Cluster]
 NewPrometheus = Callable[..., PrometheusServer]
+NewPostgres = Callable[..., PostgresServer]
 
 
 def provide(names: tuple[str, ...], environ: Mapping[str, str] = os.environ) -> dict[str, Path]:
@@ -103,6 +106,39 @@ def guest_image() -> GuestImage:
     if found is None:
         pytest.skip(f"needs {GUEST_IMAGE}; `make servers` provides what is missing, as root")
     return found
+
+
+def provide_postgres(environ: Mapping[str, str] = os.environ) -> Path:
+    """The directory of PostgreSQL's programs for a test, which is skipped without, or fails where servers are required."""
+    if environ.get("REMUDA_REQUIRE_SERVERS") == "1":
+        try:
+            return get_postgres(_tell, environ)
+        except ServersError as error:
+            pytest.fail(str(error), pytrace=False)
+    found = find_postgres(environ)
+    if found is None:
+        pytest.skip(f"needs {POSTGRES}; `make servers` provides what is missing, as root")
+    return found
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """One PostgreSQL per test process, shared by its tests: keep to a `schema` of your own, and let it run."""
+    with PostgresServer(provide_postgres()) as running:
+        yield running
+
+
+@pytest.fixture
+def schema() -> str:
+    """A schema that no other test uses."""
+    return f"test_{secrets.token_hex(5)}"
+
+
+@pytest.fixture
+def new_postgres() -> Iterator[NewPostgres]:
+    """`new_postgres(**settings)` starts one for this test alone, which may be killed."""
+    with ExitStack() as stack:
+        yield lambda **settings: stack.enter_context(PostgresServer(provide_postgres(), **settings))
 
 
 def require_openssl() -> None:

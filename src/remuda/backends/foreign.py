@@ -6,6 +6,7 @@ needed any more, so it is kept and listed, never believed, and removed only by o
 """
 
 import asyncio
+from collections.abc import Callable
 
 from msgspec import Struct
 
@@ -55,7 +56,12 @@ class Foreign:
     """Lists what is not this store's, and removes it by order."""
 
     def __init__(
-        self, identity: str, machines: ProcessMachines, files: JobFiles, store: Store, queue: Queue
+        self,
+        identity: Callable[[], str],
+        machines: ProcessMachines,
+        files: JobFiles,
+        store: Store,
+        queue: Queue,
     ) -> None:
         self._identity, self._machines, self._files, self._store = identity, machines, files, store
         self._queue = queue
@@ -83,7 +89,7 @@ class Foreign:
         for store in stores:
             mine = [size for run, size in sizes.items() if run.store == store]
             files.append(ForeignFiles(store, len(mine), sum(mine)))
-        return ForeignView(self._identity, self._machines.foreign(), tuple(files))
+        return ForeignView(self._identity(), self._machines.foreign(), tuple(files))
 
     async def clean(self, call: Call) -> Cleaned:
         """Remove it; a busy machine only if ordered, and files stay while anyone may still write them."""

@@ -8,8 +8,8 @@ from msgspec import UnsetType
 from remuda.backends.foreign import Foreign
 from remuda.control.routes import Call, Route
 from remuda.errors import NotFound, Unavailable
+from remuda.ledger.dialects import number_from
 from remuda.ledger.identity import lineage, new_identity, renew
-from remuda.ledger.record import number_from
 from remuda.ledger.retention import Retention
 from remuda.machines.process.cgroups import find_cgroups
 from remuda.machines.process.driver import ProcessMachines
@@ -91,7 +91,7 @@ class QueueOnProcesses(Backend):
         store = self._services.store
         return (
             *QueueRoutes(self.queue, self._files, lambda: self._classes, self._vouch).routes(),
-            *Foreign(self._identity, self._machines, self._files, store, self.queue).routes(),
+            *Foreign(lambda: self._identity, self._machines, self._files, store, self.queue).routes(),
             Route(
                 "GET",
                 "/v1/machines/{machine}/confinement",
@@ -129,7 +129,15 @@ class QueueOnProcesses(Backend):
                 await self._machines.adopt(sweep=False)
             return
         self._files.prepare()
+        if self._services.store.is_writer:
+            await self._adopt()
+
+    async def lead(self) -> None:
+        """Go on with the queue as the replica before us left it, under an identity of our own."""
+        self._identity = new_identity(self._services.rng, self._services.store.read(lineage))
+        self._machines.carry(self._identity)
         await self._adopt()
+        self.queue.take_up(self._identity)
 
     async def _adopt(self) -> None:
         """Take over what an earlier run left, and set apart what another store did."""

@@ -23,12 +23,11 @@ def replay(session: Session, since: str, until: str | None, files: tuple[str, ..
     A difference is not carried on to the next step: the world went on as it did. Exits 1 when something differs.
     """
     from remuda.control.replay import data_of, lines_of, replay_recorded
-    from remuda.ledger.store import FILE, explained, reading
+    from remuda.ledger.place import place_of, reading
 
-    span = session.instant(since, 0), session.instant(until, session.now())
+    span = session.past(since), session.instant(until, session.now())
     changed = session.load(files) if files else None
-    store = session.data_dir / FILE
-    with reading(store) as db, explained(store):
+    with reading(place_of(session.home)) as db:
         found = replay_recorded(db, session.jobs, changed, span, session.now())
     for row in found.damaged:
         click.echo(f"{row}; it is left out", err=True)

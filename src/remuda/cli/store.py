@@ -93,6 +93,8 @@ def salvage(session: Session, yes: bool) -> None:
     from remuda.ledger.salvage import salvage as read_what_can_be
     from remuda.ledger.store import FILE
 
+    if session.home != session.data_dir:
+        raise BadInput(f"{session.home} is no file: a damaged database is mended with its server's own tools")
     path = session.data_dir / FILE
     if not path.exists():
         raise BadInput(f"there is no store at {path}")

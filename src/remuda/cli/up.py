@@ -148,6 +148,7 @@ def up(
         pace=Pace(interval=interval),
         cluster=_replica(clock, namespace, context) if cluster else None,
         web=None if no_web or dry_run else _web(web_address, web_port, web_access),
+        store=session.address,
     )
     if dry_run:
         _show_plan(session, options, clock)

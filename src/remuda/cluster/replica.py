@@ -14,6 +14,7 @@ from remuda.kube.config import Access
 from remuda.kube.lease import Leadership, Term
 from remuda.kube.limits import RateLimit
 from remuda.kube.rbac import LEASE
+from remuda.ledger.seat import Claimant
 from remuda.loop.clock import Clock
 from remuda.loop.logs import Log
 from remuda.runtime import ClusterAccess, Status
@@ -51,6 +52,8 @@ class Replica:
             wake()
 
         self._log = log
+        self._config = config
+        self._scope = f"namespace {config.namespace} of {config.access.server}"
         reader = Client(config.access, clock, rng, limit=RateLimit(clock))
         # Nothing else may keep its renewal waiting.
         self._elector = Client(config.access, clock, rng)
@@ -67,6 +70,10 @@ class Replica:
     def may_act(self) -> bool:
         """Only the leader acts, and only once it knows what is wanted."""
         return self.objects.is_known and self.leadership.holds()
+
+    def claimant(self) -> Claimant:
+        """As whom this replica writes a store that all replicas share, while it leads."""
+        return Claimant(self._config.identity, self._scope, is_elected=True)
 
     def status_changed(self) -> None:
         """Write statuses soon."""

@@ -9,7 +9,7 @@ import json
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
@@ -17,6 +17,9 @@ import msgspec
 from remuda.control.routes import Call, Route, check_query, match
 from remuda.errors import BadInput, NotFound, Unavailable
 from remuda.output.show import one_line
+
+if TYPE_CHECKING:  # not while something runs
+    from remuda.ledger.address import PostgresAddress
 
 T = TypeVar("T")
 _SOCKET = "control.sock"
@@ -44,15 +47,18 @@ class Remuda:
         warn: Callable[[str], None] = lambda _: None,
         timeout_s: int = 60,
         token: str = "",
+        address: "PostgresAddress | None" = None,
     ) -> None:
         """
         `warn` is called once when what is read comes from the store because the process died.
 
-        `token` is for a `server` elsewhere: the socket of this host needs none.
+        `token` is for a `server` elsewhere: the socket of this host needs none. `address` is where the store is when it is
+        not in the data directory.
         """
         self._token = token if server and not server.startswith("unix:") else ""
         self._timeout_s = timeout_s
         self._data_dir = data_dir
+        self._address = address
         self._server = server
         self._views = views
         self._warn = warn
@@ -107,7 +113,7 @@ class Remuda:
             )
 
     def _from_store(self, path: str, query: dict[str, str]) -> Any:
-        from remuda.ledger.store import FILE, explained, reading  # noqa: PLC0415 - not while something runs
+        from remuda.ledger.place import place_of, reading  # noqa: PLC0415 - not while something runs
 
         try:
             route, names = match(self._views(), "GET", path)
@@ -116,8 +122,7 @@ class Remuda:
         if route.view is None:
             raise NothingRuns(self._data_dir)
         check_query(route, query)
-        store = self._data_dir / FILE
-        with reading(store, route.tables) as db, explained(store):
+        with reading(place_of(self._address or self._data_dir), route.tables) as db:
             return route.view(db, Call(names, query))
 
     def _request(self, method: str, path: str, body: bytes | None) -> bytes:

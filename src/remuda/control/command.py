@@ -1,7 +1,7 @@
 """
 What every command shares: where Remuda is, how answers are shown, and how errors end.
 
-Every command takes `-o`, `--quiet`, `--data-dir` and `--server`, before or after its own words; the session that
+Every command takes `-o`, `--quiet`, `--data-dir`, `--store` and `--server`, before or after its own words; the session that
 comes out of them is in the context.
 """
 
@@ -24,6 +24,8 @@ from remuda.output.show import FORMATS, Report, show
 if TYPE_CHECKING:  # not for --help
     from remuda.control.client import Remuda
     from remuda.job import Jobs
+    from remuda.ledger.address import PostgresAddress
+    from remuda.ledger.place import Home
     from remuda.objects.load import Objects
 
 
@@ -44,6 +46,20 @@ class Session:
         #: how long an answer may take
         self.timeout_s = 60
         self.data_dir = default_data_dir(dict(os.environ))
+        #: as it was given; it may hold a password, and is shown by `address` alone
+        self.store: str | None = None
+
+    @cached_property
+    def address(self) -> "PostgresAddress | None":
+        """The database that keeps the store; None where it is a file of the data directory."""
+        from remuda.ledger.address import find_address  # noqa: PLC0415 - not for --help
+
+        return find_address(self.store, os.environ)
+
+    @property
+    def home(self) -> "Home":
+        """Where the store is: the database that was named, else the data directory."""
+        return self.address or self.data_dir
 
     @cached_property
     def remuda(self) -> "Remuda":
@@ -55,7 +71,7 @@ class Session:
                 click.echo(message, err=True)
 
         token = os.environ.get("REMUDA_TOKEN", "").strip()
-        return Remuda(self.data_dir, self.server, self.jobs.views, warn, self.timeout_s, token)
+        return Remuda(self.data_dir, self.server, self.jobs.views, warn, self.timeout_s, token, self.address)
 
     def load(self, files: Iterable[str]) -> "Objects":
         """
@@ -148,6 +164,13 @@ def shared_options() -> list[click.Option]:
             expose_value=False,
             callback=_set("data_dir"),
             help=f"The data directory. Default: ${VARIABLE}, else the platform's.",
+        ),
+        click.Option(
+            ["--store"],
+            expose_value=False,
+            callback=_set("store"),
+            metavar="URL",
+            help="Keep the store in PostgreSQL, postgresql://USER@HOST/DATABASE. Default: $REMUDA_STORE, else a file.",
         ),
         click.Option(
             ["--server"],

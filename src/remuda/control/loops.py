@@ -1,6 +1,5 @@
 """The loops' part of the control API: how they fare, and pausing them."""
 
-import sqlite3
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -8,6 +7,7 @@ from msgspec import Struct
 
 from remuda.control.routes import Call, Route
 from remuda.errors import NotFound
+from remuda.ledger.sql import Database
 from remuda.ledger.store import Store
 from remuda.loop.clock import Clock
 from remuda.loop.health import Health
@@ -24,7 +24,7 @@ class LoopChanged(Struct, frozen=True):
     paused: bool
 
 
-def paused_loops(db: sqlite3.Connection) -> set[str]:
+def paused_loops(db: Database) -> set[str]:
     """Loops that an operator paused; they stay so over a restart."""
     rows = db.execute("SELECT name FROM settings WHERE name LIKE 'paused-loop/%'").fetchall()
     return {name.removeprefix(_PAUSED) for (name,) in rows}
@@ -37,7 +37,7 @@ class Recorded(Struct, frozen=True):
     until: Instant
 
 
-def recorded(db: sqlite3.Connection) -> Recorded:
+def recorded(db: Database) -> Recorded:
     """The span of the whole history."""
     since, until = db.execute("SELECT min(first_at), max(last_at) FROM cycles").fetchone()
     return Recorded(since or 0, until or 0)
@@ -96,7 +96,8 @@ class LoopRoutes:
         loop, now = self._find(call), self._clock.now()
         await self._store.write(
             lambda db: db.execute(
-                "INSERT OR REPLACE INTO settings VALUES (?, x'', ?)", (_PAUSED + loop.name, now)
+                "INSERT INTO settings VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET set_at = excluded.set_at",
+                (_PAUSED + loop.name, b"", now),
             )
         )
         loop.pause()

@@ -10,9 +10,8 @@ from msgspec import Struct
 from remuda.errors import BadInput, NotFound
 
 if TYPE_CHECKING:  # a command that asks a running process needs no store
-    import sqlite3
-
     from remuda.ledger.schema import Tables
+    from remuda.ledger.sql import Database
 
 #: the most bytes of a request, unless its route takes more
 LARGEST_BODY = 1024 * 1024
@@ -43,7 +42,7 @@ class Call(Struct, frozen=True):
 
 
 Answer: TypeAlias = Any
-View: TypeAlias = "Callable[[sqlite3.Connection, Call], Answer]"
+View: TypeAlias = "Callable[[Database, Call], Answer]"
 Handler: TypeAlias = Callable[[Call], Awaitable[Answer | AsyncIterator[bytes]]]
 
 

@@ -73,7 +73,7 @@ def answer_from_ledger(session: Session, name: str, at: str | None) -> None:
     trial = _recorded(session, session.past(at))
     if trial is None:
         raise BadInput(
-            f"no shard recorded a decision {'by then ' * bool(at)}in {session.data_dir}: remuda why need wants"
+            f"no shard recorded a decision {'by then ' * bool(at)}in {session.home}: remuda why need wants"
             " --inventory FILE and --demand FILE, or --from PLAN.json, or the --data-dir of a shard"
         )
     _answer(session, name, trial)
@@ -90,12 +90,12 @@ def recorded_needs(session: Session) -> list[str]:
 def _recorded(session: Session, at: Instant) -> "Trial | None":
     need_numpy()
     from remuda.fleet.history.replay import cycle_at, recorded_trial
-    from remuda.ledger.store import FILE, explained, reading
+    from remuda.ledger.place import may_be_there, place_of, reading
 
-    store = session.data_dir / FILE
-    if not store.exists():
+    store = place_of(session.home)
+    if not may_be_there(store):
         return None
-    with reading(store) as db, explained(store):
+    with reading(store) as db:
         cycle = cycle_at(db, at)
     return recorded_trial(cycle) if cycle else None
 

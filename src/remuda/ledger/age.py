@@ -5,10 +5,10 @@ A clock that was set days ahead, by a hand or a dead battery, must not cost all 
 that passed without anything being recorded and without this process having run for as long.
 """
 
-import sqlite3
 from collections.abc import Callable
 from typing import Protocol
 
+from remuda.ledger.sql import Database
 from remuda.model.times import DAY, HOUR, SECOND, Instant
 
 #: a jump smaller than this is not worth a thought: history is kept for days
@@ -57,7 +57,7 @@ class AgeClock:
         return self._trusted
 
 
-def newest_record(db: sqlite3.Connection) -> Instant | None:
+def newest_record(db: Database) -> Instant | None:
     """The last moment of which a cycle was recorded."""
     at: Instant | None = db.execute("SELECT max(last_at) FROM cycles").fetchone()[0]
     return at

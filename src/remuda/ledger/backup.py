@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from remuda.errors import BadInput
-from remuda.ledger.schema import VERSIONS, Tables, part_version, store_version
+from remuda.ledger.dialects import store_version
+from remuda.ledger.schema import VERSIONS, Tables, part_version
 
 
 def back_up(connection: sqlite3.Connection, path: Path, tables: Iterable[Tables]) -> Path | None:

@@ -5,7 +5,6 @@ A kind is a path, as in `rightsize/https://cluster`; the part before the first s
 beside a running Remuda: it is one short transaction, and a reader sees it whole or not at all.
 """
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,9 +13,11 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from remuda.errors import BadInput
+from remuda.ledger.dialects import store_version
+from remuda.ledger.place import Home, place_of, reading, writing
 from remuda.ledger.record import pack, unpack
-from remuda.ledger.schema import store_version
-from remuda.ledger.store import FILE, DamagedRow, explained, reading, writing
+from remuda.ledger.sql import Database
+from remuda.ledger.store import DamagedRow
 from remuda.model.times import Instant, write_instant
 
 T = TypeVar("T")
@@ -37,48 +38,47 @@ class Kept(Struct, frozen=True):
     at: Instant
 
 
-def keep(data_dir: Path, kind: str, at: Instant, value: object) -> None:
+def keep(home: Home, kind: str, at: Instant, value: object) -> None:
     """
-    Keep a document, and forget those that are too many; the data directory and its store are made where there are none.
+    Keep a document, and forget those that are too many; a data directory and its store are made where there are none.
 
     `BadInput` or `Unavailable` says why it cannot be kept; nothing was changed then.
     """
     try:
-        data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if isinstance(home, Path):
+            home.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
         raise BadInput(
-            f"the data directory {data_dir} cannot be used: {error.strerror}; choose another with --data-dir"
+            f"the data directory {home} cannot be used: {error.strerror}; choose another with --data-dir"
         ) from error
     packed = pack(value)
-    with writing(data_dir / FILE) as db:
+    with writing(place_of(home)) as db:
         put(db, kind, at, packed)
 
 
-def put(db: sqlite3.Connection, kind: str, at: Instant, packed: bytes, most_bytes: int = MOST_BYTES) -> None:
+def put(db: Database, kind: str, at: Instant, packed: bytes, most_bytes: int = MOST_BYTES) -> None:
     """Add a document that is packed already, within a transaction of the caller, and forget what is too much."""
     db.execute("INSERT INTO documents (kind, at, data) VALUES (?, ?, ?)", (kind, at, packed))
     db.execute(
         "DELETE FROM documents WHERE id IN (SELECT id FROM ("
         "SELECT id, row_number() OVER (PARTITION BY kind ORDER BY at DESC, id DESC) AS place,"
         " sum(length(data)) OVER (ORDER BY at DESC, id DESC) AS size FROM documents"
-        ") WHERE place > ? OR (size > ? AND place > ?))",
+        ") AS counted WHERE place > ? OR (size > ? AND place > ?))",
         (MOST_DOCUMENTS, most_bytes, _ALWAYS),
     )
 
 
-def kept(db: sqlite3.Connection, kind: str, until: Instant | None = None) -> list[Kept]:
+def kept(db: Database, kind: str, until: Instant | None = None) -> list[Kept]:
     """The documents of a kind up to a time, the newest first; none in an older store."""
     return _kept(db, "kind = ?", (kind,), until)
 
 
-def kept_of_family(db: sqlite3.Connection, family: str, until: Instant | None = None) -> list[Kept]:
+def kept_of_family(db: Database, family: str, until: Instant | None = None) -> list[Kept]:
     """As `kept`, of all kinds of a family."""
     return _kept(db, "substr(kind, 1, ?) = ?", (len(family) + 1, f"{family}/"), until)
 
 
-def _kept(
-    db: sqlite3.Connection, which: str, values: tuple[object, ...], until: Instant | None
-) -> list[Kept]:
+def _kept(db: Database, which: str, values: tuple[object, ...], until: Instant | None) -> list[Kept]:
     if store_version(db) < _VERSION:
         return []
     rows = db.execute(
@@ -88,7 +88,7 @@ def _kept(
     return [Kept(*row) for row in rows.fetchall()]
 
 
-def read(db: sqlite3.Connection, item: Kept, kind: type[T]) -> T:
+def read(db: Database, item: Kept, kind: type[T]) -> T:
     """What a document says; `BadInput` names one that is damaged, or that another version wrote."""
     row = db.execute("SELECT data FROM documents WHERE id = ?", (item.id,)).fetchone()
     what = f"what was kept of {item.kind} at {write_instant(item.at)}"
@@ -102,8 +102,7 @@ def read(db: sqlite3.Connection, item: Kept, kind: type[T]) -> T:
 
 
 @contextmanager
-def documents(data_dir: Path) -> Iterator[sqlite3.Connection]:
-    """Read documents of a data directory as of one moment; `BadInput` where there is no store, or a broken one."""
-    path = data_dir / FILE
-    with reading(path) as db, explained(path):
+def documents(home: Home) -> Iterator[Database]:
+    """Read documents as of one moment; `BadInput` where there is no store, or a broken one."""
+    with reading(place_of(home)) as db:
         yield db

@@ -1,12 +1,13 @@
 """What `why` and `replay` read: recorded cycles, and the story of one subject."""
 
-import sqlite3
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
+from remuda.ledger.dialects import one_by_one
 from remuda.ledger.record import Kinds, decode, unpack
+from remuda.ledger.sql import Database
 from remuda.ledger.store import DamagedRow
 from remuda.model.plans import Action, Outcome, Plan, Reason
 from remuda.model.times import Instant
@@ -52,22 +53,21 @@ class Done(Struct, frozen=True):
 _CYCLE = "SELECT id, first_at, last_at, count, snapshot, memory, policy, plan FROM cycles"
 
 
-def cycle_at(
-    db: sqlite3.Connection, loop: str, at: Instant, kinds: Kinds[S, M, P, A]
-) -> Cycle[S, M, P, A] | None:
+def cycle_at(db: Database, loop: str, at: Instant, kinds: Kinds[S, M, P, A]) -> Cycle[S, M, P, A] | None:
     """
     The cycle in force at an instant: the last recorded one that began by then.
 
     In the order of recording, because the wall clock may have been set back since.
     """
+    # Not by the index of times, which would read and sort all that came before: the last is near the end.
     row = db.execute(
-        f"{_CYCLE} NOT INDEXED WHERE loop = ? AND first_at <= ? ORDER BY id DESC LIMIT 1", (loop, at)
+        f"{_CYCLE} WHERE loop || '' = ? AND first_at <= ? ORDER BY id DESC LIMIT 1", (loop, at)
     ).fetchone()
     return _cycle(db, row, kinds) if row else None
 
 
 def cycles_between(
-    db: sqlite3.Connection,
+    db: Database,
     loop: str,
     since: Instant,
     until: Instant,
@@ -79,7 +79,8 @@ def cycles_between(
 
     One that cannot be read is left out, and `damaged` is called with what it is.
     """
-    rows = db.execute(
+    rows = one_by_one(
+        db,
         f"{_CYCLE} WHERE loop = ? AND last_at >= ? AND first_at <= ? ORDER BY first_at, id",
         (loop, since, until),
     )
@@ -92,7 +93,7 @@ def cycles_between(
             yield cycle
 
 
-def _cycle(db: sqlite3.Connection, row: tuple[Any, ...], kinds: Kinds[S, M, P, A]) -> Cycle[S, M, P, A]:
+def _cycle(db: Database, row: tuple[Any, ...], kinds: Kinds[S, M, P, A]) -> Cycle[S, M, P, A]:
     number, first_at, last_at, count, snapshot, memory, policy, plan = row
     what = f"of cycle {number}"
     found = db.execute("SELECT data FROM policies WHERE digest = ?", (policy,)).fetchone()
@@ -110,15 +111,13 @@ def _cycle(db: sqlite3.Connection, row: tuple[Any, ...], kinds: Kinds[S, M, P, A
     )
 
 
-def oldest(db: sqlite3.Connection, loop: str) -> Instant | None:
+def oldest(db: Database, loop: str) -> Instant | None:
     """When the recorded history begins."""
     at: Instant | None = db.execute("SELECT min(first_at) FROM cycles WHERE loop = ?", (loop,)).fetchone()[0]
     return at
 
 
-def story(
-    db: sqlite3.Connection, loop: str, subject: str, until: Instant, most: int = 20
-) -> tuple[Line, ...]:
+def story(db: Database, loop: str, subject: str, until: Instant, most: int = 20) -> tuple[Line, ...]:
     """The last lines of the story of a loop's subject up to an instant, oldest first."""
     rows = db.execute(
         "SELECT id, subject, at, cycle, reason FROM stories WHERE loop = ? AND subject = ? AND at <= ?"
@@ -128,7 +127,7 @@ def story(
     return _lines(rows)
 
 
-def newest(db: sqlite3.Connection, most: int) -> tuple[Line, ...]:
+def newest(db: Database, most: int) -> tuple[Line, ...]:
     """The last lines of all stories, oldest first."""
     rows = db.execute(
         "SELECT id, subject, at, cycle, reason FROM stories ORDER BY id DESC LIMIT ?", (most,)
@@ -152,9 +151,7 @@ def _reason(data: bytes, subject: str, what: str) -> Reason:
     return read
 
 
-def operations_on(
-    db: sqlite3.Connection, loop: str, target: str, until: Instant, most: int = 20
-) -> tuple[Done, ...]:
+def operations_on(db: Database, loop: str, target: str, until: Instant, most: int = 20) -> tuple[Done, ...]:
     """The last operations of a loop on a target up to an instant, oldest first: loops may use the same names."""
     rows = db.execute(
         "SELECT id, target, started_at, action, outcome FROM operations"
@@ -164,7 +161,7 @@ def operations_on(
     return tuple(_done(*row) for row in reversed(rows))
 
 
-def operation(db: sqlite3.Connection, number: int) -> Done | None:
+def operation(db: Database, number: int) -> Done | None:
     """One operation by its id."""
     row = db.execute(
         "SELECT id, target, started_at, action, outcome FROM operations WHERE id = ?", (number,)

@@ -8,10 +8,11 @@ under which the backup was made, but not what was numbered after it.
 """
 
 import random
-import sqlite3
 
 from msgspec import Struct
 
+from remuda.ledger.dialects import last_operation
+from remuda.ledger.sql import Database
 from remuda.model.times import Instant
 
 
@@ -32,21 +33,14 @@ def new_identity(rng: random.Random, known: Lineage | None = None) -> str:
     return drawn
 
 
-def renew(db: sqlite3.Connection, identity: str, now: Instant) -> None:
+def renew(db: Database, identity: str, now: Instant) -> None:
     """Take a new identity; what is handed out from now on carries it."""
-    db.execute(
-        "UPDATE identities SET last_operation = ? WHERE last_operation IS NULL", (_last_operation(db),)
-    )
+    db.execute("UPDATE identities SET last_operation = ? WHERE last_operation IS NULL", (last_operation(db),))
     db.execute("INSERT INTO identities (id, since) VALUES (?, ?)", (identity, now))
 
 
-def lineage(db: sqlite3.Connection) -> Lineage:
+def lineage(db: Database) -> Lineage:
     """All identities; the last one is still in use."""
-    last = _last_operation(db)
+    last = last_operation(db)
     rows = db.execute("SELECT id, last_operation FROM identities").fetchall()
     return Lineage({identity: last if at is None else at for identity, at in rows})
-
-
-def _last_operation(db: sqlite3.Connection) -> int:
-    row = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'operations'").fetchone()
-    return int(row[0]) if row else 0

@@ -7,7 +7,6 @@ the operations unfinished and carries them out again; a crash before it finds no
 """
 
 import hashlib
-import sqlite3
 import threading
 import zlib
 from typing import Any, Generic, TypeVar
@@ -15,6 +14,8 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from msgspec import Struct
 
+from remuda.ledger.dialects import number_from
+from remuda.ledger.sql import Database
 from remuda.ledger.store import DamagedRow, Store
 from remuda.model.plans import Action, Operation, Outcome, Plan, Reason
 from remuda.model.times import Instant
@@ -111,16 +112,18 @@ class Entry(Struct, frozen=True, kw_only=True):
     first_operation: int = 0
 
 
-def write_cycle(db: sqlite3.Connection, entry: Entry) -> tuple[int, tuple[int | None, ...]]:
+def write_cycle(db: Database, entry: Entry) -> tuple[int, tuple[int | None, ...]]:
     """Write a cycle and its operations; its id, and the id of each operation, None where the target is busy."""
-    db.execute("INSERT OR IGNORE INTO policies VALUES (?, ?)", entry.policy)
-    cycle = db.execute(
+    db.execute("INSERT INTO policies VALUES (?, ?) ON CONFLICT DO NOTHING", entry.policy)
+    cycle: int = db.execute(
         "INSERT INTO cycles (loop, first_at, last_at, count, snapshot, memory, policy, plan)"
-        " VALUES (?, ?, ?, 1, ?, ?, ?, ?)",
+        " VALUES (?, ?, ?, 1, ?, ?, ?, ?) RETURNING id",
         (entry.loop, entry.at, entry.at, entry.snapshot, entry.memory, entry.policy[0], entry.plan),
-    ).lastrowid
-    assert cycle is not None
-    db.execute("INSERT OR REPLACE INTO memories VALUES (?, ?)", (entry.loop, entry.after))
+    ).fetchone()[0]
+    db.execute(
+        "INSERT INTO memories VALUES (?, ?) ON CONFLICT (loop) DO UPDATE SET data = excluded.data",
+        (entry.loop, entry.after),
+    )
     db.executemany("UPDATE operations SET seen = 1 WHERE id = ?", [(number,) for number in entry.ended])
     db.executemany(
         "INSERT INTO stories (loop, subject, at, cycle, code, reason) VALUES (?, ?, ?, ?, ?, ?)",
@@ -134,12 +137,21 @@ def write_cycle(db: sqlite3.Connection, entry: Entry) -> tuple[int, tuple[int | 
     numbers: list[int | None] = []
     for target, action in entry.actions:
         number = db.execute(
-            "INSERT OR IGNORE INTO operations (loop, target, action, cycle, started_at) VALUES (?, ?, ?, ?, ?)"
-            " RETURNING id",
+            "INSERT INTO operations (loop, target, action, cycle, started_at) VALUES (?, ?, ?, ?, ?)"
+            " ON CONFLICT DO NOTHING RETURNING id",
             (entry.loop, target, action, cycle, entry.at),
         ).fetchone()
         numbers.append(None if number is None else number[0])
     return cycle, tuple(numbers)
+
+
+def extend_cycle(db: Database, row: int, now: Instant) -> bool:
+    """Nothing changed since a cycle: it lasts. False when it is not there any more."""
+    extended = db.execute(
+        "UPDATE cycles SET last_at = CASE WHEN last_at < ? THEN ? ELSE last_at END, count = count + 1 WHERE id = ?",
+        (now, now, row),
+    )
+    return extended.rowcount > 0
 
 
 class Ledger(Generic[S, M, P, A]):
@@ -162,10 +174,12 @@ class Ledger(Generic[S, M, P, A]):
         self._first = max(self._first, first)
 
     def memory(self) -> M:
-        """What the loop remembered last, or its empty memory."""
+        """What the loop remembered last, or its empty memory; a replica that led meanwhile may have written it."""
+        self._last, self._row = (), None
+        self._codes = self._store.read(self._load_codes)
         return self._store.read(self._load_memory)
 
-    def _load_memory(self, db: sqlite3.Connection) -> M:
+    def _load_memory(self, db: Database) -> M:
         row = db.execute("SELECT data FROM memories WHERE loop = ?", (self._loop,)).fetchone()
         what = f"the memory of loop {self._loop}"
         read: M = unpack(row[0], self._kinds.memory, what) if row else self._kinds.memory()
@@ -175,7 +189,7 @@ class Ledger(Generic[S, M, P, A]):
         """What is under way, and what ended since the last plan that saw it, in the order it was started."""
         return self._store.read(self._load_operations)
 
-    def _load_operations(self, db: sqlite3.Connection) -> tuple[Operation[A], ...]:
+    def _load_operations(self, db: Database) -> tuple[Operation[A], ...]:
         rows = db.execute(
             "SELECT id, action, outcome FROM operations WHERE loop = ? AND seen = 0 ORDER BY id",
             (self._loop,),
@@ -210,13 +224,8 @@ class Ledger(Generic[S, M, P, A]):
         ended = [operation.id for operation in saw if operation.outcome is not None]
         if prints == self._last and self._row is not None and not plan.actions and not ended:
             row = self._row
-            await self._store.write(
-                lambda db: db.execute(
-                    "UPDATE cycles SET last_at = max(last_at, ?), count = count + 1 WHERE id = ?", (now, row)
-                ),
-                durable=False,
-            )
-            return ()
+            if await self._store.write(lambda db: extend_cycle(db, row, now), durable=False):
+                return ()
         news = [reason for reason in plan.reasons if self._codes.get(reason.subject) != reason.code]
         news += [action.reason for action in plan.actions]
         entry = Entry(
@@ -232,7 +241,9 @@ class Ledger(Generic[S, M, P, A]):
             actions=tuple((action.target, _encode(action)) for action in plan.actions),
             first_operation=self._first,
         )
-        row, numbers = await self._store.write(lambda db: write_cycle(db, entry), durable=False)
+        row, numbers = await self._store.write(
+            lambda db: write_cycle(db, entry), durable=self._store.is_apart
+        )
         self._row, self._last = row, prints
         self._codes = _codes(plan)
         return tuple(
@@ -248,10 +259,10 @@ class Ledger(Generic[S, M, P, A]):
                 "UPDATE operations SET outcome = ? WHERE id = ? AND outcome IS NULL",
                 (_encode(outcome), operation.id),
             ),
-            durable=False,
+            durable=self._store.is_apart,
         )
 
-    def _load_codes(self, db: sqlite3.Connection) -> dict[str, str]:
+    def _load_codes(self, db: Database) -> dict[str, str]:
         row = db.execute(
             "SELECT plan FROM cycles WHERE id = (SELECT max(id) FROM cycles WHERE loop = ?)", (self._loop,)
         ).fetchone()
@@ -315,12 +326,3 @@ class MemoryRecorder(Generic[S, M, P, A]):
     async def finish(self, operation: Operation[A], outcome: Outcome) -> None:
         """Keep how it ended until a plan saw it."""
         self._open[operation.id] = Operation(operation.id, operation.action, outcome)
-
-
-def number_from(db: sqlite3.Connection, first: int) -> None:
-    """Let no operation from now on have a smaller id."""
-    last = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'operations'").fetchone()
-    if last is None:
-        db.execute("INSERT INTO sqlite_sequence VALUES ('operations', ?)", (first - 1,))
-    elif last[0] < first - 1:
-        db.execute("UPDATE sqlite_sequence SET seq = ? WHERE name = 'operations'", (first - 1,))

@@ -4,12 +4,12 @@ What the replay of one job offers: its recorded steps through today's rules, one
 A step is judged by itself. A difference is not carried on to the next, because the world went on as it did.
 """
 
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
 from msgspec import Struct
 
+from remuda.ledger.sql import Database
 from remuda.model.times import Instant
 
 
@@ -31,7 +31,7 @@ class Replay(Protocol):
     """The records of one job. It is made with `(changed, now)`: changed objects, or none, and the time of asking."""
 
     def steps(
-        self, db: sqlite3.Connection, since: Instant, until: Instant, damaged: Callable[[str], None]
+        self, db: Database, since: Instant, until: Instant, damaged: Callable[[str], None]
     ) -> Iterator[Step]:
         """The steps of a span, oldest first; one that cannot be read is left out and named to `damaged`."""
         ...

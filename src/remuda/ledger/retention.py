@@ -1,11 +1,10 @@
 """What is forgotten: history past an age or a size. Jobs and machines that still matter are never touched."""
 
-import sqlite3
-
-import msgspec
 from msgspec import Struct
 
+from remuda.ledger.dialects import give_back, used_bytes
 from remuda.ledger.record import unpack
+from remuda.ledger.sql import Database
 from remuda.ledger.store import DamagedRow
 from remuda.model.plans import Reason
 from remuda.model.times import DAY, Instant
@@ -23,7 +22,7 @@ class Retention(Struct, frozen=True):
     output_bytes: int = 2 * 1024 * 1024 * 1024
 
 
-def forget(db: sqlite3.Connection, keep: Retention, now: Instant) -> int:
+def forget(db: Database, keep: Retention, now: Instant) -> int:
     """
     Give up a slice of history that is too old or too much; return how many rows went.
 
@@ -32,30 +31,29 @@ def forget(db: sqlite3.Connection, keep: Retention, now: Instant) -> int:
     subject that it speaks of.
     """
     gone = _drop(db, now - keep.age)
-    if _used_bytes(db) > keep.most_bytes:
+    if used_bytes(db) > keep.most_bytes:
         gone += _drop(db, _FOREVER)
     if gone:
-        for _ in range(_SLICE):  # one page each: the driver does not go on by itself
-            db.execute("PRAGMA incremental_vacuum(1)")
+        give_back(db, _SLICE)
     return gone
 
 
-def make_room(db: sqlite3.Connection) -> int:
+def make_room(db: Database) -> int:
     """Give up the oldest history at once, because jobs need the space more."""
     return _drop(db, _FOREVER)
 
 
-def _drop(db: sqlite3.Connection, before: Instant) -> int:
+def _drop(db: Database, before: Instant) -> int:
     gone = db.execute(
         "DELETE FROM cycles WHERE id IN (SELECT id FROM cycles WHERE last_at < ?"
         " AND id NOT IN (SELECT max(id) FROM cycles GROUP BY loop) ORDER BY last_at LIMIT ?)",
         (before, _SLICE),
     ).rowcount
-    gone += db.execute(
-        "DELETE FROM stories WHERE id IN (SELECT id FROM stories WHERE at < ?"
-        " AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY at LIMIT ?)",
-        (before, msgspec.json.encode(_stories_in_force(db)).decode(), _SLICE),
-    ).rowcount
+    kept = _stories_in_force(db)
+    old = db.execute("SELECT id FROM stories WHERE at < ? ORDER BY at LIMIT ?", (before, _SLICE + len(kept)))
+    stories = [row for row in old.fetchall() if row[0] not in kept][:_SLICE]
+    db.executemany("DELETE FROM stories WHERE id = ?", stories)
+    gone += len(stories)
     gone += db.execute(
         "DELETE FROM operations WHERE id IN (SELECT id FROM operations WHERE started_at < ? AND seen = 1"
         " ORDER BY started_at LIMIT ?)",
@@ -70,7 +68,7 @@ class _Judged(Struct, frozen=True):
     reasons: tuple[Reason, ...] = ()
 
 
-def _stories_in_force(db: sqlite3.Connection) -> list[int]:
+def _stories_in_force(db: Database) -> set[int]:
     """The line that began the present state of each subject of the newest plans."""
     plans = db.execute("SELECT loop, plan FROM cycles WHERE id IN (SELECT max(id) FROM cycles GROUP BY loop)")
     found = []
@@ -84,11 +82,4 @@ def _stories_in_force(db: sqlite3.Connection) -> list[int]:
                 "SELECT max(id) FROM stories WHERE loop = ? AND subject = ? AND code = ?",
                 (loop, reason.subject, reason.code),
             ).fetchone()
-    return [number for number in found if number is not None]
-
-
-def _used_bytes(db: sqlite3.Connection) -> int:
-    pages, free, size = (
-        db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
-    )
-    return int((pages - free) * size)
+    return {number for number in found if number is not None}

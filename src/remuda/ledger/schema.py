@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from remuda.errors import BadInput
+from remuda.ledger.dialects import store_version
+from remuda.ledger.sql import Database
 
 
 class Tables(Struct, frozen=True):
@@ -157,7 +159,10 @@ def _upgrade(connection: sqlite3.Connection, part: str | None, number: int, scri
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 connection.execute(f"PRAGMA user_version = {number}")
             else:
-                connection.execute("INSERT OR REPLACE INTO components VALUES (?, ?)", (part, number))
+                connection.execute(
+                    "INSERT INTO components VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET version = excluded.version",
+                    (part, number),
+                )
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
@@ -165,20 +170,14 @@ def _upgrade(connection: sqlite3.Connection, part: str | None, number: int, scri
         raise
 
 
-def is_behind(connection: sqlite3.Connection, tables: Iterable[Tables] = ()) -> bool:
+def is_behind(connection: Database, tables: Iterable[Tables] = ()) -> bool:
     """True for a store that an older program left behind, or that lacks the tables of a part."""
     return store_version(connection) < len(VERSIONS) or any(
         part_version(connection, part.name) < len(part.versions) for part in tables
     )
 
 
-def store_version(connection: sqlite3.Connection) -> int:
-    """Which of `VERSIONS` a store has, counted from 1; 0 is an empty one."""
-    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-    return version
-
-
-def part_version(connection: sqlite3.Connection, part: str) -> int:
+def part_version(connection: Database, part: str) -> int:
     """Which version a part's tables have, counted from 1; 0 when it has none, or only those of before version 3."""
     if store_version(connection) < 3:
         return 0
@@ -198,15 +197,19 @@ def check(
     count: int = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     if (version or count) and owner != APPLICATION_ID:
         raise BadInput(f"{path} is a database of another program; choose another data directory")
-    newer = [f"store version {version} and this remuda knows up to {len(versions)}"]
-    newer = newer if version > len(versions) else []
-    if not newer:
-        newer = [
-            f"version {found} of the {part.name}'s tables and this remuda knows up to {len(part.versions)}"
-            for part in tables
-            if (found := part_version(connection, part.name)) > len(part.versions)
-        ]
-    if newer:
+    if newer := newer_parts(connection, tables, versions):
         raise BadInput(
             f"{path} has {'; '.join(newer)}: install the newer remuda that wrote it, or choose another data directory"
         )
+
+
+def newer_parts(db: Database, tables: Iterable[Tables], versions: tuple[str, ...] = VERSIONS) -> list[str]:
+    """What of a store is newer than this program, in words."""
+    version = store_version(db)
+    if version > len(versions):
+        return [f"store version {version} and this remuda knows up to {len(versions)}"]
+    return [
+        f"version {found} of the {part.name}'s tables and this remuda knows up to {len(part.versions)}"
+        for part in tables
+        if (found := part_version(db, part.name)) > len(part.versions)
+    ]

@@ -18,9 +18,13 @@ from remuda.errors import BadInput, Unavailable
 from remuda.ledger.backup import back_up
 from remuda.ledger.ballast import Ballast, is_full
 from remuda.ledger.schema import Tables, check, is_behind, migrate
+from remuda.ledger.seat import Claimant
+from remuda.ledger.sql import Database
 
 T = TypeVar("T")
-Write = Callable[[sqlite3.Connection], T]
+Write = Callable[[Database], T]
+#: what asks SQLite alone may use all that it has
+SqliteWrite = Callable[[sqlite3.Connection], T]
 
 FILE = "remuda.db"
 
@@ -38,11 +42,22 @@ _PAGE = 4_096
 class Store(Protocol):
     """Where writes go. `write` returns once the write is committed; a failed one changed nothing."""
 
+    @property
+    def is_apart(self) -> bool:
+        """True where what keeps the store can crash while this process goes on: what it acts upon must be durable then."""
+        ...
+
+    @property
+    def is_writer(self) -> bool:
+        """False where another process writes the store, and this one only reads: a replica that stands by."""
+        ...
+
     async def write(self, change: Write[T], *, durable: bool = True) -> T:
         """
         Run `change` in a transaction of its own and return what it returns.
 
-        `durable` writes survive a power cut; the others survive the end of this process, however it ends.
+        `durable` writes survive a crash of what keeps the store; the others survive the end of this process, however it
+        ends.
         """
         ...
 
@@ -51,10 +66,35 @@ class Store(Protocol):
         ...
 
 
+class OpenStore(Store, Protocol):
+    """The store of a process that runs: where several could write it, who has its seat does."""
+
+    @property
+    def backup(self) -> Path | None:
+        """The copy that was made before an upgrade, if this was one."""
+        ...
+
+    def take_seat(self, who: Claimant) -> None:
+        """
+        Begin to write, in the place of who did so before. It blocks, for seconds.
+
+        `BadInput` names another process that writes, `Unavailable` says that it cannot be known now.
+        """
+        ...
+
+    def leave_seat(self) -> None:
+        """Stop writing; writes that were asked for before are done first."""
+        ...
+
+    def close(self) -> None:
+        """Commit what was asked for, and let go of it."""
+        ...
+
+
 class _Task:
     __slots__ = ("change", "durable", "future")
 
-    def __init__(self, change: Write[Any], *, durable: bool) -> None:
+    def __init__(self, change: SqliteWrite[Any], *, durable: bool) -> None:
         self.change = change
         self.durable = durable
         self.future: Future[Any] = Future()
@@ -64,6 +104,9 @@ class _Task:
 
 class SqliteStore:
     """The store in a file. Open it once per process; `close` waits for what was asked before."""
+
+    is_apart = False
+    is_writer = True
 
     def __init__(
         self,
@@ -93,7 +136,7 @@ class SqliteStore:
         self._thread = threading.Thread(target=self._work, name="store", daemon=True)
         self._thread.start()
 
-    async def write(self, change: Write[T], *, durable: bool = True) -> T:
+    async def write(self, change: SqliteWrite[T], *, durable: bool = True) -> T:
         """Run `change` in the writer thread; cancelling the caller does not undo it."""
         if self._is_closed:
             raise Unavailable(f"{self.path} is closed: remuda is stopping")
@@ -104,7 +147,7 @@ class SqliteStore:
         result: T = await wrap_future(task.future)
         return result
 
-    def read(self, question: Write[T]) -> T:
+    def read(self, question: SqliteWrite[T]) -> T:
         """Answer from a read-only connection of the calling thread."""
         connection: sqlite3.Connection | None = getattr(self._readers, "connection", None)
         if connection is None:
@@ -113,6 +156,12 @@ class SqliteStore:
             self._open_readers.append(connection)
         with _one_moment(connection), _row_explained(self.path):
             return question(connection)
+
+    def take_seat(self, who: Claimant) -> None:
+        """Nothing: who holds the data directory has it."""
+
+    def leave_seat(self) -> None:
+        """Nothing: it goes with the data directory."""
 
     def close(self) -> None:
         """Commit what was asked for and let go of the file."""
@@ -232,19 +281,22 @@ class SqliteStore:
 class InlineStore:
     """A store in memory that writes at once in the calling thread: for simulations and dry runs."""
 
+    is_apart = False
+    is_writer = True
+
     def __init__(self, tables: Sequence[Tables] = ()) -> None:
         """`tables` are those of jobs that keep their own."""
         self._connection = _connect(None, "memory")
         migrate(self._connection, "memory", tables)
 
-    async def write(self, change: Write[T], *, durable: bool = True) -> T:
+    async def write(self, change: SqliteWrite[T], *, durable: bool = True) -> T:
         """Run `change` now."""
         del durable
         with self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
             return change(self._connection)
 
-    def read(self, question: Write[T]) -> T:
+    def read(self, question: SqliteWrite[T]) -> T:
         """Answer from the same connection."""
         return question(self._connection)
 
@@ -256,17 +308,20 @@ class InlineStore:
 class ReadOnlyStore:
     """A store that someone else may be writing: for dry runs."""
 
+    is_apart = False
+    is_writer = False
+
     def __init__(self, path: Path, tables: Sequence[Tables] = ()) -> None:
         """`tables` are those of jobs that keep their own."""
         self._path = path
         self._connection = _open_for_reading(path, tables)
 
-    async def write(self, change: Write[T], *, durable: bool = True) -> T:
+    async def write(self, change: SqliteWrite[T], *, durable: bool = True) -> T:
         """Refuse."""
         del change, durable
         raise Unavailable("nothing is written in a dry run")
 
-    def read(self, question: Write[T]) -> T:
+    def read(self, question: SqliteWrite[T]) -> T:
         """Answer from committed data."""
         with _one_moment(self._connection), _row_explained(self._path):
             return question(self._connection)

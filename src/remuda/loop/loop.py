@@ -131,6 +131,10 @@ class Loop(Generic[S, M, P, A]):
         self.policy = policy
         self._wake_at_once()
 
+    def begin_anew(self) -> None:
+        """Go by what is recorded from the next cycle on: another process may have written it."""
+        self._is_acting = False
+
     def pause(self) -> None:
         """Run no cycle until resumed; operations under way go on."""
         self.standing.paused = True
@@ -179,8 +183,16 @@ class Loop(Generic[S, M, P, A]):
                 due = clock.monotonic()
                 continue
             if not self._is_acting:
+                try:
+                    # What is recorded may be another process's, which led before us.
+                    self._memory = self._recorder.memory()
+                    self._take_up(acts)
+                except Unavailable as error:
+                    wait = self._note_error(error)
+                    await self._sleep_until(began, began + wait, wakeable=False)
+                    due = clock.monotonic()
+                    continue
                 self._is_acting = True
-                self._take_up(acts)
             wait = pace.interval
             standing.in_cycle_since = began
             self._meters.lag.set(max(0.0, began - due))

@@ -120,6 +120,9 @@ class Backend:
     async def start(self) -> None:
         """Find what an earlier process left."""
 
+    async def lead(self) -> None:
+        """Begin to write a store that other replicas have written meanwhile."""
+
     async def run(self) -> None:
         """Follow the world until cancelled."""
 

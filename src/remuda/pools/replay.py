@@ -5,7 +5,6 @@ One step each: a recorded cycle goes through today's `decide` by itself, and a d
 next, because the world went on as it did.
 """
 
-import sqlite3
 from collections.abc import Callable, Iterator
 
 from msgspec import Struct
@@ -13,6 +12,7 @@ from msgspec import Struct
 from remuda.ledger.history import cycles_between
 from remuda.ledger.replay import Difference as LoopDifference
 from remuda.ledger.replay import Step
+from remuda.ledger.sql import Database
 from remuda.model.plans import Plan
 from remuda.model.times import Instant
 from remuda.objects.load import Objects
@@ -48,7 +48,7 @@ class Replayed(Struct, frozen=True):
 
 
 def replay(
-    db: sqlite3.Connection,
+    db: Database,
     since: Instant,
     until: Instant,
     changed: Callable[[Policy], Policy] | None,
@@ -114,7 +114,7 @@ class PoolsReplay:
         self._known = {"RunnerPool": set[str](), "Ceiling": set[str]()}
 
     def steps(
-        self, db: sqlite3.Connection, since: Instant, until: Instant, damaged: Callable[[str], None]
+        self, db: Database, since: Instant, until: Instant, damaged: Callable[[str], None]
     ) -> Iterator[Step]:
         """Every step, with what would be decided otherwise."""
         for step in replay(db, since, until, self._policy, damaged):

@@ -127,6 +127,11 @@ class PoolsRuntime(Runtime):
         for backend in self._backends:
             await backend.start()
 
+    async def lead(self) -> None:
+        """Take up what the replica before us left."""
+        for backend in self._backends:
+            await backend.lead()
+
     async def run(self) -> None:
         """Follow the world of all backends until cancelled."""
         async with asyncio.TaskGroup() as group:

@@ -4,12 +4,11 @@ What can be seen of pools and machines: functions of the store, so that they wor
 Everything comes from the last recorded cycle; `seen_at` says how old that is.
 """
 
-import sqlite3
-
 from msgspec import Struct
 
 from remuda.errors import NotFound
 from remuda.ledger.history import Cycle, cycle_at, newest
+from remuda.ledger.sql import Database
 from remuda.model.machines import Machine
 from remuda.model.plans import Reason
 from remuda.model.times import Instant
@@ -75,12 +74,12 @@ class PoolsView(Struct, frozen=True):
     machines: tuple[MachineView, ...]
 
 
-def last_cycle(db: sqlite3.Connection, at: Instant = FOREVER) -> PoolCycle | None:
+def last_cycle(db: Database, at: Instant = FOREVER) -> PoolCycle | None:
     """The cycle in force at an instant, the last one by default."""
     return cycle_at(db, LOOP, at, POOL_KINDS)
 
 
-def pools_view(db: sqlite3.Connection) -> PoolsView:
+def pools_view(db: Database) -> PoolsView:
     """All pools and machines."""
     cycle = last_cycle(db)
     if cycle is None:
@@ -94,7 +93,7 @@ def pools_view(db: sqlite3.Connection) -> PoolsView:
     return PoolsView(cycle.last_at, tuple(pools), tuple(machines))
 
 
-def pool_view(db: sqlite3.Connection, name: str) -> PoolsView:
+def pool_view(db: Database, name: str) -> PoolsView:
     """One pool with its machines; `NotFound` names the pools there are."""
     view = pools_view(db)
     found = tuple(pool for pool in view.pools if pool.name == name)
@@ -104,7 +103,7 @@ def pool_view(db: sqlite3.Connection, name: str) -> PoolsView:
     return PoolsView(view.seen_at, found, tuple(machine for machine in view.machines if machine.pool == name))
 
 
-def machine_view(db: sqlite3.Connection, name: str) -> MachineView:
+def machine_view(db: Database, name: str) -> MachineView:
     """One machine that exists now."""
     for machine in pools_view(db).machines:
         if machine.name == name:
@@ -176,7 +175,7 @@ class Decision(Struct, frozen=True):
     text: str
 
 
-def last_decisions(db: sqlite3.Connection, most: int = 20) -> list[Decision]:
+def last_decisions(db: Database, most: int = 20) -> list[Decision]:
     """The newest decisions about pools and machines, oldest first."""
     return [
         Decision(line.at, line.reason.subject, line.reason.code, sentence(line.reason))

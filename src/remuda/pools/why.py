@@ -1,14 +1,15 @@
 """Why: what was recorded of a pool, a machine or a pool's past, put together for an answer."""
 
-import sqlite3
 from collections.abc import Callable
 from typing import Any
 
 from msgspec import Struct, structs
 
 from remuda.errors import NotFound
+from remuda.ledger.dialects import one_by_one
 from remuda.ledger.history import Done, Line, operation, operations_on, story
 from remuda.ledger.record import unpack
+from remuda.ledger.sql import Database
 from remuda.ledger.store import DamagedRow
 from remuda.model.machines import Machine
 from remuda.model.needs import Need
@@ -55,7 +56,7 @@ class Why(Struct, frozen=True):
     reason: Reason | None = None
 
 
-def why_pool(db: sqlite3.Connection, name: str, at: Instant) -> Why:
+def why_pool(db: Database, name: str, at: Instant) -> Why:
     """Why a pool has as many machines as it has, at an instant."""
     cycle = last_cycle(db, at)
     if cycle is None:
@@ -117,10 +118,11 @@ def clearing(override: Override, pool: str) -> str:
     return ", ".join(commands)
 
 
-def _unchanged(db: sqlite3.Connection, reason: Reason, last: PoolCycle) -> tuple[Instant, int]:
+def _unchanged(db: Database, reason: Reason, last: PoolCycle) -> tuple[Instant, int]:
     """Since when, and in how many cycles, the very same was found."""
     headline, since, cycles = sentence(reason), last.first_at, last.count
-    rows = db.execute(
+    rows = one_by_one(
+        db,
         "SELECT first_at, count, plan FROM cycles WHERE loop = ? AND id < ? ORDER BY id DESC LIMIT ?",
         (LOOP, last.id, _FAR_BACK),
     )
@@ -180,7 +182,7 @@ def _event(line: Line) -> Event:
     return Event(line.at, line.reason.code, sentence(line.reason))
 
 
-def why_machine(db: sqlite3.Connection, name: str, at: Instant) -> Why:
+def why_machine(db: Database, name: str, at: Instant) -> Why:
     """Why a machine was made, and why it went or is still there."""
     cycle = last_cycle(db, at)
     machines = {m.name: m for seen in cycle.snapshot.pools for m in seen.machines} if cycle else {}
@@ -221,7 +223,7 @@ def _of_its_pool(machine: Machine) -> Step:
     return Step("pool", machine.pool, f"why it has as many: remuda why pool {machine.pool}")
 
 
-def _creation(db: sqlite3.Connection, name: str) -> Done | None:
+def _creation(db: Database, name: str) -> Done | None:
     pool, _, number_text = name.rpartition("-")
     if not number_text.isdecimal() or len(number_text) > 18:
         return None
@@ -229,7 +231,7 @@ def _creation(db: sqlite3.Connection, name: str) -> Done | None:
     return found if found and found.kind == "create" and found.target.startswith(f"{pool}/") else None
 
 
-def _machine_steps(db: sqlite3.Connection, made: Done | None, at: Instant) -> tuple[Step, ...]:
+def _machine_steps(db: Database, made: Done | None, at: Instant) -> tuple[Step, ...]:
     """Why the pool wanted it when it was made."""
     cycle = last_cycle(db, made.started_at) if made and made.started_at <= at else None
     if made is None or cycle is None:

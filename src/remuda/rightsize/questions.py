@@ -18,7 +18,7 @@ from remuda.rightsize.review import Review
 def complete_workloads(session: Session, begun: str) -> list[str]:
     """The workloads of kept reviews whose names begin so, for a shell; none when they cannot be read."""
     try:
-        reviews = kept.newest_of_each(session.data_dir, damaged=lambda _: None)
+        reviews = kept.newest_of_each(session.home, damaged=lambda _: None)
     except RemudaError:
         return []
     return sorted({name for review in reviews for name in names(review).values() if name.startswith(begun)})
@@ -50,13 +50,11 @@ def answer_workload(session: Session, name: str, file: str | None, at: str | Non
 def kept_reviews(session: Session, at: str | None) -> list[Review]:
     """The newest kept review of each source, as of a time, the newest first; `NotFound` when there is none."""
     until = None if at is None else session.past(at)
-    found = kept.newest_of_each(
-        session.data_dir, until, lambda message: click.echo(f"note: {message}", err=True)
-    )
+    found = kept.newest_of_each(session.home, until, lambda message: click.echo(f"note: {message}", err=True))
     if not found:
         when = "" if until is None else f" up to {write_instant(until)}"
         raise NotFound(
-            f"no review{when} is kept in {session.data_dir}: make one with remuda rightsize review, or give one with --from"
+            f"no review{when} is kept in {session.home}: make one with remuda rightsize review, or give one with --from"
         )
     return found
 

@@ -25,6 +25,9 @@ PoolsLoop: TypeAlias = Loop[Snapshot, Memory, Policy, PoolAction]
 class SimStore:
     """A process's hold on the store: one writer, first come, first served, that is slow and dies with the process."""
 
+    is_apart = False
+    is_writer = True
+
     def __init__(self, process: "Life", inner: InlineStore) -> None:
         self._process = process
         self._inner = inner

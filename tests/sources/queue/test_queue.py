@@ -33,6 +33,9 @@ SINGLE = {"shell": Terms(CLASS, 1, 60_000)}
 class SlowStore:
     """A store whose writes take a moment to come back, as those of a disk do; it can be full."""
 
+    is_apart = False
+    is_writer = True
+
     def __init__(self, dice: Random | None = None, longest_s: float = 0.01) -> None:
         self.inner = InlineStore((TABLES,))
         self._dice = dice or Random(1)

@@ -5,7 +5,6 @@ A snapshot is a checkpoint or what changed since the cycle before; a plan is col
 taken before the first await, because the columns go on changing; packing it is the writer's work, not the loop's.
 """
 
-import sqlite3
 import zlib
 
 import msgspec
@@ -18,7 +17,8 @@ from remuda.fleet.names import Names
 from remuda.fleet.plan import Plan
 from remuda.fleet.policy import Policy
 from remuda.fleet.snapshot import LOOP, Batch, FleetPlan, Snapshot, StoredBatch
-from remuda.ledger.record import Entry, decode, digest, unpack, write_cycle
+from remuda.ledger.record import Entry, decode, digest, extend_cycle, unpack, write_cycle
+from remuda.ledger.sql import Database
 from remuda.ledger.store import DamagedRow, Store
 from remuda.model import plans
 from remuda.model.plans import Operation, Outcome
@@ -54,7 +54,7 @@ class FleetLedger:
         """What was remembered last, with the numbers of this process; an empty one when it cannot be read."""
         return self._store.read(self._load_memory)
 
-    def _load_memory(self, db: sqlite3.Connection) -> Memory:
+    def _load_memory(self, db: Database) -> Memory:
         row = db.execute("SELECT data FROM memories WHERE loop = ?", (LOOP,)).fetchone()
         try:
             stored: StoredMemory = (
@@ -64,7 +64,7 @@ class FleetLedger:
             return Memory()  # losing it only delays what destroys
         return restore_memory(stored, self._names)
 
-    def _load_operations(self, db: sqlite3.Connection) -> None:
+    def _load_operations(self, db: Database) -> None:
         rows = db.execute(
             "SELECT id, action, outcome FROM operations WHERE loop = ? AND seen = 0 ORDER BY id", (LOOP,)
         )
@@ -99,13 +99,12 @@ class FleetLedger:
         judged = (before, packed_policy[0], planned)
         ended = [operation.id for operation in saw if operation.outcome is not None]
         row = self._row
-        if row is not None and record.is_empty and judged == self._last and not plan.actions and not ended:
-            await self._store.write(
-                lambda db: db.execute(
-                    "UPDATE cycles SET last_at = max(last_at, ?), count = count + 1 WHERE id = ?", (now, row)
-                ),
-                durable=False,
-            )
+        is_quiet = record.is_empty and judged == self._last and not plan.actions and not ended
+        if (
+            row is not None
+            and is_quiet
+            and await self._store.write(lambda db: extend_cycle(db, row, now), durable=False)
+        ):
             return ()
         # Until it is written, what was taken from the journal is nowhere else: a failure asks for all of it.
         self._checkpoint, size = None, self._checkpoint
@@ -126,7 +125,7 @@ class FleetLedger:
             actions=tuple((batch.target, _encode(_stored(batch))) for batch in plan.actions),
         )
 
-        def change(db: sqlite3.Connection) -> tuple[int, tuple[int | None, ...], int]:
+        def change(db: Database) -> tuple[int, tuple[int | None, ...], int]:
             snapshot = pack_record(record)
             packed = replace(
                 entry, snapshot=snapshot, plan=zlib.compress(planned, 1), memory=zlib.compress(before, 1),
@@ -134,7 +133,7 @@ class FleetLedger:
             )  # fmt: skip
             return *write_cycle(db, packed), len(snapshot)
 
-        self._row, numbers, written = await self._store.write(change, durable=False)
+        self._row, numbers, written = await self._store.write(change, durable=self._store.is_apart)
         self._checkpoint, self._since = (written, 0) if is_due else (size, self._since + written)
         self._codes, self._last = codes, judged
         for number in ended:
@@ -154,7 +153,7 @@ class FleetLedger:
                 "UPDATE operations SET outcome = ? WHERE id = ? AND outcome IS NULL",
                 (_encode(outcome), operation.id),
             ),
-            durable=False,
+            durable=self._store.is_apart,
         )
         # What it did to which machines is in the plan it was recorded with.
         self._open[operation.id] = Operation(operation.id, replace(operation.action, block=None), outcome)

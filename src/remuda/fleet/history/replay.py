@@ -1,6 +1,5 @@
 """Recorded cycles of a fleet again: what was seen, remembered and set, and what was decided; and today's rules on them."""
 
-import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -20,8 +19,10 @@ from remuda.fleet.plan import Op, Plan
 from remuda.fleet.policy import Policy
 from remuda.fleet.snapshot import LOOP
 from remuda.fleet.trial import Trial
+from remuda.ledger.dialects import one_by_one
 from remuda.ledger.record import unpack
 from remuda.ledger.replay import Difference, Step
+from remuda.ledger.sql import Database
 from remuda.ledger.store import DamagedRow
 from remuda.model.times import Instant
 from remuda.objects.load import Objects
@@ -64,14 +65,14 @@ class Replayed(Struct, frozen=True):
     missing: dict[str, tuple[int, int]]
 
 
-def cycle_at(db: sqlite3.Connection, at: Instant) -> FleetCycle | None:
+def cycle_at(db: Database, at: Instant) -> FleetCycle | None:
     """
     The cycle in force at an instant: the last recorded one that began by then.
 
     `NotFound` when its checkpoint is no longer kept, `DamagedRow` when it cannot be read.
     """
     row = db.execute(
-        f"{_CYCLE} NOT INDEXED WHERE loop = ? AND first_at <= ? ORDER BY id DESC LIMIT 1", (LOOP, at)
+        f"{_CYCLE} WHERE loop || '' = ? AND first_at <= ? ORDER BY id DESC LIMIT 1", (LOOP, at)
     ).fetchone()
     if row is None:
         return None
@@ -84,15 +85,15 @@ def cycle_at(db: sqlite3.Connection, at: Instant) -> FleetCycle | None:
 
 
 def cycles_between(
-    db: sqlite3.Connection, since: Instant, until: Instant, damaged: Callable[[str], None]
+    db: Database, since: Instant, until: Instant, damaged: Callable[[str], None]
 ) -> Iterator[FleetCycle]:
     """
     Recorded cycles that were in force in the span, in the order of recording, read one by one.
 
     One that cannot be read is left out, and `damaged` is called with what it is.
     """
-    rows = db.execute(
-        f"{_CYCLE} WHERE loop = ? AND last_at >= ? AND first_at <= ? ORDER BY id", (LOOP, since, until)
+    rows = one_by_one(
+        db, f"{_CYCLE} WHERE loop = ? AND last_at >= ? AND first_at <= ? ORDER BY id", (LOOP, since, until)
     )
     restored, last = Restored(), 0
     for row in rows:
@@ -111,7 +112,7 @@ def cycles_between(
 
 
 def replay(
-    db: sqlite3.Connection,
+    db: Database,
     since: Instant,
     until: Instant,
     change: Callable[[Policy], Policy] | None,
@@ -149,7 +150,7 @@ def _actions(plan: Plan) -> dict[str, int]:
     return {op.name.lower(): number for op in Op if (number := plan.count(op))}
 
 
-def _advance(db: sqlite3.Connection, restored: Restored, last: int, to: int) -> None:
+def _advance(db: Database, restored: Restored, last: int, to: int) -> None:
     """Apply the records after cycle `last` up to cycle `to`; from the checkpoint before it when there is no last."""
     first = last + 1
     if not last:
@@ -162,14 +163,16 @@ def _advance(db: sqlite3.Connection, restored: Restored, last: int, to: int) -> 
                 f"the snapshot of cycle {to} cannot be read: its checkpoint is no longer kept"
             )
         first = row[0]
-    rows = db.execute(
-        "SELECT id, snapshot FROM cycles WHERE loop = ? AND id BETWEEN ? AND ? ORDER BY id", (LOOP, first, to)
+    rows = one_by_one(
+        db,
+        "SELECT id, snapshot FROM cycles WHERE loop = ? AND id BETWEEN ? AND ? ORDER BY id",
+        (LOOP, first, to),
     )
     for number, data in rows:
         restored.apply(unpack_record(data, f"the snapshot of cycle {number}"))
 
 
-def _cycle(db: sqlite3.Connection, row: tuple[Any, ...], restored: Restored) -> FleetCycle:
+def _cycle(db: Database, row: tuple[Any, ...], restored: Restored) -> FleetCycle:
     number, first_at, last_at, count, _, memory, policy, plan = row
     what = f"of cycle {number}"
     found = db.execute("SELECT data FROM policies WHERE digest = ?", (policy,)).fetchone()
@@ -200,7 +203,7 @@ class FleetReplay:
         self._now = now
 
     def steps(
-        self, db: sqlite3.Connection, since: Instant, until: Instant, damaged: Callable[[str], None]
+        self, db: Database, since: Instant, until: Instant, damaged: Callable[[str], None]
     ) -> Iterator[Step]:
         """Every step, with what would be decided otherwise."""
         for item in replay(db, since, until, None, damaged):

@@ -105,6 +105,10 @@ class ProcessMachines:
         self._timer: asyncio.TimerHandle | None = None
         self._pause_s = FIRST_LOOK_S
 
+    def carry(self, store: str) -> None:
+        """Let new machines carry another identity of the store."""
+        self._store = store
+
     async def adopt(self, *, sweep: bool = True) -> tuple[str, ...]:
         """
         Take over the machines of an earlier run, and sweep what it had half made or half removed.

@@ -62,7 +62,7 @@ def last_review(session: Session) -> "Review":
     """The last review that was kept, of whichever source; which one is reported where there are several."""
     from remuda.rightsize.report.kept import newest_of_each
 
-    kept = newest_of_each(session.data_dir)
+    kept = newest_of_each(session.home)
     if not kept:
         raise BadInput(
             "no review is kept: run remuda rightsize review, or give the file that its -o json was printed to"

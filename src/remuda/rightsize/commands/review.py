@@ -198,7 +198,7 @@ def _changes(session: Session, made: "Review", scope: str) -> "Changes | None":
     from remuda.rightsize.report.compare import changes
 
     try:
-        before = kept.last(session.data_dir, made.source, scope)
+        before = kept.last(session.home, made.source, scope)
     except RemudaError as error:
         click.echo(f"remuda: there is nothing to compare with: {error}", err=True)
         return None
@@ -218,7 +218,7 @@ def _keep(session: Session, made: "Review", scope: str) -> None:
         click.echo(message, err=True)
     elif not made.workloads:
         click.echo("there are no workloads: this review is not kept", err=True)
-    elif trouble := kept.keep(session.data_dir, made, scope):
+    elif trouble := kept.keep(session.home, made, scope):
         click.echo(f"remuda: this review is not kept: {trouble}", err=True)
 
 

@@ -2,11 +2,11 @@
 
 import sqlite3
 from collections.abc import Callable
-from pathlib import Path
 
 from remuda.errors import BadInput, RemudaError
 from remuda.ledger import documents
-from remuda.ledger.store import FILE
+from remuda.ledger.place import Home, may_be_there, place_of
+from remuda.ledger.sql import Database
 from remuda.model.times import Instant
 from remuda.rightsize.report.document import without_series
 from remuda.rightsize.review import SCHEMA, Review
@@ -14,7 +14,7 @@ from remuda.rightsize.review import SCHEMA, Review
 FAMILY = "rightsize"
 
 
-def keep(data_dir: Path, review: Review, scope: str = "") -> str:
+def keep(home: Home, review: Review, scope: str = "") -> str:
     """
     Keep a review, without the points of its plots; return why it cannot be kept, or nothing.
 
@@ -23,33 +23,33 @@ def keep(data_dir: Path, review: Review, scope: str = "") -> str:
     It is no error: whoever made the review has it already, and must not lose it over this.
     """
     try:
-        documents.keep(data_dir, _kind(review.source, scope), review.at, without_series(review))
+        documents.keep(home, _kind(review.source, scope), review.at, without_series(review))
     except (RemudaError, sqlite3.Error) as error:
         return str(error)
     return ""
 
 
-def last(data_dir: Path, source: str, scope: str = "", until: Instant | None = None) -> Review | None:
+def last(home: Home, source: str, scope: str = "", until: Instant | None = None) -> Review | None:
     """The newest review of a source and scope that is kept, up to a time; `BadInput` when it cannot be read."""
-    if not (data_dir / FILE).exists():
+    if not may_be_there(place_of(home)):
         return None
-    with documents.documents(data_dir) as db:
+    with documents.documents(home) as db:
         found = documents.kept(db, _kind(source, scope), until)
         return _read(db, found[0]) if found else None
 
 
 def newest_of_each(
-    data_dir: Path, until: Instant | None = None, damaged: Callable[[str], None] | None = None
+    home: Home, until: Instant | None = None, damaged: Callable[[str], None] | None = None
 ) -> list[Review]:
     """
     The newest review of every source up to a time, the newest first.
 
     `damaged` is told of one that cannot be read, and it is left out; without it that is `BadInput`.
     """
-    if not (data_dir / FILE).exists():
+    if not may_be_there(place_of(home)):
         return []
     found = []
-    with documents.documents(data_dir) as db:
+    with documents.documents(home) as db:
         firsts: dict[str, documents.Kept] = {}
         for item in documents.kept_of_family(db, FAMILY, until):
             firsts.setdefault(item.kind, item)
@@ -67,7 +67,7 @@ def _kind(source: str, scope: str) -> str:
     return f"{FAMILY}/{source} {scope}".rstrip()
 
 
-def _read(db: sqlite3.Connection, item: documents.Kept) -> Review:
+def _read(db: Database, item: documents.Kept) -> Review:
     review = documents.read(db, item, Review)
     if review.schema != SCHEMA:
         raise BadInput(

@@ -82,7 +82,6 @@ class Queue:
         identity: str = "",
     ) -> None:
         self._store = store
-        self._identity = identity
         self._files = files
         self._clock = clock
         self._wake = wake
@@ -91,17 +90,26 @@ class Queue:
         self._idle: dict[str, deque[asyncio.Future[None]]] = defaultdict(deque)
         self._changed: WeakValueDictionary[int, asyncio.Event] = WeakValueDictionary()
         self._begun: set[asyncio.Task[Any]] = set()
-        self._waiting: Counter[str] = Counter(store.read(rows.waiting_counts))
-        self._running: Counter[str] = Counter()
-        self._workers: dict[str, Worker] = {
-            row.machine: Worker(row.since, None, row.uses, row.closed) for row in store.read(rows.workers)
-        }
-        for machine, number, job_class in store.read(rows.running):
-            known = self._workers.get(machine, Worker(clock.now()))
-            self._workers[machine] = structs.replace(known, job=str(number))
-            self._running[job_class] += 1
         #: machines that do what the store does not know of, and what that is as far as they said
         self._doing: dict[str, str] = {}
+        self._waiting: Counter[str] = Counter()
+        self._running: Counter[str] = Counter()
+        self._workers: dict[str, Worker] = {}
+        self.take_up(identity)
+
+    def take_up(self, identity: str) -> None:
+        """Go by what the store says, which another process may have written, and give out jobs under an identity."""
+        self._identity = identity
+        self._waiting = Counter(self._store.read(rows.waiting_counts))
+        self._running = Counter()
+        self._workers = {
+            row.machine: Worker(row.since, None, row.uses, row.closed)
+            for row in self._store.read(rows.workers)
+        }
+        for machine, number, job_class in self._store.read(rows.running):
+            known = self._workers.get(machine, Worker(self._clock.now()))
+            self._workers[machine] = structs.replace(known, job=str(number))
+            self._running[job_class] += 1
 
     def adopt(self, machines: Iterable[str]) -> None:
         """Take machines of an earlier run for busy until they say what they do: the store may be older than they."""

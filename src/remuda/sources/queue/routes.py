@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from enum import StrEnum
 from typing import Any, TypeAlias
@@ -11,6 +10,7 @@ from msgspec import Struct
 
 from remuda.control.routes import Call, Route
 from remuda.errors import BadInput, NotFound, Unavailable
+from remuda.ledger.sql import Database
 from remuda.model.jobs import (
     Ahead,
     AllChanged,
@@ -75,7 +75,7 @@ class Standing(StrEnum):
 Vouch: TypeAlias = Callable[[str, str, bool], Standing | None]
 
 
-def list_jobs(db: sqlite3.Connection, call: Call) -> JobList:
+def list_jobs(db: Database, call: Call) -> JobList:
     """The newest jobs, of a state or class if asked."""
     states = [state for state in call.query.get("state", "").split(",") if state]
     unknown = sorted(set(states) - set(JobState))
@@ -96,7 +96,7 @@ def list_jobs(db: sqlite3.Connection, call: Call) -> JobList:
     return JobList(tuple(found), rows.state_counts(db), rows.count_jobs(db, **which))
 
 
-def one_job(db: sqlite3.Connection, call: Call) -> Job:
+def one_job(db: Database, call: Call) -> Job:
     """One job with its attempts."""
     found = rows.job(db, call.number("job"))
     if found is None:
@@ -104,7 +104,7 @@ def one_job(db: sqlite3.Connection, call: Call) -> Job:
     return found
 
 
-def ahead(db: sqlite3.Connection, call: Call) -> Ahead:
+def ahead(db: Database, call: Call) -> Ahead:
     """How many waiting jobs come before one."""
     number = call.number("job")
     return Ahead(number, rows.ahead_of(db, number))

@@ -5,13 +5,13 @@ A job goes waiting → running → an end, or back to waiting when it may be ret
 can finish a job, so a finish that arrives twice, late or from a stranger changes nothing.
 """
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from remuda.ledger.sql import Database
 from remuda.model.jobs import Attempt, Finished, Job, JobSpec, JobState, Run
 from remuda.model.times import Instant
 
@@ -70,24 +70,23 @@ class WorkerRow(Struct, frozen=True):
     since: Instant
 
 
-def submit(db: sqlite3.Connection, job: Submission, now: Instant) -> tuple[int, bool]:
+def submit(db: Database, job: Submission, now: Instant) -> tuple[int, bool]:
     """Add a job; return its id and whether it is new."""
     if job.idempotency is not None:
         row = db.execute("SELECT id FROM jobs WHERE idempotency = ?", (job.idempotency,)).fetchone()
         if row:
             return row[0], False
-    number = db.execute(
+    number: int = db.execute(
         "INSERT INTO jobs (class, state, priority, spec, retries, submitted_at, changed_at, idempotency)"
-        " VALUES (?, 'waiting', ?, ?, ?, ?, ?, ?)",
+        " VALUES (?, 'waiting', ?, ?, ?, ?, ?, ?) RETURNING id",
         (job.job_class, job.priority, _encode(job.spec), job.retries, now, now, job.idempotency),
-    ).lastrowid
-    assert number is not None
+    ).fetchone()[0]
     return number, True
 
 
-def register(db: sqlite3.Connection, machine: str, now: Instant, uses: int = 0) -> WorkerRow:
+def register(db: Database, machine: str, now: Instant, uses: int = 0) -> WorkerRow:
     """Know a machine from its first call on, and of how many jobs it says itself that it has taken."""
-    db.execute("INSERT OR IGNORE INTO workers (machine, since) VALUES (?, ?)", (machine, now))
+    db.execute("INSERT INTO workers (machine, since) VALUES (?, ?) ON CONFLICT DO NOTHING", (machine, now))
     db.execute("UPDATE workers SET uses = ? WHERE machine = ? AND uses < ?", (uses, machine, uses))
     row = db.execute(
         "SELECT machine, uses, closed, since FROM workers WHERE machine = ?", (machine,)
@@ -95,9 +94,7 @@ def register(db: sqlite3.Connection, machine: str, now: Instant, uses: int = 0) 
     return WorkerRow(row[0], row[1], bool(row[2]), row[3])
 
 
-def claim(
-    db: sqlite3.Connection, machine: str, job_class: str, now: Instant, identity: str = ""
-) -> Claim | None:
+def claim(db: Database, machine: str, job_class: str, now: Instant, identity: str = "") -> Claim | None:
     """
     Give the machine the next job of its class: highest priority first, then first come, first served.
 
@@ -127,7 +124,7 @@ def claim(
     return Claim(row[0], row[1], job_class, _spec(row[2]), identity)
 
 
-def finish(db: sqlite3.Connection, machine: str, ended: Finished, now: Instant) -> Settled | None:
+def finish(db: Database, machine: str, ended: Finished, now: Instant) -> Settled | None:
     """End the attempt if it is the one running on this machine; None when it is not."""
     row = db.execute(
         "SELECT class, retries, cancelled FROM jobs WHERE id = ? AND attempt = ? AND machine = ? AND state = 'running'"
@@ -169,19 +166,19 @@ def finish(db: sqlite3.Connection, machine: str, ended: Finished, now: Instant) 
     return Settled(ended.job, ended.attempt, job_class, state)
 
 
-def close(db: sqlite3.Connection, machine: str, now: Instant) -> bool:
+def close(db: Database, machine: str, now: Instant) -> bool:
     """Give the machine no more work; True when it has none."""
     register(db, machine, now)
     db.execute("UPDATE workers SET closed = 1, since = ? WHERE machine = ? AND closed = 0", (now, machine))
     return running_on(db, machine) is None
 
 
-def forget(db: sqlite3.Connection, machine: str) -> None:
+def forget(db: Database, machine: str) -> None:
     """The machine is gone for good."""
     db.execute("DELETE FROM workers WHERE machine = ?", (machine,))
 
 
-def running_on(db: sqlite3.Connection, machine: str) -> Run | None:
+def running_on(db: Database, machine: str) -> Run | None:
     """The attempt that a machine works on."""
     row = db.execute(
         "SELECT store, jobs.id, jobs.attempt FROM jobs"
@@ -192,7 +189,7 @@ def running_on(db: sqlite3.Connection, machine: str) -> Run | None:
     return Run(*row) if row else None
 
 
-def cancel(db: sqlite3.Connection, number: int, now: Instant) -> tuple[JobState, str] | None:
+def cancel(db: Database, number: int, now: Instant) -> tuple[JobState, str] | None:
     """Mark a job cancelled; one that waits ends at once. Return its state before and its class."""
     row = db.execute("SELECT state, class FROM jobs WHERE id = ?", (number,)).fetchone()
     if row is None:
@@ -207,7 +204,7 @@ def cancel(db: sqlite3.Connection, number: int, now: Instant) -> tuple[JobState,
     return state, row[1]
 
 
-def retry(db: sqlite3.Connection, number: int, now: Instant) -> tuple[JobState, str] | None:
+def retry(db: Database, number: int, now: Instant) -> tuple[JobState, str] | None:
     """Let an ended job wait again with one more attempt allowed. Return its state before and its class."""
     row = db.execute("SELECT state, class FROM jobs WHERE id = ?", (number,)).fetchone()
     if row is None:
@@ -215,14 +212,14 @@ def retry(db: sqlite3.Connection, number: int, now: Instant) -> tuple[JobState, 
     state = JobState(row[0])
     if state.is_end:
         db.execute(
-            "UPDATE jobs SET state = 'waiting', cancelled = 0, retries = max(retries, attempt), changed_at = ?"
-            " WHERE id = ?",
+            "UPDATE jobs SET state = 'waiting', cancelled = 0, changed_at = ?,"
+            " retries = CASE WHEN retries < attempt THEN attempt ELSE retries END WHERE id = ?",
             (now, number),
         )
     return state, row[1]
 
 
-def is_cancelled(db: sqlite3.Connection, number: int) -> bool:
+def is_cancelled(db: Database, number: int) -> bool:
     """True when someone asked for the job to end."""
     row = db.execute("SELECT cancelled FROM jobs WHERE id = ?", (number,)).fetchone()
     return bool(row and row[0])
@@ -231,14 +228,14 @@ def is_cancelled(db: sqlite3.Connection, number: int) -> bool:
 _JOB = "SELECT id, class, state, priority, retries, spec, submitted_at, changed_at, cancelled FROM jobs"
 
 
-def job(db: sqlite3.Connection, number: int) -> Job | None:
+def job(db: Database, number: int) -> Job | None:
     """One job with its attempts."""
     row = db.execute(f"{_JOB} WHERE id = ?", (number,)).fetchone()
     return next(_jobs(db, [row])) if row else None
 
 
 def jobs(
-    db: sqlite3.Connection,
+    db: Database,
     *,
     states: Iterable[str] = (),
     job_class: str | None = None,
@@ -251,15 +248,13 @@ def jobs(
     return list(_jobs(db, rows))
 
 
-def count_jobs(
-    db: sqlite3.Connection, *, states: Iterable[str], job_class: str | None, before: int | None
-) -> int:
+def count_jobs(db: Database, *, states: Iterable[str], job_class: str | None, before: int | None) -> int:
     """How many there are of those that `jobs` finds."""
     where, terms = _which(states, job_class, None if before is None else before - 1)
     return int(db.execute(f"SELECT count(*) FROM jobs WHERE {where}", terms).fetchone()[0])  # noqa: S608 - ours
 
 
-def numbers(db: sqlite3.Connection, *, states: Iterable[str], job_class: str | None, up_to: int) -> list[int]:
+def numbers(db: Database, *, states: Iterable[str], job_class: str | None, up_to: int) -> list[int]:
     """The numbers of all jobs of some states, and of a class if asked, up to one; the oldest first."""
     where, terms = _which(states, job_class, up_to)
     return [number for (number,) in db.execute(f"SELECT id FROM jobs WHERE {where} ORDER BY id", terms)]  # noqa: S608
@@ -280,7 +275,7 @@ def _which(states: Iterable[str], job_class: str | None, up_to: int | None) -> t
     return " AND ".join(where), terms
 
 
-def _jobs(db: sqlite3.Connection, rows: list[tuple[Any, ...]]) -> Iterator[Job]:
+def _jobs(db: Database, rows: list[tuple[Any, ...]]) -> Iterator[Job]:
     for row in rows:
         attempts = db.execute(
             "SELECT attempt, machine, claimed_at, finished_at, status, exit_code, detail, store, output_bytes"
@@ -303,7 +298,7 @@ def _jobs(db: sqlite3.Connection, rows: list[tuple[Any, ...]]) -> Iterator[Job]:
         )
 
 
-def ahead_of(db: sqlite3.Connection, number: int) -> int:
+def ahead_of(db: Database, number: int) -> int:
     """How many waiting jobs of the same class come before one."""
     row = db.execute(
         "SELECT count(*) FROM jobs AS other JOIN jobs AS mine ON mine.id = ? AND other.class = mine.class"
@@ -314,30 +309,30 @@ def ahead_of(db: sqlite3.Connection, number: int) -> int:
     return int(row[0])
 
 
-def waiting_counts(db: sqlite3.Connection) -> dict[str, int]:
+def waiting_counts(db: Database) -> dict[str, int]:
     """How many jobs wait, by class."""
     return dict(
         db.execute("SELECT class, count(*) FROM jobs WHERE state = 'waiting' GROUP BY class").fetchall()
     )
 
 
-def state_counts(db: sqlite3.Connection) -> dict[str, int]:
+def state_counts(db: Database) -> dict[str, int]:
     """How many jobs there are, by state."""
     return dict(db.execute("SELECT state, count(*) FROM jobs GROUP BY state").fetchall())
 
 
-def running(db: sqlite3.Connection) -> list[tuple[str, int, str]]:
+def running(db: Database) -> list[tuple[str, int, str]]:
     """Machine, job and class of everything that runs."""
     return db.execute("SELECT machine, id, class FROM jobs WHERE state = 'running' ORDER BY id").fetchall()
 
 
-def workers(db: sqlite3.Connection) -> list[WorkerRow]:
+def workers(db: Database) -> list[WorkerRow]:
     """Every machine that ever called and is not gone."""
     rows = db.execute("SELECT machine, uses, closed, since FROM workers ORDER BY machine").fetchall()
     return [WorkerRow(machine, uses, bool(closed), since) for machine, uses, closed, since in rows]
 
 
-def knows(db: sqlite3.Connection, run: Run) -> bool:
+def knows(db: Database, run: Run) -> bool:
     """True when this store gave out the attempt, whatever became of it."""
     row = db.execute(
         "SELECT 1 FROM attempts WHERE job = ? AND attempt = ? AND store = ?",
@@ -346,12 +341,12 @@ def knows(db: sqlite3.Connection, run: Run) -> bool:
     return row is not None
 
 
-def all_runs(db: sqlite3.Connection) -> set[Run]:
+def all_runs(db: Database) -> set[Run]:
     """Every attempt that this store knows of."""
     return {Run(*row) for row in db.execute("SELECT store, job, attempt FROM attempts")}
 
 
-def ended_runs(db: sqlite3.Connection) -> list[Run]:
+def ended_runs(db: Database) -> list[Run]:
     """The attempts of all jobs that ended."""
     rows = db.execute(
         "SELECT store, job, attempts.attempt FROM attempts JOIN jobs ON jobs.id = job"
@@ -360,7 +355,7 @@ def ended_runs(db: sqlite3.Connection) -> list[Run]:
     return [Run(*row) for row in rows]
 
 
-def forget_ended(db: sqlite3.Connection, before: Instant, most: int = 500) -> tuple[int, list[Run]]:
+def forget_ended(db: Database, before: Instant, most: int = 500) -> tuple[int, list[Run]]:
     """Forget a slice of the jobs that ended before an instant; return how many, and their attempts, for the files."""
     found = db.execute(
         "SELECT id FROM jobs WHERE state NOT IN ('waiting', 'running') AND changed_at < ? ORDER BY id LIMIT ?",
@@ -370,7 +365,7 @@ def forget_ended(db: sqlite3.Connection, before: Instant, most: int = 500) -> tu
 
 
 def forget_oldest(
-    db: sqlite3.Connection, sizes: Mapping[Run, int], excess: int, most: int = 500
+    db: Database, sizes: Mapping[Run, int], excess: int, most: int = 500
 ) -> tuple[int, list[Run]]:
     """Forget a slice of the jobs that ended first, until their `sizes` add up to `excess`; return as `forget_ended`."""
     by_job: dict[int, int] = {}
@@ -388,7 +383,7 @@ def forget_oldest(
     return _forget(db, found)
 
 
-def _forget(db: sqlite3.Connection, found: list[tuple[int]]) -> tuple[int, list[Run]]:
+def _forget(db: Database, found: list[tuple[int]]) -> tuple[int, list[Run]]:
     runs = [
         Run(*row)
         for number in found

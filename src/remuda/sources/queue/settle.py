@@ -1,10 +1,9 @@
 """How an attempt ends and the next one begins, as transactions: with what a machine says, or with its end."""
 
-import sqlite3
-
 from msgspec import Struct, structs
 
 from remuda.ledger.history import operations_on
+from remuda.ledger.sql import Database
 from remuda.model.jobs import Finished, Job, Run
 from remuda.model.machines import pool_of
 from remuda.model.times import write_duration
@@ -41,7 +40,7 @@ class CallForWork(Struct, frozen=True):
 
 
 def settle_and_claim(
-    db: sqlite3.Connection, call: CallForWork, files: JobFiles, now: int
+    db: Database, call: CallForWork, files: JobFiles, now: int
 ) -> tuple[list[rows.Settled], rows.WorkerRow, rows.Claim | None]:
     """End what the machine says it has done, and give it the next job if it may take one; in one transaction."""
     machine, terms, settled = call.machine, call.terms, list[rows.Settled | None]()
@@ -70,9 +69,7 @@ def settle_and_claim(
     return done, rows.register(db, machine, now), claim
 
 
-def settle(
-    db: sqlite3.Connection, machine: str, files: JobFiles, terms: Terms | None, now: int
-) -> rows.Settled | None:
+def settle(db: Database, machine: str, files: JobFiles, terms: Terms | None, now: int) -> rows.Settled | None:
     """End what a machine that is gone was working on, by the result it left, else as lost."""
     # What it works on is asked for here and not before: a claim of its own may have been on its way.
     held = rows.running_on(db, machine)
@@ -88,9 +85,7 @@ def _lost(run: Run, detail: str) -> Finished:
     return Finished(run.job, run.attempt, "lost", -1, detail, store=run.store)
 
 
-def _explained(
-    db: sqlite3.Connection, machine: str, ended: Finished, terms: Terms | None, now: int
-) -> Finished:
+def _explained(db: Database, machine: str, ended: Finished, terms: Terms | None, now: int) -> Finished:
     """The end of an attempt with its cause: Remuda's reason to remove its machine, or the limit that it was over."""
     if ended.status == "timeout":
         causes = [_limit(rows.job(db, ended.job), machine, ended, terms)]
