@@ -1,5 +1,6 @@
 """The stores that contracts and tests of the ledger run over: in memory, in a file, and in a real PostgreSQL."""
 
+import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -37,6 +38,11 @@ def postgres_store(url: str, tables: Sequence[Tables] = (), holder: str = "test"
         store.close()
         raise
     return store
+
+
+def spoken(store: Stored, statement: str) -> str:
+    """A statement with bytes as SQLite writes them, in the words of the store's database."""
+    return re.sub(r"x'([0-9a-f]*)'", r"'\\x\1'::bytea", statement) if store.is_apart else statement
 
 
 @contextmanager

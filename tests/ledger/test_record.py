@@ -4,11 +4,12 @@ import asyncio
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 import pytest
+from tests.contracts.stores import KINDS, Stored, opened
 from tests.loop.toy import TOY_KINDS, Memory, Policy, Seen, Turn, steady, turn
 
 from remuda.errors import BadInput
@@ -27,17 +28,18 @@ DONE = Outcome("done", 5)
 FOREVER = 2**53
 
 
-@pytest.fixture
-def store() -> InlineStore:
-    return InlineStore()
+@pytest.fixture(params=KINDS)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stored]:
+    with opened(request.param, tmp_path, request) as made:
+        yield made
 
 
 @pytest.fixture
-def ledger(store: InlineStore) -> ToyLedger:
+def ledger(store: Stored) -> ToyLedger:
     return reopened(store)
 
 
-def reopened(store: InlineStore, loop: str = "toy") -> ToyLedger:
+def reopened(store: Stored, loop: str = "toy") -> ToyLedger:
     """The ledger as the next process finds it."""
     return Ledger(store, loop, TOY_KINDS)
 
@@ -59,18 +61,18 @@ async def record(
     )
 
 
-def cycles(store: InlineStore) -> list[tuple[int, int, int]]:
+def cycles(store: Stored) -> list[tuple[int, int, int]]:
     return store.read(
         lambda db: db.execute("SELECT first_at, last_at, count FROM cycles ORDER BY id").fetchall()
     )
 
 
-def count(store: InlineStore, table: str) -> int:
+def count(store: Stored, table: str) -> int:
     number: int = store.read(lambda db: db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
     return number
 
 
-async def test_a_quiet_cycle_extends_the_row_of_the_one_before(store: InlineStore, ledger: ToyLedger) -> None:
+async def test_a_quiet_cycle_extends_the_row_of_the_one_before(store: Stored, ledger: ToyLedger) -> None:
     for now in range(100, 110):
         await record(ledger, now)
     assert cycles(store) == [(100, 109, 10)]
@@ -86,7 +88,7 @@ async def test_a_quiet_cycle_extends_the_row_of_the_one_before(store: InlineStor
     ],
 )
 async def test_a_change_of_any_part_adds_one_row(
-    store: InlineStore, ledger: ToyLedger, change: dict[str, object]
+    store: Stored, ledger: ToyLedger, change: dict[str, object]
 ) -> None:
     await record(ledger, 100)
     await record(ledger, 101)
@@ -96,14 +98,14 @@ async def test_a_change_of_any_part_adds_one_row(
 
 
 async def test_a_clock_that_was_set_back_does_not_shorten_what_was_seen(
-    store: InlineStore, ledger: ToyLedger
+    store: Stored, ledger: ToyLedger
 ) -> None:
     for now in (100, 101, 50):
         await record(ledger, now)
     assert cycles(store) == [(100, 101, 3)]
 
 
-async def test_what_is_read_back_is_what_was_recorded(store: InlineStore, ledger: ToyLedger) -> None:
+async def test_what_is_read_back_is_what_was_recorded(store: Stored, ledger: ToyLedger) -> None:
     plan = Plan((turn("a"),), (Reason("toy.busy", "toy/a", {"n": 3, "at": None, "who": "é"}),))
     await record(ledger, 100, plan, value=7, memory=Memory(3), after=Memory(4), policy=Policy(9))
     found = store.read(lambda db: cycle_at(db, "toy", FOREVER, TOY_KINDS))
@@ -112,9 +114,7 @@ async def test_what_is_read_back_is_what_was_recorded(store: InlineStore, ledger
     assert reopened(store).memory() == Memory(4)
 
 
-async def test_a_policy_is_stored_once_however_often_it_is_used(
-    store: InlineStore, ledger: ToyLedger
-) -> None:
+async def test_a_policy_is_stored_once_however_often_it_is_used(store: Stored, ledger: ToyLedger) -> None:
     for now in range(10):
         await record(ledger, now, value=now, policy=Policy(now % 2))
     assert count(store, "cycles") == 10
@@ -162,7 +162,7 @@ async def test_operations_are_one_per_target_and_an_action_on_a_busy_target_is_l
     assert [operation.action.target for operation in ledger.operations()] == ["a", "b", "c"]
 
 
-async def test_loops_do_not_see_each_others_operations(store: InlineStore, ledger: ToyLedger) -> None:
+async def test_loops_do_not_see_each_others_operations(store: Stored, ledger: ToyLedger) -> None:
     other = reopened(store, "other")
     await record(ledger, 1, Plan((turn("a"),)))
     assert other.operations() == ()
@@ -170,7 +170,7 @@ async def test_loops_do_not_see_each_others_operations(store: InlineStore, ledge
 
 
 async def test_an_outcome_stays_until_a_plan_was_recorded_that_saw_it(
-    store: InlineStore, ledger: ToyLedger
+    store: Stored, ledger: ToyLedger
 ) -> None:
     (operation,) = await record(ledger, 1, Plan((turn("a"),)))
     saw_it_running = ledger.operations()
@@ -182,7 +182,7 @@ async def test_an_outcome_stays_until_a_plan_was_recorded_that_saw_it(
     assert ledger.operations() == ()
 
 
-async def test_a_quiet_cycle_that_saw_an_outcome_is_not_quiet(store: InlineStore, ledger: ToyLedger) -> None:
+async def test_a_quiet_cycle_that_saw_an_outcome_is_not_quiet(store: Stored, ledger: ToyLedger) -> None:
     """A loop whose snapshot leaves operations out must still get rid of their outcomes."""
     (operation,) = await record(ledger, 1, Plan((turn("a"),)))
     for now in (2, 3):
@@ -201,7 +201,7 @@ async def test_the_first_outcome_is_kept_and_a_second_changes_nothing(ledger: To
 
 
 async def test_unfinished_operations_are_found_again_by_the_next_process(
-    store: InlineStore, ledger: ToyLedger
+    store: Stored, ledger: ToyLedger
 ) -> None:
     first, second = await record(ledger, 1, Plan((turn("a"), turn("b"))))
     await ledger.finish(first, DONE)
@@ -209,7 +209,7 @@ async def test_unfinished_operations_are_found_again_by_the_next_process(
     assert found == (Operation(first.id, turn("a"), DONE), second)
 
 
-async def test_the_number_of_an_operation_is_never_used_again(store: InlineStore, ledger: ToyLedger) -> None:
+async def test_the_number_of_an_operation_is_never_used_again(store: Stored, ledger: ToyLedger) -> None:
     (first,) = await record(ledger, 1, Plan((turn("a"),)))
     await ledger.finish(first, DONE)
     await record(ledger, 2)
@@ -221,17 +221,17 @@ async def test_the_number_of_an_operation_is_never_used_again(store: InlineStore
 # Stories.
 
 
-async def codes(store: InlineStore, subject: str = "toy/a") -> list[tuple[int, str]]:
+async def codes(store: Stored, subject: str = "toy/a") -> list[tuple[int, str]]:
     return [(line.at, line.reason.code) for line in store.read(lambda db: story(db, "toy", subject, FOREVER))]
 
 
-async def test_a_story_gets_a_line_only_when_the_code_changes(store: InlineStore, ledger: ToyLedger) -> None:
+async def test_a_story_gets_a_line_only_when_the_code_changes(store: Stored, ledger: ToyLedger) -> None:
     for now, (value, code) in enumerate([(0, "x"), (1, "x"), (2, "y"), (3, "y"), (4, "x")]):
         await record(ledger, now, Plan((), (Reason(code, "toy/a", {"n": value}),)), value=value)
     assert await codes(store) == [(0, "x"), (2, "y"), (4, "x")]
 
 
-async def test_every_action_is_a_line_of_its_subject(store: InlineStore, ledger: ToyLedger) -> None:
+async def test_every_action_is_a_line_of_its_subject(store: Stored, ledger: ToyLedger) -> None:
     for now in (1, 2):
         await record(ledger, now, Plan((turn(f"t{now}"),), (Reason("x", "toy/a"),)))
     assert await codes(store) == [(1, "x")]
@@ -239,16 +239,14 @@ async def test_every_action_is_a_line_of_its_subject(store: InlineStore, ledger:
     assert await codes(store, "toy/t2") == [(2, "toy.turn")]
 
 
-async def test_a_restart_does_not_repeat_the_last_line_of_a_story(
-    store: InlineStore, ledger: ToyLedger
-) -> None:
+async def test_a_restart_does_not_repeat_the_last_line_of_a_story(store: Stored, ledger: ToyLedger) -> None:
     acting = Plan((turn("a", "toy.made"),), (Reason("x", "toy/a"),))
     await record(ledger, 1, acting)
     await record(reopened(store), 2, Plan((), (Reason("x", "toy/a"),)))
     assert await codes(store) == [(1, "x"), (1, "toy.made")]
 
 
-async def test_a_subject_that_went_and_came_back_begins_anew(store: InlineStore, ledger: ToyLedger) -> None:
+async def test_a_subject_that_went_and_came_back_begins_anew(store: Stored, ledger: ToyLedger) -> None:
     await record(ledger, 1, steady("toy/a", code="x"))
     await record(ledger, 2, steady("toy/b", code="x"))
     await record(ledger, 3, steady("toy/a", code="x"))
@@ -304,9 +302,7 @@ async def test_cycles_of_several_loops_are_recorded_side_by_side(tmp_path: Path)
     store.close()
 
 
-async def test_ids_begin_where_no_other_store_can_have_used_them(
-    store: InlineStore, ledger: ToyLedger
-) -> None:
+async def test_ids_begin_where_no_other_store_can_have_used_them(store: Stored, ledger: ToyLedger) -> None:
     (first,) = await record(ledger, 1, Plan((turn("a"),), ()))
     assert first.id == 1
     ledger.number_from(1_000)
@@ -341,10 +337,10 @@ async def test_damage_in_what_holds_now_is_reported_with_the_file(
     store.close()
 
 
-async def test_a_damaged_last_plan_keeps_nobody_from_starting(store: InlineStore, ledger: ToyLedger) -> None:
+async def test_a_damaged_last_plan_keeps_nobody_from_starting(store: Stored, ledger: ToyLedger) -> None:
     await record(ledger, 1)
-    await store.write(lambda db: db.execute("UPDATE cycles SET plan = x'00'"))
-    assert forget(store._connection, Retention(), 10) == 0
+    await store.write(lambda db: db.execute("UPDATE cycles SET plan = ?", (b"\0",)))
+    assert await store.write(lambda db: forget(db, Retention(), 10)) == 0
     again = reopened(store)
     await record(again, 2)
     assert count(store, "stories") == 2

@@ -1,9 +1,11 @@
 """What is forgotten, and what never is."""
 
 import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.contracts.stores import KINDS, Stored, opened
 from tests.loop.toy import TOY_KINDS, Memory, Policy, Seen, Turn, steady, turn
 
 from remuda.ledger.history import cycle_at, oldest, story
@@ -19,12 +21,13 @@ WEEK = Retention(age=7 * DAY)
 FOREVER = 2**53
 
 
-@pytest.fixture
-def store() -> InlineStore:
-    return InlineStore()
+@pytest.fixture(params=KINDS)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stored]:
+    with opened(request.param, tmp_path, request) as made:
+        yield made
 
 
-async def record(store: InlineStore, *times: int, loop: str = "toy", policy: Policy | None = None) -> None:
+async def record(store: Stored, *times: int, loop: str = "toy", policy: Policy | None = None) -> None:
     """A changed cycle at each time."""
     ledger = Ledger(store, loop, TOY_KINDS)
     for now in times:
@@ -32,19 +35,19 @@ async def record(store: InlineStore, *times: int, loop: str = "toy", policy: Pol
         await ledger.record(Seen(now), Memory(), policy or Policy(), now, plan, Memory(), ())
 
 
-def first_times(store: InlineStore) -> list[int]:
+def first_times(store: Stored) -> list[int]:
     return [
         at
         for (at,) in store.read(lambda db: db.execute("SELECT first_at FROM cycles ORDER BY id").fetchall())
     ]
 
 
-async def forget_all(store: InlineStore, keep: Retention = WEEK, now: int = NOW) -> None:
+async def forget_all(store: Stored, keep: Retention = WEEK, now: int = NOW) -> None:
     while await store.write(lambda db: forget(db, keep, now)):
         pass
 
 
-async def test_cycles_past_the_age_go_and_the_others_stay(store: InlineStore) -> None:
+async def test_cycles_past_the_age_go_and_the_others_stay(store: Stored) -> None:
     times = [NOW - 9 * DAY, NOW - 8 * DAY, NOW - 6 * DAY, NOW]
     await record(store, *times)
     await forget_all(store)
@@ -52,7 +55,7 @@ async def test_cycles_past_the_age_go_and_the_others_stay(store: InlineStore) ->
     assert store.read(lambda db: oldest(db, "toy")) == times[2]
 
 
-async def test_the_newest_cycle_of_each_loop_stays_however_old(store: InlineStore) -> None:
+async def test_the_newest_cycle_of_each_loop_stays_however_old(store: Stored) -> None:
     await record(store, 1, 2)
     await record(store, 3, 4, loop="other")
     await forget_all(store)
@@ -62,7 +65,7 @@ async def test_the_newest_cycle_of_each_loop_stays_however_old(store: InlineStor
     assert newest.snapshot == Seen(2)
 
 
-async def test_a_cycle_that_was_in_force_until_now_is_not_old(store: InlineStore) -> None:
+async def test_a_cycle_that_was_in_force_until_now_is_not_old(store: Stored) -> None:
     """A pool that was quiet for two weeks has one long row: it tells of yesterday too."""
     ledger = Ledger(store, "toy", TOY_KINDS)
     for now in (NOW - 14 * DAY, NOW - HOUR):
@@ -72,7 +75,7 @@ async def test_a_cycle_that_was_in_force_until_now_is_not_old(store: InlineStore
     assert len(first_times(store)) == 2
 
 
-async def test_policies_that_nothing_refers_to_go_too(store: InlineStore) -> None:
+async def test_policies_that_nothing_refers_to_go_too(store: Stored) -> None:
     await record(store, 1, 2, policy=Policy(1))
     await record(store, NOW, policy=Policy(2))
     await forget_all(store)
@@ -82,7 +85,7 @@ async def test_policies_that_nothing_refers_to_go_too(store: InlineStore) -> Non
     assert newest.policy == Policy(2)
 
 
-async def test_of_a_story_the_line_that_began_the_present_state_stays(store: InlineStore) -> None:
+async def test_of_a_story_the_line_that_began_the_present_state_stays(store: Stored) -> None:
     ledger = Ledger(store, "toy", TOY_KINDS)
     for now, code in ((1, "a"), (2, "b"), (3, "c")):
         plan = Plan((turn("machine"), turn("t", f"acted-{now}")), (Reason(code, "toy/t"),))
@@ -93,7 +96,7 @@ async def test_of_a_story_the_line_that_began_the_present_state_stays(store: Inl
     assert store.read(lambda db: story(db, "toy", "toy/machine", FOREVER)) == ()
 
 
-async def test_operations_go_once_they_are_seen_and_old(store: InlineStore) -> None:
+async def test_operations_go_once_they_are_seen_and_old(store: Stored) -> None:
     ledger = Ledger(store, "toy", TOY_KINDS)
     targets = [turn(name) for name in ("seen", "unseen", "unfinished")]
     seen, unseen, _ = await ledger.record(Seen(), Memory(), Policy(), 1, Plan(tuple(targets)), Memory(), ())
@@ -105,14 +108,14 @@ async def test_operations_go_once_they_are_seen_and_old(store: InlineStore) -> N
     assert left == [("unseen",), ("unfinished",)]
 
 
-async def test_a_clock_far_ahead_forgets_no_more_than_it_must(store: InlineStore) -> None:
+async def test_a_clock_far_ahead_forgets_no_more_than_it_must(store: Stored) -> None:
     await record(store, NOW - DAY, NOW)
     await forget_all(store, now=NOW + 365 * DAY)
     assert first_times(store) == [NOW]
 
 
-async def test_what_is_set_by_hand_is_never_touched(store: InlineStore) -> None:
-    await store.write(lambda db: db.execute("INSERT INTO settings VALUES ('override/a', x'', 1)"))
+async def test_what_is_set_by_hand_is_never_touched(store: Stored) -> None:
+    await store.write(lambda db: db.execute("INSERT INTO settings VALUES ('override/a', ?, 1)", (b"",)))
     await record(store, 1, 2)
     await forget_all(store, Retention(age=1, most_bytes=1))
     assert store.read(lambda db: db.execute("SELECT count(*) FROM settings").fetchone()) == (1,)
@@ -153,15 +156,17 @@ def test_by_default_a_week_a_quarter_of_a_gibibyte_and_two_of_output_are_kept() 
     assert Retention() == Retention(7 * DAY, 256 * 2**20, 2 * 2**30)
 
 
-async def test_room_that_is_free_within_the_file_is_not_history(store: InlineStore) -> None:
+async def test_room_that_is_free_within_the_file_is_not_history(store: Stored) -> None:
     await record(store, NOW - 2, NOW - 1, NOW)
-    await store.write(lambda db: db.execute("INSERT INTO settings VALUES ('large', zeroblob(1000000), 1)"))
+    await store.write(
+        lambda db: db.execute("INSERT INTO settings VALUES ('large', ?, 1)", (bytes(1_000_000),))
+    )
     await store.write(lambda db: db.execute("DELETE FROM settings"))
     await forget_all(store, Retention(most_bytes=500_000))
     assert len(first_times(store)) == 3
 
 
-async def test_size_takes_stories_and_operations_as_well(store: InlineStore) -> None:
+async def test_size_takes_stories_and_operations_as_well(store: Stored) -> None:
     ledger = Ledger(store, "toy", TOY_KINDS)
     for now in range(50):
         for operation in ledger.operations():
@@ -174,7 +179,7 @@ async def test_size_takes_stories_and_operations_as_well(store: InlineStore) -> 
         assert store.read(lambda db, query=query: db.execute(query).fetchone()) == (left,), table  # type: ignore[misc]
 
 
-async def test_making_room_takes_the_oldest_and_says_when_nothing_is_left(store: InlineStore) -> None:
+async def test_making_room_takes_the_oldest_and_says_when_nothing_is_left(store: Stored) -> None:
     await record(store, *range(NOW, NOW + 700))
     assert await store.write(make_room) > 0
     assert first_times(store) == list(range(NOW + 500, NOW + 700))

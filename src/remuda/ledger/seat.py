@@ -94,7 +94,8 @@ class Standing(Struct, frozen=True):
 
 def standing(db: Database, token: str) -> Standing | None:
     """None when the store knows nothing of the epoch: it is older, or another one."""
-    row = db.execute("SELECT commits, ended_at FROM writers WHERE token = ?", (token,)).fetchone()
+    # A transaction of a connection that was cut may still be under way at the server: the lock waits for its end.
+    row = db.execute("SELECT commits, ended_at FROM writers WHERE token = ? FOR UPDATE", (token,)).fetchone()
     return None if row is None else Standing(row[0], row[1] is not None)
 
 
