@@ -18,6 +18,7 @@ from remuda.cluster.preflight import TIMEOUT_S, check_cluster, read_cluster
 from remuda.control.server import SOCKET
 from remuda.job import Jobs
 from remuda.kube.client import Client
+from remuda.ledger.place import open_read_only
 from remuda.ledger.record import Kinds, Ledger, MemoryRecorder
 from remuda.ledger.store import FILE, InlineStore, ReadOnlyStore, Store
 from remuda.loop.clock import Clock
@@ -89,10 +90,10 @@ class _Trial:
     def _open(self) -> "ReadOnlyStore | ReadOnlyPostgres | InlineStore":
         tables = self._jobs.tables()
         if self._options.store is not None:
-            from remuda.ledger.postgres import ReadOnlyPostgres, is_there  # noqa: PLC0415 - an extra
+            from remuda.ledger.postgres import is_there  # noqa: PLC0415 - an extra
 
             address = self._options.store
-            return ReadOnlyPostgres(address, tables) if is_there(address) else InlineStore(tables)
+            return open_read_only(address, tables) if is_there(address) else InlineStore(tables)
         path = self._options.data_dir.absolute() / FILE
         return ReadOnlyStore(path, tables) if path.exists() else InlineStore(tables)
 

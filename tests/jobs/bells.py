@@ -207,7 +207,7 @@ def why_bell(db: Database, call: Call) -> WhyBell:
     raise NotFound(f"there is no bell {call.names['bell']}")
 
 
-def list_bells(db: sqlite3.Connection, call: Call) -> list[str]:
+def list_bells(db: Database, call: Call) -> list[str]:
     del call
     cycle = cycle_at(db, LOOP, 2**53, RECORDS)
     return [reason.subject.removeprefix("bell/") for reason in cycle.plan.reasons] if cycle else []

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import sqlite3
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -14,6 +13,7 @@ from tests.web.clock import NOW, SetClock
 from remuda.control.routes import Call, Route
 from remuda.errors import BadInput, NotFound
 from remuda.job import Job, Jobs, PageReference, PanelReference
+from remuda.ledger.sql import Database
 from remuda.ledger.store import InlineStore
 from remuda.loop.logs import Log
 from remuda.web.access import SESSION, Access, AccessSpec, TokenSpec
@@ -29,7 +29,7 @@ class Thing(Struct, frozen=True):
     name: str
 
 
-def one_thing(db: sqlite3.Connection, call: Call) -> Thing:
+def one_thing(db: Database, call: Call) -> Thing:
     del db
     if call.names["thing"] == "none":
         raise NotFound("there is no thing none")
@@ -61,7 +61,7 @@ class World:
         )
 
 
-def why_thing(db: sqlite3.Connection, call: Call) -> dict[str, str]:
+def why_thing(db: Database, call: Call) -> dict[str, str]:
     del db
     if call.names["thing"] != "big":
         raise NotFound(f"nothing is recorded of {call.names['thing']}; there is: big")

@@ -8,8 +8,9 @@ from typing import Any
 from msgspec import Struct
 
 from remuda.errors import RemudaError
+from remuda.ledger.dialects import store_version
 from remuda.ledger.record import unpack
-from remuda.ledger.schema import VERSIONS, Tables, store_version
+from remuda.ledger.schema import VERSIONS, Tables
 from remuda.ledger.store import DamagedRow, explained, reading
 from remuda.model.times import SECOND, Instant
 

@@ -3,12 +3,15 @@
 import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from remuda.ledger import store
 from remuda.ledger.address import PostgresAddress
 from remuda.ledger.schema import Tables
 from remuda.ledger.sql import Database
+
+if TYPE_CHECKING:
+    from remuda.ledger.postgres import ReadOnlyPostgres
 
 #: a file or a database
 Place: TypeAlias = Path | PostgresAddress
@@ -37,6 +40,15 @@ def reading(place: Place, tables: Sequence[Tables] = ()) -> Iterator[Database]:
 
     with postgres.reading(place, tables) as db, postgres.row_explained(place):
         yield db
+
+
+def open_read_only(place: Place, tables: Sequence[Tables] = ()) -> "store.ReadOnlyStore | ReadOnlyPostgres":
+    """A store that someone else may be writing, for many questions; `BadInput` when there is none."""
+    if isinstance(place, Path):
+        return store.ReadOnlyStore(place, tables)
+    from remuda.ledger.postgres import ReadOnlyPostgres  # noqa: PLC0415 - an extra
+
+    return ReadOnlyPostgres(place, tables)
 
 
 @contextlib.contextmanager

@@ -5,13 +5,13 @@ A point is a recorded cycle as it was: of each part of the span the last one, so
 """
 
 import functools
-import sqlite3
 from collections.abc import Iterator
 
 from msgspec import Struct
 
 from remuda.errors import BadInput, NotFound
 from remuda.ledger.record import unpack
+from remuda.ledger.sql import Database
 from remuda.ledger.store import DamagedRow
 from remuda.model.plans import Reason
 from remuda.model.times import MINUTE, Instant
@@ -86,7 +86,7 @@ class Next(Struct, frozen=True):
 
 
 def pools_history(
-    db: sqlite3.Connection, since: Instant, until: Instant, points: int, only: str | None = None
+    db: Database, since: Instant, until: Instant, points: int, only: str | None = None
 ) -> PoolsHistory:
     """All pools, or one, between two instants."""
     if not 2 <= points <= MOST_POINTS:
@@ -121,7 +121,7 @@ def _series(name: str, rows: list[dict[str, PoolPoint]]) -> PoolSeries:
 
 
 def _sampled(
-    db: sqlite3.Connection, since: Instant, until: Instant, bucket: int
+    db: Database, since: Instant, until: Instant, bucket: int
 ) -> Iterator[tuple[Instant, Instant, dict[str, PoolPoint]]]:
     """Of each part of the span, when its cycles began and ended, and what the last one decided."""
     parts = db.execute(
@@ -163,7 +163,7 @@ def _point(reason: Reason) -> PoolPoint:
     )
 
 
-def start_times(db: sqlite3.Connection, pool: str, since: Instant, until: Instant) -> StartTimes:
+def start_times(db: Database, pool: str, since: Instant, until: Instant) -> StartTimes:
     """How long the machines that are recorded took to become able to work."""
     span = max(1, (until - since) // MOST_POINTS)
     rows = db.execute(
@@ -195,7 +195,7 @@ def _started(snapshot: bytes) -> dict[str, dict[tuple[str, str], int]]:
     }
 
 
-def what_next(db: sqlite3.Connection, pool: str, now: Instant) -> Next:
+def what_next(db: Database, pool: str, now: Instant) -> Next:
     """What today's rules would decide for a pool now, from what was last seen and remembered."""
     cycle = last_cycle(db)
     if cycle is None:

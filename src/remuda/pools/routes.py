@@ -1,13 +1,13 @@
 """The pools' part of the control API."""
 
 import re
-import sqlite3
 from collections.abc import Callable
 
 from msgspec import UNSET, Struct, UnsetType, structs
 
 from remuda.control.routes import Call, Route
 from remuda.errors import BadInput, NotFound, Unavailable
+from remuda.ledger.sql import Database
 from remuda.ledger.store import Store
 from remuda.loop.clock import Clock
 from remuda.pools.controller import PoolsController
@@ -67,7 +67,7 @@ _SPAN = {
 }
 
 
-def _span(db: sqlite3.Connection, call: Call) -> tuple[int, int, int]:
+def _span(db: Database, call: Call) -> tuple[int, int, int]:
     """The span of time that is asked about, and in how many points."""
     cycle = last_cycle(db) if "until" not in call.query else None
     until = call.instant("until", cycle.last_at if cycle else _HOUR)
@@ -77,11 +77,11 @@ def _span(db: sqlite3.Connection, call: Call) -> tuple[int, int, int]:
     return call.instant("since", max(0, until - _HOUR)), until, int(points)
 
 
-def _history(db: sqlite3.Connection, call: Call) -> PoolsHistory:
+def _history(db: Database, call: Call) -> PoolsHistory:
     return pools_history(db, *_span(db, call), only=call.names.get("pool"))
 
 
-def _starts(db: sqlite3.Connection, call: Call) -> StartTimes:
+def _starts(db: Database, call: Call) -> StartTimes:
     since, until, _ = _span(db, call)
     return start_times(db, call.names["pool"], since, until)
 

@@ -3,7 +3,6 @@
 import asyncio
 import signal
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -12,6 +11,7 @@ from remuda.control.command import Command, Session, pass_session
 from remuda.errors import BadInput
 
 if TYPE_CHECKING:
+    from remuda.ledger.place import Place
     from remuda.ledger.store import Write
 
 T = TypeVar("T")
@@ -77,10 +77,12 @@ def _present(link: str, *, opens: bool) -> None:
 class _Shared:
     """A store that is only read, by one thread at a time."""
 
-    def __init__(self, path: Path, tables: Any) -> None:
-        from remuda.ledger.store import ReadOnlyStore
+    is_apart = is_writer = False
 
-        self._store = ReadOnlyStore(path, tables)
+    def __init__(self, place: "Place", tables: Any) -> None:
+        from remuda.ledger.place import open_read_only
+
+        self._store = open_read_only(place, tables)
         self._lock = threading.Lock()
 
     async def write(self, change: "Write[T]", *, durable: bool = True) -> T:
@@ -97,16 +99,16 @@ async def _serve_records(session: Session, address: str, port: int | None, *, op
     """Serve what is recorded, until stopped."""
     from remuda.control.loops import VIEWS
     from remuda.control.replay import replay_route
-    from remuda.ledger.store import FILE
+    from remuda.ledger.place import may_be_there, place_of
     from remuda.loop.clock import SystemClock
     from remuda.loop.logs import Log, to_stream
     from remuda.web.dashboard import Dashboard, WebOptions
 
-    path = session.data_dir / FILE
-    if not path.exists():
+    place = place_of(session.home)
+    if not may_be_there(place):
         raise BadInput(f"nothing has run with {session.data_dir} yet: start it with `remuda up FILE…`")
     clock = SystemClock()
-    store = _Shared(path, session.jobs.tables())
+    store = _Shared(place, session.jobs.tables())
     routes = (*session.jobs.views(), *VIEWS, replay_route(session.jobs, store, clock))
     options = WebOptions(address, port)
     board = Dashboard(options, session.data_dir, session.jobs, routes, store, clock, Log(clock, to_stream()))
