@@ -18,6 +18,7 @@ import yaml
 from tests.catalog import KINDS, load
 from tests.processes import ENVIRON
 from tests.servers.cluster import Cluster
+from tests.servers.postgres import PASSWORD, PostgresServer
 
 from remuda.cluster.preflight import read_cluster
 from remuda.cluster.replica import ReplicaConfig
@@ -365,3 +366,52 @@ def test_with_nothing_valid_to_run_it_says_what_is_wrong_and_exits(
     assert defined.request("POST", path, pool("good")).status == 201
     two = replica("two")
     until(lambda: '"ok":true' in two.page("ready").replace(" ", ""), "one good pool is enough")
+
+
+def asked(data: Path, *words: str) -> str:
+    """What a command prints that asks the replica of a data directory."""
+    command = [sys.executable, "-m", "remuda", *words, "--data-dir", str(data)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def test_replicas_that_share_a_database_have_one_history_which_outlives_the_leader(
+    defined: Cluster,
+    namespace: str,
+    replica: Callable[[str], Replica],
+    postgres: PostgresServer,
+    schema: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("REMUDA_STORE", postgres.url(schema))
+    defined.request("POST", f"{API}/{namespace}/runnerpools", pool("shared"))
+    first = replica("first")
+    machine = until(lambda: list(first.data.glob("machines/shared-*")), "first makes a machine")[0].name
+    until(
+        lambda: conditions(defined, namespace, "shared").get("Ready", {}).get("status") == "True",
+        "shared is ready",
+    )
+    second = replica("second")
+    until((second.data / "ports.json").exists, "second is up")
+    assert "shared has the 1 machine" in asked(second.data, "why", "pool", "shared"), "a standby answers, too"
+    made = asked(second.data, "why", "machine", machine)
+    assert "shared makes a machine" in made
+
+    first.process.kill()
+    first.process.wait()
+    until(lambda: list(second.data.glob("machines/shared-*")), "second makes machines")
+    assert "shared makes a machine" in asked(second.data, "why", "machine", machine), (
+        "the old leader's decision"
+    )
+    assert "0 decided differently" in asked(second.data, "replay")
+
+    epochs = postgres.psql(
+        f"SELECT holder, ended_at IS NULL FROM {schema}.writers ORDER BY epoch"
+    ).splitlines()
+    assert epochs == ["first|f", "second|t"]
+    names = [path.name for each in (first, second) for path in each.data.glob("machines/shared-*")]
+    assert len(names) == len(set(names)), "no name was used twice"
+    logs = first.log.read_text() + second.log.read_text()
+    assert PASSWORD not in logs + second.page("ready") + asked(second.data, "loops", "list", "-o", "json")
+    assert json.loads(second.page("ready"))["details"]["store"].startswith("postgresql://remuda:***@")

@@ -28,7 +28,7 @@ PAGES = [
         "laptop", "arc-ceiling", "rightsizing-review", "simulated-fleet",
     )),
     *(f"guides/{name}.md" for name in (
-        "pools", "jobs", "dashboard", "operating", "why", "circleci", "diagnose", "fleet", "rightsize", "capacity",
+        "pools", "jobs", "dashboard", "operating", "postgres", "why", "circleci", "diagnose", "fleet", "rightsize", "capacity",
         "report",
     )),
 ]  # fmt: skip
@@ -88,8 +88,12 @@ def sandbox() -> Iterator[tuple[Path, dict[str, str]]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_says_what_happens(page: str, sandbox: tuple[Path, dict[str, str]]) -> None:
+def test_a_page_says_what_happens(
+    page: str, sandbox: tuple[Path, dict[str, str]], request: pytest.FixtureRequest
+) -> None:
     directory, environ = sandbox
+    if page == "guides/postgres.md":
+        environ["REMUDA_STORE"] = request.getfixturevalue("postgres").url(request.getfixturevalue("schema"))
     for command, expected in steps(page):
         if command.endswith("&"):
             with (directory / "up.log").open("ab") as log:

@@ -1,6 +1,5 @@
 """What today's rules, or changed objects, would have decided on recorded steps, whatever job they are of."""
 
-import sqlite3
 from typing import Any
 
 from msgspec import Struct
@@ -9,6 +8,7 @@ from remuda.control.routes import Call, Route
 from remuda.errors import BadInput, NotFound, Unavailable
 from remuda.job import Jobs, Place, load
 from remuda.ledger.replay import Difference, Replay
+from remuda.ledger.sql import Database
 from remuda.ledger.store import Store
 from remuda.loop.clock import Clock
 from remuda.model.times import HOUR, Instant
@@ -40,7 +40,7 @@ class Question(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def replay_recorded(
-    db: sqlite3.Connection, jobs: Jobs, changed: Objects | None, span: tuple[Instant, Instant], now: Instant
+    db: Database, jobs: Jobs, changed: Objects | None, span: tuple[Instant, Instant], now: Instant
 ) -> Replayed:
     """Every recorded step of a span by itself; `NotFound` when nothing is recorded, or nothing that changed objects name."""
     steps = cycles = 0
