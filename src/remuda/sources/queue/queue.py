@@ -270,15 +270,21 @@ class Queue:
 
         An attempt that this store has not given to it goes on: it is another store's, and the machine is busy with it.
         """
-        is_ours = self._store.read(lambda db: rows.running_on(db, machine)) == run
+        is_ours, is_known, is_cancelled = self._store.read(
+            lambda db: (
+                rows.running_on(db, machine) == run,
+                rows.knows(db, run),
+                rows.is_cancelled(db, run.job),
+            )
+        )
         if is_ours:
             self._doing.pop(machine, None)
-        elif not self._store.read(lambda db: rows.knows(db, run)):
+        elif not is_known:
             # One that it knows has ended, and this is an old question.
             self._doing[machine] = f"{run.job} of another store"
             self._wake()
         changed = self._event(run.job)
-        if not (is_ours and self._is_cancelled(run.job)):
+        if not (is_ours and is_cancelled):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(POLL):
                     await changed.wait()
