@@ -95,7 +95,7 @@ lock:  ## renew the locked versions
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --group dev pyproject.toml --generate-hashes --no-emit-index-url --universal \
 	  -o requirements.lock
-	$(BIN)/python deploy/part_of_lock.py requirements.lock remuda > deploy/runtime.lock
+	$(BIN)/python deploy/part_of_lock.py requirements.lock remuda jinja2 psycopg > deploy/runtime.lock
 	$(BIN)/python deploy/part_of_lock.py requirements.lock hatchling editables > deploy/build.lock
 
 clean:

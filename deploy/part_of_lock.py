@@ -2,7 +2,7 @@
 """
 Print the part of a lock that some packages need, with versions and hashes as they are; `make lock` does.
 
-    python deploy/part_of_lock.py requirements.lock remuda                what Remuda runs with: deploy/runtime.lock
+    python deploy/part_of_lock.py requirements.lock remuda jinja2 psycopg what Remuda runs with: deploy/runtime.lock
     python deploy/part_of_lock.py requirements.lock hatchling editables   what it is built with: deploy/build.lock
 
 The lock itself says which package is there for whom, in its `# via` comments.
