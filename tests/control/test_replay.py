@@ -57,10 +57,10 @@ async def test_a_changed_object_decides_otherwise() -> None:
 
 @virtually
 async def test_an_object_that_nothing_recorded_is_called_is_named() -> None:
-    with pytest.raises(NotFound, match="nothing recorded is called RunnerPool/z; there is: a"):
+    with pytest.raises(NotFound, match="nothing recorded is called RunnerPool z; there is: a"):
         await ask(NOW - 1_000, NOW + 1_000, CHANGED.replace("NAME", "z"))
     both = CHANGED.replace("NAME", "a") + "---" + CHANGED.replace("NAME", "z").replace("test/a", "test/z")
-    assert "RunnerPool/z" in (await ask(NOW - 1_000, NOW + 1_000, both)).strangers
+    assert "RunnerPool z" in (await ask(NOW - 1_000, NOW + 1_000, both)).strangers
 
 
 @pytest.mark.parametrize(
