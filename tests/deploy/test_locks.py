@@ -35,7 +35,7 @@ def test_the_part_of_the_lock_keeps_versions_and_hashes() -> None:
 @pytest.mark.parametrize(
     ("name", "roots"),
     [
-        pytest.param("runtime", ["remuda"], id="what runs"),
+        pytest.param("runtime", ["remuda", "jinja2", "psycopg"], id="what runs"),
         pytest.param("build", ["hatchling", "editables"], id="what builds"),
     ],
 )
