@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from tests.cli.conftest import Run
 from tests.processes import Place, ceiling, place, pool
 from tests.rightsize.report.reviews import AT, sample_review
 
+from remuda.ledger.store import FILE
 from remuda.model.times import write_instant
 from remuda.rightsize.report.kept import keep
 
@@ -140,6 +143,18 @@ def test_an_object_that_was_never_there_cannot_be_simulated(past: Place, run: Ru
     ran = run("simulate", "pools", "--from-ledger", "--since", "1h", "-f", file, "--data-dir", past.data)
     assert ran.code == 2
     assert "nothing recorded is called Ceiling nope; there is: a, b, lap" in ran.err
+
+
+def test_a_store_of_a_newer_remuda_is_said_and_not_taken_for_an_empty_one(
+    past: Place, run: Run, tmp_path: Path
+) -> None:
+    shutil.copy(past.data / FILE, tmp_path / FILE)
+    with sqlite3.connect(tmp_path / FILE) as db:
+        db.execute("PRAGMA user_version = 99")
+    db.close()
+    ran = run("report", "--since", "1h", "--data-dir", tmp_path)
+    assert ran.code == 2
+    assert "install the newer remuda that wrote it" in ran.err
 
 
 def test_where_nothing_was_recorded_that_is_said(run: Run, tmp_path: Path) -> None:

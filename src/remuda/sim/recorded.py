@@ -32,8 +32,10 @@ def read_recorded(session: Session, since: Instant, until: Instant) -> tuple[Fig
         )
     path = session.data_dir / FILE
     policies: list[tuple[Instant, Policy]] = []
+    ends: list[Instant] = []
 
     def kept(span: Span) -> Span:
+        ends[:] = [max(span.end, *ends)] if ends else [span.end]
         if not policies or policies[-1][1] != span.policy:
             policies.append((span.begin, span.policy))
         return span
@@ -57,7 +59,7 @@ def read_recorded(session: Session, since: Instant, until: Instant) -> tuple[Fig
         return figures, None
     recorded = Recorded(
         since=max(since, policies[0][0]),
-        until=until,
+        until=ends[0],
         policies=tuple(policies),
         jobs=chosen,
         boots=boots,

@@ -6,7 +6,8 @@ from typing import Any
 from msgspec import structs
 
 from remuda.control.command import Session
-from remuda.errors import BadInput, InvariantError
+from remuda.errors import InvariantError, NotFound
+from remuda.ledger.store import FILE
 from remuda.model.times import HOUR
 from remuda.output.moments import age
 from remuda.output.sections import Section, Wanted
@@ -23,10 +24,12 @@ _MOST_JOBS = 2_000
 
 def pool_sections(session: Session, wanted: Wanted, progress: Callable[[str], None]) -> Iterator[Section]:
     """The sections of pools; none where no pool is recorded."""
+    if session.server is None and not (session.data_dir / FILE).exists():
+        return
     progress("what is recorded of pools")
     try:
         figures, recorded = read_recorded(session, wanted.since, wanted.until)
-    except BadInput:
+    except NotFound:
         return
     if recorded is not None and wanted.simulates:
         yield _what_if(figures, _newest(recorded), progress)
@@ -56,7 +59,7 @@ def _what_if(figures: Figures, recorded: Recorded, progress: Callable[[str], Non
         return Section(title, notes=(f"It could not be simulated: {error}",), comes_first=True)
     top = best(before, effects)
     rest = [effect for effect in effects if effect not in top]
-    headings = ("CHANGE", "WAITED LESS", "MACHINES", "P95 WAIT", "WAITING SAVED PER MACHINE-HOUR")
+    headings = ("CHANGE", "WAITED LESS", "MACHINE-HOURS", "P95 WAIT", "WAITING SAVED PER MACHINE-HOUR")
     tables = [
         Table(headings, tuple(map(_row, top)), note="no change that was tried would have saved waiting"),
     ]
@@ -101,7 +104,7 @@ def _row(effect: Effect) -> tuple[str, ...]:
     return (
         effect.change.words,
         _signed(effect.waiting_saved_ms),
-        f"{added / HOUR:+,.1f} h",
+        f"{added / HOUR:+,.1f}" if abs(added) >= HOUR else f"{'+' if added > 0 else ''}{_signed(added)}",
         precise(effect.outcome.at(95)),
         saved if effect.waiting_saved_ms > 0 else "-",
     )
