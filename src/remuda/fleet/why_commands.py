@@ -11,13 +11,13 @@ from remuda.fleet.job import JOB
 def known_needs(session: Session, name: str) -> list[str]:
     """The needs of which a shard decided last; none where no shard recorded anything."""
     from remuda.ledger.history import oldest
-    from remuda.ledger.store import FILE, explained, reading
+    from remuda.ledger.place import may_be_there, place_of, reading
 
     del name
-    store = session.data_dir / FILE
-    if not store.exists():
+    store = place_of(session.home)
+    if not may_be_there(store):
         return []
-    with reading(store) as db, explained(store):
+    with reading(store) as db:
         if all(oldest(db, loop) is None for loop in JOB.loops):
             return []
     from remuda.fleet.questions import recorded_needs

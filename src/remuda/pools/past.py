@@ -5,13 +5,14 @@ A recorded cycle holds until the next one. Where nothing was recorded for longer
 nothing is said of that time.
 """
 
-import sqlite3
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from msgspec import Struct
 
+from remuda.ledger.dialects import one_by_one
 from remuda.ledger.record import unpack
+from remuda.ledger.sql import Database
 from remuda.ledger.store import DamagedRow
 from remuda.model.plans import Reason
 from remuda.model.times import MINUTE, Instant
@@ -40,12 +41,11 @@ class _Decided(Struct, frozen=True):
     reasons: tuple[Reason, ...] = ()
 
 
-def spans(
-    db: sqlite3.Connection, since: Instant, until: Instant, damaged: Callable[[str], None]
-) -> Iterator[Span]:
+def spans(db: Database, since: Instant, until: Instant, damaged: Callable[[str], None]) -> Iterator[Span]:
     """Recorded times within a span, oldest first; one that cannot be read is left out, and `damaged` hears of it."""
     policies: dict[bytes, Policy] = {}
-    rows = db.execute(
+    rows = one_by_one(
+        db,
         "SELECT id, first_at, last_at, plan, policy FROM cycles"
         " WHERE loop = ? AND last_at >= ? AND first_at <= ? ORDER BY first_at, id",
         (LOOP, since - _AWAY, until),
@@ -69,7 +69,7 @@ def spans(
         before = row
 
 
-def _policy(db: sqlite3.Connection, digest: bytes, cycle: int) -> Policy:
+def _policy(db: Database, digest: bytes, cycle: int) -> Policy:
     found = db.execute("SELECT data FROM policies WHERE digest = ?", (digest,)).fetchone()
     if found is None:
         raise DamagedRow(f"the policy of cycle {cycle} is not there")
@@ -77,7 +77,7 @@ def _policy(db: sqlite3.Connection, digest: bytes, cycle: int) -> Policy:
     return read
 
 
-def boot_times(db: sqlite3.Connection, since: Instant, until: Instant) -> dict[str, list[int]]:
+def boot_times(db: Database, since: Instant, until: Instant) -> dict[str, list[int]]:
     """By pool, how long machines took from their order until they were ready, in milliseconds; a sample of all."""
     numbers = [
         number

@@ -17,10 +17,10 @@ def size_sections(session: Session, wanted: Wanted, progress: Callable[[str], No
     """One section of all sources that were reviewed up to then; none where nothing was."""
     progress("reviews of sizes")
     try:
-        newest = kept.newest_of_each(session.data_dir, wanted.until, damaged=lambda _: None)
+        newest = kept.newest_of_each(session.home, wanted.until, damaged=lambda _: None)
         before = {
             review.source: review
-            for review in kept.newest_of_each(session.data_dir, wanted.since, damaged=lambda _: None)
+            for review in kept.newest_of_each(session.home, wanted.since, damaged=lambda _: None)
         }
     except RemudaError:
         return

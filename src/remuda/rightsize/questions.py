@@ -26,7 +26,7 @@ def complete_workloads(session: Session, begun: str) -> list[str]:
 
 def known_workloads(session: Session, name: str) -> list[str]:
     """The workloads of kept reviews, and that of this name however it is written."""
-    reviews = kept.newest_of_each(session.data_dir, damaged=lambda _: None)
+    reviews = kept.newest_of_each(session.home, damaged=lambda _: None)
     found = {each for review in reviews for each in names(review).values()}
     return sorted(found | ({name} if any(has_workload(review, name) for review in reviews) else set()))
 

@@ -7,7 +7,7 @@ import click
 
 from remuda.control.command import Session
 from remuda.errors import BadInput, NotFound, RemudaError
-from remuda.ledger.store import FILE, explained, reading
+from remuda.ledger.place import place_of, reading
 from remuda.model.times import Instant
 from remuda.objects.load import Objects
 from remuda.output.moments import age
@@ -30,7 +30,6 @@ def read_recorded(session: Session, since: Instant, until: Instant) -> tuple[Fig
         raise BadInput(
             "what is recorded is read from the store: say --data-dir instead of --server, where it is"
         )
-    path = session.data_dir / FILE
     policies: list[tuple[Instant, Policy]] = []
     ends: list[Instant] = []
 
@@ -43,7 +42,7 @@ def read_recorded(session: Session, since: Instant, until: Instant) -> tuple[Fig
     def damaged(row: str) -> None:
         click.echo(f"{row}; it is left out", err=True)
 
-    with reading(path) as db, explained(path):
+    with reading(place_of(session.home)) as db:
         figures = add_up(map(kept, spans(db, since, until, damaged)), since, until)
         boots = boot_times(db, since, until)
     if not policies:

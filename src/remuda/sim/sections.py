@@ -7,7 +7,7 @@ from msgspec import structs
 
 from remuda.control.command import Session
 from remuda.errors import InvariantError, NotFound
-from remuda.ledger.store import FILE
+from remuda.ledger.place import may_be_there, place_of
 from remuda.model.times import HOUR
 from remuda.output.moments import age
 from remuda.output.sections import Section, Wanted
@@ -24,7 +24,7 @@ _MOST_JOBS = 2_000
 
 def pool_sections(session: Session, wanted: Wanted, progress: Callable[[str], None]) -> Iterator[Section]:
     """The sections of pools; none where no pool is recorded."""
-    if session.server is None and not (session.data_dir / FILE).exists():
+    if session.server is None and not may_be_there(place_of(session.home)):
         return
     progress("what is recorded of pools")
     try:
