@@ -33,6 +33,8 @@ class SeenStore(Struct, frozen=True):
 
     trouble: str = ""
     version: int = 0
+    #: the address of one that is no file, of which sizes are not known
+    address: str = ""
     bytes: int = 0
     used_bytes: int = 0
     oldest_at: Instant | None = None

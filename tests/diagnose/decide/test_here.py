@@ -84,6 +84,15 @@ CASES: list[tuple[str, str, dict[str, Any], str, str, str, str]] = [
     ("no ballast", "disk", {"has_ballast": False}, "problem", "full", "ballast", "laid out again"),
     ("no ballast at rest", "disk", {"has_ballast": False, **NOBODY}, "ok", "there is room", "", ""),
     ("an unknown disk", "disk", {"free_bytes": None}, "unknown", "could not be found out", "", ""),
+    (
+        "a store that is no file",
+        "store",
+        {"store": SeenStore(address="postgresql://db.example/remuda")},
+        "ok",
+        "the store answers",
+        "postgresql://db.example/remuda",
+        "",
+    ),
     ("no store", "store", {"store": None}, "ok", "there is no store yet", "", ""),
     (
         "a damaged store",

@@ -88,8 +88,8 @@ def store(here: Here) -> CheckResult:
     if found.trouble:
         seen.add(found.trouble)
         return seen.problem("the store cannot be read")
-    facts = [f"version {found.version}, {_size(found.bytes)}"]
-    quota = here.process.keep_bytes if here.process else 0
+    facts = [found.address or f"version {found.version}, {_size(found.bytes)}"]
+    quota = here.process.keep_bytes if here.process and not found.address else 0
     if quota:
         facts[0] += f", {found.used_bytes * 100 // quota}% of --keep-size {_size(quota)}"
     if found.oldest_at is not None:
@@ -100,7 +100,7 @@ def store(here: Here) -> CheckResult:
             facts.append(
                 f"history is given up before it is {_span(wanted)} old (--keep): --keep-size is full; raise it to keep more"
             )
-    return seen.ok("the store is whole", facts)
+    return seen.ok("the store answers" if found.address else "the store is whole", facts)
 
 
 def clock(here: Here) -> CheckResult:

@@ -18,8 +18,10 @@ from remuda.control.loops import paused_loops
 from remuda.datadir import refuse_links, refuse_shared
 from remuda.diagnose.here import Answering, Here, Process, SeenLoop, SeenPort, SeenStore
 from remuda.errors import NotFound, RemudaError
+from remuda.ledger.age import newest_record
 from remuda.ledger.condition import Condition, look_at_store
-from remuda.ledger.store import FILE, explained, reading
+from remuda.ledger.place import place_of, reading
+from remuda.ledger.store import FILE
 
 #: seconds that a process has to answer
 TIMEOUT_S = 10
@@ -45,7 +47,8 @@ class Looker:
     def __init__(self, session: Session, progress: Callable[[str], None]) -> None:
         self._session = session
         self._progress = progress
-        self._remuda = Remuda(session.data_dir, session.server, tuple, timeout_s=TIMEOUT_S)
+        token = os.environ.get("REMUDA_TOKEN", "").strip()
+        self._remuda = Remuda(session.data_dir, session.server, tuple, timeout_s=TIMEOUT_S, token=token)
         self.about: About | None = None
         self.health: dict[str, Any] = {}
         self.condition: Condition | None = None
@@ -80,7 +83,7 @@ class Looker:
                 SeenLoop(item["name"], item["phase"], item.get("error") or "", item.get("last_success_at"))
                 for item in self.health.get("loops", ())
             ),
-            paused=self._paused(path / FILE) if store and not store.trouble else (),
+            paused=self._paused() if store and not store.trouble else (),
             refused_reload=tuple(str(details.get("refused_reload") or "").splitlines()),
             trouble=tuple(map(str, details.get("trouble", ()))),
             ports=tuple(self._ports(path, runs=answering == "answers")),
@@ -104,21 +107,31 @@ class Looker:
         return "answers", ""
 
     def _store(self, path: Path) -> SeenStore | None:
+        if not isinstance(self._session.home, Path):
+            return self._database()
         if not (path / FILE).exists():
             return None
         found = self.condition = look_at_store(path / FILE, self._session.jobs.tables())
         return SeenStore(
-            found.trouble,
-            found.version,
-            found.bytes,
-            found.used_bytes,
-            min((loop.first_at for loop in found.loops), default=None),
-            max((loop.last_at for loop in found.loops), default=None),
-            tuple((jump.loop, jump.before, jump.after) for jump in found.set_back),
+            trouble=found.trouble,
+            version=found.version,
+            bytes=found.bytes,
+            used_bytes=found.used_bytes,
+            oldest_at=min((loop.first_at for loop in found.loops), default=None),
+            newest_at=max((loop.last_at for loop in found.loops), default=None),
+            set_back=tuple((jump.loop, jump.before, jump.after) for jump in found.set_back),
         )
 
-    def _paused(self, store: Path) -> tuple[str, ...]:
-        with reading(store) as db, explained(store):
+    def _database(self) -> SeenStore:
+        """A store that is no file: whether it answers, and until when something is recorded in it."""
+        try:
+            with reading(place_of(self._session.home)) as db:
+                return SeenStore(address=str(self._session.home), newest_at=newest_record(db))
+        except RemudaError as error:
+            return SeenStore(trouble=str(error))
+
+    def _paused(self) -> tuple[str, ...]:
+        with reading(place_of(self._session.home)) as db:
             return tuple(sorted(paused_loops(db)))
 
     def _foreign(self) -> tuple[int, int]:
