@@ -9,6 +9,7 @@ from manual.stage import REFERENCE
 from manual.tables import code, prose, table
 
 from remuda.cli.tree import tree
+from remuda.control.command import shared_options
 from remuda.jobs import JOBS
 
 pytestmark = pytest.mark.slow
@@ -32,6 +33,9 @@ def test_every_command_has_a_heading_and_all_its_options() -> None:
         re.findall(r"^#{2,4} (remuda .*?)\n(.*?)(?=^#{2,4} remuda |\Z)", text, re.MULTILINE | re.DOTALL)
     )
     assert list(parts) == words[1:]
+    shared = {name for option in shared_options() for name in option.opts}
+    for name in shared:
+        assert f"`{name}`" in text.partition("\n## ")[0], name
     top = tree(JOBS)
     for path in words[1:]:
         command: click.Command = top
@@ -41,12 +45,7 @@ def test_every_command_has_a_heading_and_all_its_options() -> None:
             assert found is not None
             command = found
         for option in command.params:
-            if isinstance(option, click.Option) and not {
-                "--output",
-                "--quiet",
-                "--data-dir",
-                "--server",
-            } & set(option.opts):
+            if isinstance(option, click.Option) and not shared & set(option.opts):
                 assert f"`{option.opts[0]}`" in parts[path], f"{path} {option.opts[0]}"
                 assert option.hidden or option.help, f"{path} {option.opts[0]} says nothing"
 
