@@ -3,7 +3,8 @@
 Print what Remuda runs with as a bill of materials, CycloneDX 1.6 in JSON: names, versions, licences, who needs whom.
 
 Run it with the Python of an environment that Remuda is installed in. What is installed beside it and not needed by it
-(the tools of developers) is left out. The same environment gives the same text: no time, no random number.
+(the tools of developers) is left out; of its extras those count that `make run` and the image bring. The same environment
+gives the same text: no time, no random number.
 """
 
 import json
@@ -14,6 +15,8 @@ from importlib.metadata import Distribution, distribution, distributions
 from typing import Any
 
 ROOT = "remuda"
+#: extras that `deploy/runtime.lock` has: those of Remuda, and what they ask of others
+EXTRAS = {"remuda": {"web", "postgres"}, "psycopg": {"binary"}}
 
 
 def bill(installed: dict[str, Distribution]) -> dict[str, Any]:
@@ -39,9 +42,11 @@ def bill(installed: dict[str, Distribution]) -> dict[str, Any]:
 
 
 def needs(found: Distribution) -> Iterator[str]:
-    """The packages that one requires, without what only an extra would bring."""
+    """The packages that one requires, without what only another extra would bring."""
+    extras = EXTRAS.get(canonical(found.metadata["Name"]), set())
     for line in found.requires or ():
-        if "extra ==" not in line:
+        asked = re.search(r"extra == ['\"]([^'\"]+)", line)
+        if asked is None or asked[1] in extras:
             yield canonical(re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0])
 
 
