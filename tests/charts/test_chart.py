@@ -239,6 +239,14 @@ def test_configuration_reaches_the_pods_as_environment(chart: Chart) -> None:
     assert text.count("s3cret") == 1
 
 
+def test_the_url_of_the_database_comes_from_a_secret_alone(chart: Chart) -> None:
+    named = {"ledger": {"postgres": {"existingSecret": "history", "key": "address"}}}
+    deployment = next(item for item in chart.objects(named) if item["kind"] == "Deployment")
+    found = {item["name"]: item.get("valueFrom") for item in container(deployment)["env"]}
+    assert found["REMUDA_STORE"] == {"secretKeyRef": {"name": "history", "key": "address"}}
+    assert "REMUDA_STORE" not in chart.text({})
+
+
 def test_a_budget_is_there_for_several_replicas_alone(chart: Chart) -> None:
     kinds = [[item["kind"] for item in chart.objects({"replicas": count})] for count in (1, 2)]
     assert ["PodDisruptionBudget" in found for found in kinds] == [False, True]
