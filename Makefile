@@ -38,8 +38,8 @@ $(READY): $(RUNS) requirements.lock
 	@$(PIP) install --require-hashes -r requirements.lock
 	@touch $@
 
-run: $(RUNS)  ## start Remuda with the laptop example
-	$(BIN)/remuda up examples/laptop.yaml
+run: $(RUNS)  ## start Remuda with the laptop example, and open its dashboard
+	$(BIN)/remuda up examples/laptop.yaml --open
 
 test: $(READY) lint  ## everything CI runs
 	@$(MAKE) --no-print-directory -j 3 pytest types coverage

@@ -175,12 +175,14 @@ def up(
                 reload.add_done_callback(aside.discard)
 
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hang_up)
-        if opens or (sys.stderr.isatty() and not watches and not session.quiet):
-            aside.add(asyncio.ensure_future(_present(app, opens=opens)))
+        # The link holds the token: it is for a terminal, and never for a log.
+        is_shown = sys.stderr.isatty() and not watches and not session.quiet
+        if opens or is_shown:
+            aside.add(asyncio.ensure_future(_present(app, is_shown=is_shown, opens=opens)))
         if not watches or live_view is None:
             await app.run(stop)
             return
-        view = asyncio.create_task(_watch(session, live_view, clock, stop, log))
+        view = asyncio.create_task(_watch(session, live_view, clock, stop, log, lambda: app.web_link))
         try:
             await app.run(stop)
         finally:
@@ -192,17 +194,15 @@ def up(
     asyncio.run(_until_stopped(main))
 
 
-async def _present(app: "App", *, opens: bool) -> None:
+async def _present(app: "App", *, is_shown: bool, opens: bool) -> None:
     """Show the link of the dashboard on the terminal, and open it in a browser where that is wanted."""
-    await app.is_up.wait()
-    if not app.web_link:
-        return
-    if sys.stderr.isatty():
-        click.echo(f"dashboard: {app.web_link}", err=True)
-    if opens:
-        import webbrowser
+    from remuda.web.opening import open_browser
 
-        await asyncio.to_thread(webbrowser.open, app.web_link)
+    await app.is_up.wait()
+    if app.web_link and is_shown:
+        click.echo(f"dashboard: {app.web_link}", err=True)
+    if app.web_link and opens:
+        await asyncio.to_thread(open_browser, app.web_link)
 
 
 def _web(address: str, port: int | None, access: Path | None) -> "WebOptions | None":
@@ -265,12 +265,19 @@ def _show_plan(session: Session, options: "Options", clock: "SystemClock") -> No
     session.show(Report(plan, (table,), lines))
 
 
-async def _watch(session: Session, view: str, clock: "SystemClock", stop: asyncio.Event, log: "Log") -> None:
+async def _watch(
+    session: Session,
+    view: str,
+    clock: "SystemClock",
+    stop: asyncio.Event,
+    log: "Log",
+    link: Callable[[], str],
+) -> None:
     """Draw the view; nothing that goes wrong with it harms what runs."""
     from remuda.job import load
 
     try:
-        await load(view)(session.remuda, clock, stop)
+        await load(view)(session.remuda, clock, stop, link=link)
     except Exception as error:  # noqa: BLE001 - see above
         message = f"the live view failed ({type(error).__name__}: {error})"
         log.error(message)

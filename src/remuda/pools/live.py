@@ -209,13 +209,24 @@ def _decisions(decisions: list[Decision], now: Instant) -> list[Row]:
     return found
 
 
-async def watch(remuda: Remuda, clock: Clock, stop: asyncio.Event, console: Console | None = None) -> None:
-    """Draw the view once a second until stopped; a Remuda that is away for a moment is waited for."""
+async def watch(
+    remuda: Remuda,
+    clock: Clock,
+    stop: asyncio.Event,
+    console: Console | None = None,
+    link: Callable[[], str] = lambda: "",
+) -> None:
+    """
+    Draw the view once a second until stopped; a Remuda that is away for a moment is waited for.
+
+    `link` opens the dashboard, once there is one.
+    """
     screen = console or Console()
     last: Group | None = None
     with Live(console=screen, screen=screen.is_terminal, auto_refresh=False) as live:
         while not stop.is_set():
-            line = Text("Ctrl-C to stop", style="dim")
+            dashboard = f" · dashboard {found}" if (found := link()) else ""
+            line = Text(f"Ctrl-C to stop{dashboard}", style="dim", overflow="fold")
             try:
                 last = await asyncio.to_thread(picture, remuda, clock, screen.height)
             except RemudaError as error:

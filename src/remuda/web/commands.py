@@ -68,9 +68,9 @@ def _running(session: Session) -> str | None:
 def _present(link: str, *, opens: bool) -> None:
     click.echo(link)
     if opens:
-        import webbrowser
+        from remuda.web.opening import open_browser
 
-        if not webbrowser.open(link):
+        if not open_browser(link):
             click.echo("no browser could be opened: open the link by hand", err=True)
 
 
