@@ -22,6 +22,7 @@ from prometheus_client import CollectorRegistry
 from remuda import __version__
 from remuda.assembly import assemble, compile_all, configured, read_objects
 from remuda.control.about import About, about_route, shown_objects
+from remuda.control.documents import VIEWS as DOCUMENTS
 from remuda.control.loops import LoopRoutes, paused_loops
 from remuda.control.replay import replay_route
 from remuda.control.routes import Route
@@ -240,7 +241,7 @@ class App:
         jobs = (route for runtime in self._runtimes.values() for route in runtime.routes())
         loops = LoopRoutes(self.loops, self.store, self._clock, self.readiness).routes()
         replay = replay_route(self._jobs, self.store, self._clock)
-        return (*jobs, *loops, about_route(self._about), replay)
+        return (*jobs, *loops, *DOCUMENTS, about_route(self._about), replay)
 
     def _about(self) -> About:
         options = self.options

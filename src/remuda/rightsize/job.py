@@ -1,6 +1,6 @@
 """What right-sizing brings to Remuda."""
 
-from remuda.job import Command, Job, KindReference, Place, Section
+from remuda.job import Command, Job, KindReference, PageReference, Place, Section
 
 JOB = Job(
     name="rightsize",
@@ -29,4 +29,13 @@ JOB = Job(
     reasons="remuda.rightsize.codes:CODES",
     prefixes=("rightsize",),
     permissions="remuda.rightsize.permissions:PERMISSIONS",
+    pages=(
+        PageReference(
+            "/sizes",
+            "remuda.rightsize.pages:sizes_page",
+            "/v1/documents",
+            menu="Sizes",
+            query={"review": "The number of a review.", "sort": "By what workloads are sorted."},
+        ),
+    ),
 )

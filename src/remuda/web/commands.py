@@ -97,6 +97,7 @@ class _Shared:
 
 async def _serve_records(session: Session, address: str, port: int | None, *, opens: bool) -> None:
     """Serve what is recorded, until stopped."""
+    from remuda.control.documents import VIEWS as DOCUMENTS
     from remuda.control.loops import VIEWS
     from remuda.control.replay import replay_route
     from remuda.ledger.place import may_be_there, place_of
@@ -109,7 +110,7 @@ async def _serve_records(session: Session, address: str, port: int | None, *, op
         raise BadInput(f"nothing has run with {session.data_dir} yet: start it with `remuda up FILE…`")
     clock = SystemClock()
     store = _Shared(place, session.jobs.tables())
-    routes = (*session.jobs.views(), *VIEWS, replay_route(session.jobs, store, clock))
+    routes = (*session.jobs.views(), *VIEWS, *DOCUMENTS, replay_route(session.jobs, store, clock))
     options = WebOptions(address, port)
     board = Dashboard(options, session.data_dir, session.jobs, routes, store, clock, Log(clock, to_stream()))
     board.listen()

@@ -328,5 +328,5 @@
   setInterval(tick, 1000);
   document.querySelectorAll("[data-follow]").forEach(output);
   if (document.querySelector("[data-live]")) follow();
-  else beat("", "live");
+  else beat("as opened", "");
 })();
