@@ -5,7 +5,7 @@ psycopg is an extra. Nothing else imports it, and this module only once an addre
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -84,39 +84,6 @@ class PostgresDatabase:
             cursor.itersize = _ROWS_AT_A_TIME
             cursor.execute(_translated(sql), parameters)
             yield from cursor
-
-
-class PipelinedDatabase(PostgresDatabase):
-    """
-    Within a pipeline: a statement is sent with the next one whose answer is wanted, and they travel together.
-
-    What went wrong shows with that answer, or with `sync`.
-    """
-
-    def __init__(self, raw: Raw, pipeline: psycopg.Pipeline) -> None:
-        super().__init__(raw)
-        self.sync = pipeline.sync
-
-    def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> "_Asked":  # type: ignore[override]
-        """Send one statement soon."""
-        return _Asked(self.raw.execute(_translated(sql), parameters), self.sync)
-
-
-class _Asked:
-    """A cursor whose answer may still be on its way."""
-
-    def __init__(self, cursor: "psycopg.Cursor[tuple[Any, ...]]", sync: Callable[[], None]) -> None:
-        self._cursor, self._sync = cursor, sync
-        self.fetchone, self.fetchall = cursor.fetchone, cursor.fetchall
-
-    @property
-    def rowcount(self) -> int:
-        """Known once the answer is here."""
-        self._sync()
-        return self._cursor.rowcount
-
-    def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        return iter(self._cursor.fetchall())
 
 
 @lru_cache(1024)

@@ -20,7 +20,6 @@ from remuda.errors import BadInput, RemudaError, Unavailable
 from remuda.ledger import seat
 from remuda.ledger.address import PostgresAddress
 from remuda.ledger.postgres import (
-    PipelinedDatabase,
     PostgresDatabase,
     Raw,
     connect,
@@ -294,8 +293,7 @@ class PostgresStore:
         try:
             control(raw, "BEGIN", *(() if is_durable else ("SET LOCAL synchronous_commit TO off",)))
             number = self._count(raw)
-            with raw.pipeline() as pipeline:
-                answers = _run(PipelinedDatabase(raw, pipeline), batch, self.address)
+            answers = _run(raw, batch, self.address)
         except BaseException as error:
             if raw.closed:
                 raise _Lost from error
@@ -451,31 +449,23 @@ class PostgresStore:
             raise explain(error, self.address) from None
 
 
-def _run(
-    db: PipelinedDatabase, batch: list[_Task], address: PostgresAddress
-) -> list[tuple[Any, Exception | None]]:
+def _run(raw: Raw, batch: list[_Task], address: PostgresAddress) -> list[tuple[Any, Exception | None]]:
     """Each change behind a savepoint, so that one that fails does not harm its neighbours."""
-    raw = db.raw
+    db = PostgresDatabase(raw)
     answers: list[tuple[Any, Exception | None]] = []
-    db.execute("SAVEPOINT one")
+    control(raw, "SAVEPOINT one")
     for place, task in enumerate(batch, 1):
         try:
-            answer = task.change(db)
-            if place < len(batch):
-                db.execute("RELEASE one")
-                db.execute("SAVEPOINT one")
-            db.sync()  # what went wrong with it shows here at the latest
-            answers.append((answer, None))
+            answers.append((task.change(db), None))
         except Exception as error:
             if raw.closed:
                 raise
             answers.append(
                 (None, explain(error, address) if isinstance(error, psycopg.OperationalError) else error)
             )
-            with suppress(psycopg.Error):
-                db.sync()  # the rest of it
-            db.execute("ROLLBACK TO one")
-            db.sync()
+            control(raw, "ROLLBACK TO one")
+        if place < len(batch):
+            control(raw, "RELEASE one", "SAVEPOINT one")
     return answers
 
 
