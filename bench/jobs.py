@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import aiohttp
+from tests.servers.postgres import PostgresServer, find_postgres
 
 from bench.ledger import flush_ms
 from bench.running import pool, remuda_up, wait_ready
@@ -61,6 +62,19 @@ def throughput(remuda: Remuda, home: Path) -> float:
     return count / took
 
 
+def throughput_on_postgres(text: str) -> float | None:
+    """The same with the store in a PostgreSQL of our own on this host; None where there is none."""
+    programs = find_postgres()
+    if programs is None:
+        return None
+    with (
+        PostgresServer(programs) as server,
+        remuda_up(text, "--store", server.url()) as (remuda, _, home),
+    ):
+        wait_ready(remuda, MACHINES)
+        return throughput(remuda, home)
+
+
 def rows() -> list[Row]:
     text = pool("warm", min=WARM, max=WARM, singleTask=False)
     with remuda_up(text) as (remuda, _, home):
@@ -71,6 +85,7 @@ def rows() -> list[Row]:
         wait_ready(remuda, MACHINES)
         rate = throughput(remuda, home)
         flush = flush_ms(home)
+    on_postgres = throughput_on_postgres(text)
     conditions = f"{LATENCIES} jobs one by one, {WARM} warm machines; until the job's own process runs"
     through = f"{THROUGH} × /bin/true, handed in over HTTP meanwhile, {MACHINES} reused machines, {os.cpu_count()} cores"
     return [
@@ -78,5 +93,18 @@ def rows() -> list[Row]:
         at_most("job accepted → started, p95", quantile(delays, 0.95), 200, "ms", conditions),
         at_least(
             "short jobs", rate, 300, "/s", f"{through}; synchronous=FULL, the disk flushes in {flush:.2f} ms"
+        ),
+        *(
+            [
+                at_least(
+                    "short jobs, store on PostgreSQL",
+                    on_postgres,
+                    300,
+                    "/s",
+                    f"{through}; on loopback, fsync on",
+                )
+            ]
+            if on_postgres is not None
+            else []
         ),
     ]

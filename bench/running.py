@@ -18,13 +18,13 @@ DEADLINE_S = 60
 
 
 @contextlib.contextmanager
-def remuda_up(text: str) -> Iterator[tuple[Remuda, int, Path]]:
+def remuda_up(text: str, *options: str) -> Iterator[tuple[Remuda, int, Path]]:
     """Run `remuda up` on a file's text; its client, pid and data directory. Machines are gone afterwards."""
     with tempfile.TemporaryDirectory(prefix="remuda-") as name:
         home = Path(name)
         (home / "pools.yaml").write_text(text)
         command = [sys.executable, "-m", "remuda", "up", str(home / "pools.yaml")]
-        command += ["--data-dir", str(home / "d"), "--health-port", "0", "--live-port", "0"]
+        command += ["--data-dir", str(home / "d"), "--health-port", "0", "--live-port", "0", *options]
         with (home / "log").open("wb") as log:
             process = subprocess.Popen(command, stdout=log, stderr=log)
         try:
