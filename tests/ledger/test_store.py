@@ -160,6 +160,20 @@ async def test_a_caller_that_goes_away_neither_undoes_its_write_nor_stops_the_wr
     assert store.read(names) == {"gone", "next"}
 
 
+async def test_a_file_that_was_removed_or_replaced_takes_no_more_writes(
+    store: SqliteStore, path: Path
+) -> None:
+    await store.write(lambda db: db.execute("SELECT 1").fetchone())
+    kept = path.rename(path.with_suffix(".kept"))
+    for look in ("removed", "replaced"):
+        if look == "replaced":
+            path.touch()
+        with pytest.raises(Unavailable, match="was removed or replaced while remuda runs"):
+            await store.write(lambda db: db.execute("SELECT 1").fetchone())
+    kept.rename(path)
+    assert await store.write(lambda db: db.execute("SELECT 1").fetchone()) == (1,), "it was put back"
+
+
 async def test_close_commits_what_was_asked_for_and_refuses_the_rest(path: Path) -> None:
     store = SqliteStore(path)
     held, go = await hold(store)

@@ -1,6 +1,7 @@
 """Who is known, by what, and what they may do; and what a stranger can try."""
 
 import hashlib
+import os
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,6 @@ from tests.web.clock import NOW
 
 from remuda.errors import BadInput
 from remuda.web.access import (
-    COOKIE,
     SESSION,
     Access,
     AccessSpec,
@@ -17,6 +17,7 @@ from remuda.web.access import (
     ProxySpec,
     TokenSpec,
     is_proven,
+    known_token,
     own_token,
     read_access,
 )
@@ -32,11 +33,7 @@ ACCESS = Access(OWN, SPEC)
 
 
 def asked(peer: str = "127.0.0.1", cookie: str = "", **headers: str) -> Asked:
-    return Asked(
-        {name.replace("_", "-"): value for name, value in headers.items()},
-        {COOKIE: cookie} if cookie else {},
-        peer,
-    )
+    return Asked({name.replace("_", "-"): value for name, value in headers.items()}, cookie, peer)
 
 
 def who(found: Person | None) -> tuple[str, Role] | None:
@@ -52,11 +49,12 @@ def who(found: Person | None) -> tuple[str, Role] | None:
         pytest.param({"Authorization": f"Basic {OWN}"}, None, id="another scheme is not taken"),
         pytest.param({"Authorization": "Bearer "}, None, id="an empty token is none"),
         pytest.param({"Authorization": "Bearer " + "x" * 100_000}, None, id="a huge token is none"),
+        pytest.param({"Authorization": "Bearer \udcff\udcfe"}, None, id="bytes that are no text"),
         pytest.param({"X-Forwarded-User": "ann"}, None, id="a header from elsewhere is not believed"),
     ],
 )
 def test_a_token_says_who_asks(headers: dict[str, str], expected: tuple[str, Role] | None) -> None:
-    assert who(ACCESS.person(Asked(headers, {}, "127.0.0.1"), NOW)) == expected
+    assert who(ACCESS.person(Asked(headers, "", "127.0.0.1"), NOW)) == expected
 
 
 @pytest.mark.parametrize(
@@ -85,12 +83,19 @@ def test_a_cookie_stands_for_its_token_until_it_ends() -> None:
     assert ACCESS.person(asked(cookie=cookie), NOW + SESSION) is None
 
 
+def test_a_cookie_that_has_ended_does_not_keep_out_whom_the_proxy_knows() -> None:
+    found = ACCESS.person(asked("10.1.2.3", cookie="stale.1.2", X_Forwarded_User="M\udcfcller"), NOW)
+    assert who(found) == ("M\udcfcller", Role.READ)
+
+
 def test_a_cookie_ends_with_the_token_it_stands_for() -> None:
     cookie = ACCESS.cookie_for(READ, NOW)
     assert Access(OWN).person(asked(cookie=cookie), NOW) is None
 
 
-@pytest.mark.parametrize("cookie", ["", ".", "..", "a.b.c", "é.1.2", "x" * 9_000, f"{'0' * 24}.{NOW * 2}."])
+@pytest.mark.parametrize(
+    "cookie", ["", ".", "..", "a.b.c", "é.1.2", "a.b.\udcff\udcfe", "x" * 9_000, f"{'0' * 24}.{NOW * 2}."]
+)
 def test_a_cookie_that_was_made_up_is_none(cookie: str) -> None:
     assert ACCESS.person(asked(cookie=cookie), NOW) is None
 
@@ -142,9 +147,20 @@ def test_a_token_file_that_others_can_read_or_that_is_a_link_is_refused(tmp_path
     link.symlink_to(path)
     with pytest.raises(BadInput, match="cannot be read"):
         own_token(link)
-    path.write_text("short\n")
-    with pytest.raises(BadInput, match="at least 16"):
-        own_token(path)
+    for content in (b"short\n", b"\xff\xfe" * 20, b""):
+        path.write_bytes(content)
+        with pytest.raises(BadInput, match="at least 16"):
+            own_token(path)
+
+
+def test_what_is_no_file_has_no_token_and_nobody_waits_for_one(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe", 0o600)
+    (tmp_path / "directory").mkdir()
+    for name in ("pipe", "directory"):
+        with pytest.raises(BadInput, match="is no file"):
+            own_token(tmp_path / name)
+    assert known_token(tmp_path / "none") is None
+    assert not (tmp_path / "none").exists()
 
 
 def test_the_access_file_is_read(tmp_path: Path) -> None:

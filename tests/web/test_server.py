@@ -1,5 +1,6 @@
 """The dashboard on a real port: who gets in, what each answer carries, and every way in which a request can be wrong."""
 
+import asyncio
 import hashlib
 import json
 from collections.abc import AsyncIterator
@@ -7,6 +8,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+import yarl
 from msgspec import Struct
 from tests.web.clock import NOW, SetClock
 
@@ -17,8 +19,10 @@ from remuda.ledger.sql import Database
 from remuda.ledger.store import InlineStore
 from remuda.loop.logs import Log
 from remuda.web.access import SESSION, Access, AccessSpec, TokenSpec
+from remuda.web.connections import MOST_STRANGERS
+from remuda.web.entrance import PROOF
 from remuda.web.page import Ask, Content
-from remuda.web.server import PROOF, WebServer, listen
+from remuda.web.server import WebServer, listen
 from remuda.web.site import make_site
 
 OWN, READ = "the-token-of-the-owner", "the-token-of-a-reader"
@@ -50,12 +54,21 @@ class World:
         del call
         return Thing("asked")
 
+    async def lines(self, call: Call) -> AsyncIterator[bytes]:
+        del call
+
+        async def some() -> AsyncIterator[bytes]:
+            yield b"a line"
+
+        return some()
+
     def routes(self) -> tuple[Route, ...]:
         thing = "/v1/things/{thing}"
         return (
-            Route("GET", thing, "One.", Thing, view=one_thing),
+            Route("GET", thing, "One.", Thing, view=one_thing, for_readers=lambda _: Thing("hidden")),
             Route("POST", thing, "Make one.", Thing, handler=self.make),
             Route("POST", "/v1/shims/{thing}", "Of this host.", Thing, handler=self.make, is_local=True),
+            Route("GET", "/v1/lines", "Lines.", None, handler=self.lines, streams=True),
             Route("POST", "/v1/ask", "It changes nothing.", Thing, handler=self.ask, is_question=True),
             Route("GET", "/v1/why/thing/{thing}", "Why.", dict[str, str], view=why_thing),
         )
@@ -150,7 +163,14 @@ async def test_a_stranger_sees_nothing(site: Site, path: str) -> None:
 
 
 async def test_every_answer_forbids_what_no_page_of_ours_does(site: Site) -> None:
-    for path, token in (("/", OWN), ("/", None), ("/v1/things/a", OWN), ("/assets/1/remuda.js", None)):
+    asked = (
+        ("/", OWN),
+        ("/", None),
+        ("/v1/things/a", OWN),
+        ("/v1/lines", OWN),
+        ("/assets/1/remuda.js", None),
+    )
+    for path, token in asked:
         answer = await site.ask("GET", path, token, headers=HTML)
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
         policy = answer.headers["Content-Security-Policy"]
@@ -172,6 +192,25 @@ async def test_a_link_signs_a_browser_in_and_the_token_leaves_its_address(site: 
     assert page.headers["Cache-Control"] == "no-store"
 
 
+@pytest.mark.parametrize(
+    ("path", "where"),
+    [
+        ("//evil.example/x", "/"),
+        ("/%5cevil.example", "/%5cevil.example"),
+        ("/%09/evil.example", "/%09/evil.example"),
+        ("/%0d%0aX-Evil:1", "/%0d%0aX-Evil:1"),
+        ("/things/a%3fb", "/things/a%3fb"),
+        ("/things/a?q=1&w=%26", "/things/a?q=1&w=%26"),
+    ],
+)
+async def test_a_link_leads_to_this_site_alone(site: Site, path: str, where: str) -> None:
+    mark = "&" if "?" in path else "?"
+    url = yarl.URL(f"{site.url}{path}{mark}token={OWN}", encoded=True)
+    answer = await site.client.get(url, allow_redirects=False)
+    assert answer.status == 303
+    assert answer.headers["Location"] == where
+
+
 async def test_a_session_ends(site: Site) -> None:
     await site.ask("GET", f"/?token={OWN}", None)
     assert (await site.ask("GET", "/things/a", None)).status == 200
@@ -180,10 +219,75 @@ async def test_a_session_ends(site: Site) -> None:
 
 
 async def test_signing_in_by_hand_leads_where_one_wanted_and_nowhere_else(site: Site) -> None:
-    for then, where in (("/things/a", "/things/a"), ("//evil", "/"), ("/\\evil", "/"), ("http://evil", "/")):
+    for then, where in (
+        ("/things/a", "/things/a"),
+        ("//evil", "/"),
+        ("/\\evil", "/"),
+        ("http://evil", "/"),
+        ("/\t/evil", "/"),
+        ("/\r\nX: 1", "/"),
+    ):
         answer = await site.ask("POST", "/sign-in", None, data={"token": OWN, "then": then})
         assert (answer.status, answer.headers["Location"]) == (303, where)
     assert (await site.ask("POST", "/sign-in", None, data={"token": "wrong"}, headers=HTML)).status == 401
+
+
+async def test_the_place_to_sign_in_can_be_opened_and_leads_on_who_is_in(site: Site) -> None:
+    assert (await site.ask("GET", "/sign-in", None, headers=HTML)).status == 401
+    assert (await site.ask("GET", "/sign-in", OWN, headers=HTML)).headers["Location"] == "/"
+
+
+@pytest.mark.parametrize("path", ["/sign-in", "/assets/x", "/assets/", "/assets/..%2f..%2fthings", "/x"])
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "PATCH", "POST"])
+async def test_nothing_that_a_stranger_asks_is_a_mistake_of_ours(site: Site, path: str, method: str) -> None:
+    answer = await site.ask(method, path, None, headers=HTML)
+    assert answer.status in {401, 404}
+    assert site.lines == []
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (b"token=\xff\xfe%ff", "application/x-www-form-urlencoded"),
+        (b"token=a", "application/x-www-form-urlencoded; charset=bogus"),
+        (b"token=a", "application/x-www-form-urlencoded; charset=utf-16"),
+        (b"token=a", "multipart/form-data"),
+        (b"garbage", "multipart/form-data; boundary=x"),
+    ],
+)
+async def test_a_form_that_is_broken_is_refused(site: Site, body: bytes, kind: str) -> None:
+    answer = await site.ask("POST", "/sign-in", None, data=body, headers={"Content-Type": kind})
+    assert answer.status in {400, 401}
+    assert site.lines == []
+
+
+async def test_headers_may_hold_any_byte(site: Site) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(site.url.rpartition(":")[2]))
+    writer.write(b"GET / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \xff\xfe\r\nCookie: a=\xff\r\n\r\n")
+    assert b" 401 " in await reader.readline()
+    writer.close()
+    await writer.wait_closed()
+
+
+async def test_who_may_only_look_sees_what_is_for_readers(site: Site) -> None:
+    assert await (await site.ask("GET", "/v1/things/a", READ)).json() == {"name": "hidden"}
+    assert await (await site.ask("GET", "/v1/things/a", OWN)).json() == {"name": "a"}
+
+
+async def test_whoever_connects_and_says_nothing_gives_way(site: Site) -> None:
+    port = int(site.url.rpartition(":")[2])
+    silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(MOST_STRANGERS + 20)]
+    assert (await site.ask("GET", "/v1/things/a")).status == 200
+    cut = [await asyncio.wait_for(reader.read(), 30) for reader, _ in silent[:20]]
+    assert cut == [b""] * 20, "the first of them were cut off"
+    for _, writer in silent:
+        writer.close()
+
+
+async def test_an_event_stream_is_for_get_alone(site: Site) -> None:
+    answer = await site.ask("HEAD", "/why", headers={"Accept": "text/event-stream"})
+    assert answer.status == 200
+    assert "event-stream" not in answer.headers["Content-Type"]
 
 
 async def test_tokens_cannot_be_guessed_quickly(site: Site) -> None:
@@ -197,6 +301,13 @@ async def test_tokens_cannot_be_guessed_quickly(site: Site) -> None:
     site.clock.at += 60_000
     assert (await site.ask("GET", "/?token=x", None)).status == 401
     assert (await site.ask("GET", "/v1/things/a")).status == 200
+
+
+async def test_strangers_cannot_use_up_what_somebody_known_may_ask(site: Site) -> None:
+    statuses = {(await site.ask("GET", "/v1/things/a", None)).status for _ in range(420)}
+    assert statuses == {401, 429}
+    assert (await site.ask("GET", "/v1/things/a", OWN)).status == 200
+    assert (await site.ask("GET", "/v1/things/a", READ)).status == 200
 
 
 async def test_requests_are_bounded(site: Site) -> None:
@@ -288,7 +399,7 @@ async def test_assets_are_files_of_ours_and_nothing_else(site: Site) -> None:
     assert found.status == 200
     assert "immutable" in found.headers["Cache-Control"]
     for name in ("..%2f__init__.py", "server.py", "none.js", "%2e%2e%2fserver.py", "README.md"):
-        assert (await site.ask("GET", f"/assets/1/{name}", None)).status == 404
+        assert (await site.ask("GET", f"/assets/1/{name}", None)).status in {401, 404}
 
 
 async def test_now_says_first_that_nothing_runs(site: Site) -> None:
@@ -318,6 +429,6 @@ async def test_who_watches_is_let_go_when_the_session_ends(site: Site) -> None:
 def test_a_port_that_is_taken_is_named() -> None:
     taken = listen("127.0.0.1", 0)
     port = taken.getsockname()[1]
-    with pytest.raises(BadInput, match=f"port {port} of the dashboard cannot be used"):
+    with pytest.raises(BadInput, match=f"cannot listen on port {port} of 127.0.0.1"):
         listen("127.0.0.1", port)
     taken.close()

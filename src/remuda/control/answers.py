@@ -27,8 +27,10 @@ def problem(status: int, text: str) -> web.Response:
     return web.Response(status=status, body=_encode(Problem(text)), content_type=JSON)
 
 
-def answerer(route: Route, store: Store, log: Log) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-    """What answers requests for a route."""
+def answerer(
+    route: Route, store: Store, log: Log, sees_all: Callable[[web.Request], bool] = lambda _: True
+) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    """What answers requests for a route; who does not see all gets what is for readers."""
     decode = msgspec.json.Decoder(route.body).decode if route.body is not None else None
     most = route.most_bytes or LARGEST_BODY
 
@@ -51,6 +53,8 @@ def answerer(route: Route, store: Store, log: Log) -> Callable[[web.Request], Aw
             else:
                 assert route.handler is not None
                 result = await route.handler(call)
+            if route.for_readers is not None and not sees_all(request):
+                result = route.for_readers(result)
             if route.streams:
                 return await _stream(request, result, log)
             return web.Response(body=_encode(result), content_type=JSON)

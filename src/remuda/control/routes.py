@@ -65,6 +65,8 @@ class Route(Struct, frozen=True):
     streams: bool = False
     #: the largest body; None is what all routes take
     most_bytes: int | None = None
+    #: what of an answer is for who may only look; all of it by default
+    for_readers: Callable[[Any], Any] | None = None
     #: it changes nothing, though it is a POST for what it is sent
     is_question: bool = False
     #: only on the socket of this host: what machines ask

@@ -133,6 +133,7 @@ class SqliteStore:
         self._is_closed = False
         #: `backup` is the copy that was made before an upgrade, if this was one
         self._connection, self.backup = _open_for_writing(path, most_bytes, tables)
+        self._file = _file_at(path)
         self._thread = threading.Thread(target=self._work, name="store", daemon=True)
         self._thread.start()
 
@@ -140,6 +141,11 @@ class SqliteStore:
         """Run `change` in the writer thread; cancelling the caller does not undo it."""
         if self._is_closed:
             raise Unavailable(f"{self.path} is closed: remuda is stopping")
+        if _file_at(self.path) != self._file:
+            # What is written now would be in a file that nobody can open again.
+            raise Unavailable(
+                f"{self.path} was removed or replaced while remuda runs: put it back, or stop remuda and start it again"
+            )
         task = _Task(change, durable=durable)
         self._tasks.put(task)
         from asyncio import wrap_future  # noqa: PLC0415 - who only reads or keeps a document has no event loop
@@ -479,6 +485,15 @@ def _connect(path: Path | None, mode: str) -> sqlite3.Connection:
         check_same_thread=False,
         cached_statements=256,
     )
+
+
+def _file_at(path: Path) -> tuple[int, int] | None:
+    """Which file is at a path; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _is_full(error: sqlite3.Error) -> bool:

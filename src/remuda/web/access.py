@@ -10,6 +10,7 @@ import hmac
 import ipaddress
 import os
 import secrets
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
@@ -25,7 +26,6 @@ from remuda.objects.tree import Refused, decode, parse, read_bytes
 from remuda.web.page import Role
 
 TOKEN_FILE = "web-token"  # noqa: S105 - the name of a file
-COOKIE = "remuda-session"
 #: how long a browser stays signed in
 SESSION = 12 * HOUR
 _LONGEST_TOKEN = 4_096
@@ -76,7 +76,8 @@ class Asked(Struct, frozen=True):
     """What of a request tells who asks."""
 
     headers: Mapping[str, str]
-    cookies: Mapping[str, str]
+    #: of the session; empty without one
+    cookie: str
     #: the address it came from
     peer: str
 
@@ -106,9 +107,8 @@ class Access:
         kind, _, token = asked.headers.get("Authorization", "").partition(" ")
         if kind.lower() == "bearer":
             return self.by_token(token.strip())
-        if cookie := asked.cookies.get(COOKIE):
-            return self._by_cookie(cookie, now)
-        return self._by_proxy(asked)
+        # A cookie that has ended must not keep out whom the proxy knows.
+        return (self._by_cookie(asked.cookie, now) if asked.cookie else None) or self._by_proxy(asked)
 
     def cookie_for(self, token: str, now: Instant) -> str:
         """What a browser gets in the place of a token; it says nothing about it."""
@@ -119,7 +119,7 @@ class Access:
     def _by_cookie(self, cookie: str, now: Instant) -> Person | None:
         content, _, signature = cookie.rpartition(".")
         known, _, ends = content.partition(".")
-        if not hmac.compare_digest(signature.encode(), self._sign("session", content).encode()):
+        if not _is_same(signature, self._sign("session", content)):
             return None
         if not ends.isdecimal() or int(ends) <= now:
             return None
@@ -146,7 +146,7 @@ class Access:
         return any(address in network for network in self._networks)
 
     def _sign(self, use: str, text: str) -> str:
-        return hmac.new(self._key, f"{use}\0{text}".encode(), "sha256").hexdigest()
+        return hmac.new(self._key, _bytes(f"{use}\0{text}"), "sha256").hexdigest()
 
 
 def is_proven(person: Person, proof: str, origin: str | None, host: str) -> bool:
@@ -155,25 +155,38 @@ def is_proven(person: Person, proof: str, origin: str | None, host: str) -> bool
         return True
     if origin is not None and origin.partition("://")[2] != host:
         return False
-    return hmac.compare_digest(proof.encode(), person.csrf.encode())
+    return _is_same(proof, person.csrf)
 
 
 def own_token(path: Path) -> str:
     """The owner's token, kept in a file that only they can read; made where there is none."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
-    except FileNotFoundError:
+    token = known_token(path)
+    if token is None:
         token = secrets.token_urlsafe(24)
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:  # noqa: PTH123
             file.write(token + "\n")
-        return token
+    return token
+
+
+def known_token(path: Path) -> str | None:
+    """The token in a file, or None where there is no file; `BadInput` says what is wrong with it."""
+    try:
+        # Not waiting: a named pipe has no token.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return None
     except OSError as error:
         raise BadInput(f"the token of the dashboard cannot be read: {path}: {error.strerror}") from error
-    with open(descriptor) as file:  # noqa: PTH123
-        if os.fstat(descriptor).st_mode & 0o077:
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise BadInput(f"{path} is no file: remove it, and a new token is made at the next start")
+        if found.st_mode & 0o077:
             raise BadInput(f"{path} can be read by others: chmod 600 {path}")
-        token = file.read(_LONGEST_TOKEN).strip()
-    if len(token) < 16:
+        token = os.read(descriptor, _LONGEST_TOKEN).decode("utf-8", "replace").strip()
+    finally:
+        os.close(descriptor)
+    if len(token) < 16 or not token.isprintable() or "\ufffd" in token:
         raise BadInput(f"{path} has no token of at least 16 characters: remove it, and a new one is made")
     return token
 
@@ -207,5 +220,15 @@ def _network(text: str) -> _Network:
         ) from None
 
 
+def _bytes(text: str) -> bytes:
+    """What was sent, though it is no text: headers may hold any byte."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Whether two secrets are equal, in a time that does not tell where they differ."""
+    return hmac.compare_digest(_bytes(one), _bytes(other))
+
+
 def _digest(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()
+    return hashlib.sha256(_bytes(token)).hexdigest()

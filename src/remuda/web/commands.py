@@ -45,7 +45,7 @@ def web(session: Session, opens: bool, port: int | None, address: str) -> None:
 def _running(session: Session) -> str | None:
     """The link of the process that runs here; `BadInput` when it has no dashboard."""
     from remuda.app import PORTS, Ports
-    from remuda.web.access import TOKEN_FILE, own_token
+    from remuda.web.access import TOKEN_FILE, known_token
     from remuda.web.dashboard import link
 
     if session.server is not None:
@@ -62,7 +62,12 @@ def _running(session: Session) -> str | None:
         ports = Ports(0, 0)
     if not ports.web:
         raise BadInput("the Remuda that runs here has no dashboard: start it without --no-web")
-    return link(ports.web_address, ports.web, own_token(session.data_dir / TOKEN_FILE))
+    token = known_token(session.data_dir / TOKEN_FILE)
+    if token is None:
+        raise BadInput(
+            f"{session.data_dir / TOKEN_FILE} is gone: put it back, or start Remuda again to get a new token"
+        )
+    return link(ports.web_address, ports.web, token)
 
 
 def _present(link: str, *, opens: bool) -> None:
@@ -111,7 +116,7 @@ async def _serve_records(session: Session, address: str, port: int | None, *, op
     clock = SystemClock()
     store = _Shared(place, session.jobs.tables())
     routes = (*session.jobs.views(), *VIEWS, *DOCUMENTS, replay_route(session.jobs, store, clock))
-    options = WebOptions(address, port)
+    options = WebOptions(address, port, option="--")
     board = Dashboard(options, session.data_dir, session.jobs, routes, store, clock, Log(clock, to_stream()))
     board.listen()
     await board.start()

@@ -2,6 +2,7 @@
 
 import socket
 from pathlib import Path
+from urllib.parse import quote
 
 from msgspec import Struct
 
@@ -27,6 +28,8 @@ class WebOptions(Struct, frozen=True):
     #: None is 8420, or any free one where that is taken: two Remudas of one host need not be told apart by hand
     port: int | None = None
     access: Path | None = None
+    #: how the options begin that it was given by
+    option: str = "--web-"
 
 
 class Dashboard:
@@ -53,12 +56,12 @@ class Dashboard:
         """Take the port; `BadInput` when it cannot be had."""
         address, port = self._options.address, self._options.port
         if port is not None:
-            self._listening = listen(address, port)
+            self._listening = listen(address, port, self._options.option)
             return
         try:
             self._listening = listen(address, PORT)
         except BadInput:
-            self._listening = listen(address, 0)
+            self._listening = listen(address, 0, self._options.option)
 
     async def start(self) -> None:
         """Serve."""
@@ -85,4 +88,4 @@ class Dashboard:
 def link(address: str, port: int, token: str) -> str:
     """The address that signs a browser in."""
     host = "127.0.0.1" if address in _ALL else f"[{address}]" if ":" in address else address
-    return f"http://{host}:{port}/?token={token}"
+    return f"http://{host}:{port}/?token={quote(token, safe='')}"

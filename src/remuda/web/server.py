@@ -9,11 +9,11 @@ import asyncio
 import re
 import secrets
 import socket
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from importlib import resources
 from typing import TypeAlias
-from urllib.parse import urlencode
 
 import msgspec
 from aiohttp import web
@@ -26,9 +26,10 @@ from remuda.control.routes import LARGEST_BODY, Call, Route
 from remuda.errors import BadInput, NotFound, RemudaError, Unavailable
 from remuda.loop.clock import Clock
 from remuda.loop.logs import Log
-from remuda.web.access import COOKIE, SESSION, Access, Asked, Person, is_proven
+from remuda.web.access import Access, Person
+from remuda.web.connections import Connections, most_connections
 from remuda.web.draw import regions
-from remuda.web.limits import GUESSES, REQUESTS, Limiter
+from remuda.web.entrance import PERSON, SIGN_IN, Entrance
 from remuda.web.live import Hub
 from remuda.web.page import Ask, Content, Page
 
@@ -36,11 +37,9 @@ from remuda.web.page import Ask, Content, Page
 MakeAsk: TypeAlias = Callable[[], Ask]
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-#: pages that may be watched at once; each is a connection that stays open
-MOST_WATCHERS = 512
 #: seconds after which a watcher hears something though nothing changed
 STILL_ALIVE_S = 15.0
-PROOF = "X-Remuda-Proof"
+_KEEPALIVE_S = 20.0
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -54,8 +53,7 @@ _HEADERS = {
 }
 _KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml", "txt": "text/plain"}
 _ASSET = re.compile(r"[\w.-]+\.(css|js|svg|txt)")
-_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-PERSON: web.RequestKey[Person] = web.RequestKey("person", Person)
+_ASSET_PATH = re.compile(r"/assets/[^/]+/[^/]+")
 
 
 class Site(Struct, frozen=True):
@@ -74,20 +72,23 @@ class WebServer:
 
     def __init__(self, site: Site, access: Access, clock: Clock, log: Log) -> None:
         self._site = site
-        self._access = access
         self._clock = clock
         self._log = log
         self._hub = Hub()
-        self._requests = Limiter(REQUESTS, clock)
-        self._guesses = Limiter(GUESSES, clock)
         #: changes with every start, so that browsers ask for assets of a new version
         self._version = secrets.token_hex(4)
+        self._entrance = Entrance(access, clock, site.templates, self._version)
         self._questions = {route.path for route in site.routes if route.is_question}
+        #: whether there is anything to change: not when only what is recorded is served
+        self._can_change = any(route.method != "GET" and not route.is_question for route in site.routes)
+        self._most = most_connections()
+        self._watchers: Counter[str] = Counter()
         self._assets = resources.files("remuda.web") / "assets"
         app = web.Application(client_max_size=LARGEST_BODY, middlewares=[self._guard])
+        app.on_response_prepare.append(_add_headers)
         app.router.add_get("/assets/{version}/{name}", self._asset)
-        app.router.add_post("/sign-in", self._sign_in)
-        app.router.add_post("/sign-out", self._sign_out)
+        app.router.add_get(SIGN_IN, self._entrance.show_sign_in)
+        app.router.add_post(SIGN_IN, self._entrance.sign_in)
         described = msgspec.json.encode(document(site.routes), enc_hook=str)
 
         async def describe(_: web.Request) -> web.Response:
@@ -99,109 +100,57 @@ class WebServer:
         for page in site.pages:
             app.router.add_get(page.path, self._opener(page))
         app.router.add_route("*", "/{rest:.*}", self._nothing_here)
-        self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0)
+        self._runner = web.AppRunner(
+            app,
+            access_log=None,
+            handler_cancellation=True,
+            shutdown_timeout=1.0,
+            keepalive_timeout=_KEEPALIVE_S,
+        )
+        self._connections: Connections | None = None
+        self._server: asyncio.Server | None = None
         self.port = 0
 
     async def start(self, listening: socket.socket) -> None:
         """Serve a socket that is bound already."""
         await self._runner.setup()
-        await web.SockSite(self._runner, listening, backlog=256).start()
+        server = self._runner.server
+        assert server is not None
         self.port = listening.getsockname()[1]
+        self._entrance.serve_at(self.port)
+        self._connections = Connections(server, lambda: len(server.connections), self._most)
+        self._server = await asyncio.get_running_loop().create_server(
+            self._connections, sock=listening, backlog=64
+        )
 
     async def stop(self) -> None:
         """Stop listening; whoever watches is cut off."""
+        if self._server is not None:
+            self._server.close()
         await self._runner.cleanup()
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Everything but assets and signing in is for who is known; what changes something for who may."""
-        peer = request.remote or ""
-        wait = self._requests.wait_s(peer)
-        if wait:
-            return _slower(wait)
-        if not request.path.startswith("/assets/") and request.path != "/sign-in":
-            refused = self._refused(request, peer)
-            if refused is not None:
-                return _with_headers(refused)
-        try:
-            response = await handler(request)
-        except web.HTTPException as error:
-            response = error
-        return _with_headers(response)
-
-    def _refused(self, request: web.Request, peer: str) -> web.StreamResponse | None:
-        now = self._clock.now()
-        token = request.query.get("token")
-        if token is not None and request.method == "GET":
-            return self._enter(request, token, peer)
-        asked = Asked(request.headers, request.cookies, peer)
-        person = self._access.person(asked, now)
-        if person is None:
-            if "Authorization" in request.headers and self._guesses.wait_s(peer):
-                return _slower(self._guesses.wait_s(peer, 0.0) or 5.0)
-            return self._stranger(request)
-        request[PERSON] = person
-        if request.method in _SAFE:
-            return None
-        if not is_proven(person, request.headers.get(PROOF, ""), request.headers.get("Origin"), request.host):
-            return problem(403, "this did not come from a page of this Remuda: open the page again and retry")
-        if not person.may_write and request.path not in {"/sign-out", *self._questions}:
-            return problem(403, f"{person.name} may look and not change anything: that takes the write role")
-        return None
-
-    def _enter(self, request: web.Request, token: str, peer: str) -> web.StreamResponse:
-        """Follow a link with a token: the browser gets a cookie, and the token goes from its address."""
-        rest = [(name, value) for name, value in request.query.items() if name != "token"]
-        where = request.path + (f"?{urlencode(rest)}" if rest else "")
-        if self._access.by_token(token) is None:
-            wait = self._guesses.wait_s(peer)
-            return _slower(wait) if wait else self._stranger(request, "That link is not valid any more.")
-        response = web.Response(status=303, headers={"Location": where})
-        self._set_cookie(request, response, token)
-        return response
-
-    def _set_cookie(self, request: web.Request, response: web.Response, token: str) -> None:
-        is_secure = request.secure or request.headers.get("X-Forwarded-Proto") == "https"
-        response.set_cookie(
-            COOKIE,
-            self._access.cookie_for(token, self._clock.now()),
-            max_age=SESSION // 1_000,
-            httponly=True,
-            samesite="Lax",
-            secure=is_secure,
+        person = self._entrance.person(request)
+        if person is not None:
+            request[PERSON] = person
+            if self._connections is not None:
+                self._connections.is_known(request)
+        is_asset = request.method in {"GET", "HEAD"} and _ASSET_PATH.fullmatch(request.path)
+        is_sign_in = request.path == SIGN_IN and request.method in {"GET", "POST"}
+        refused = self._entrance.too_often(request, person) or self._entrance.refusal(
+            request,
+            person,
+            is_open=bool(is_asset or is_sign_in),
+            is_question=request.path in self._questions,
         )
-
-    def _stranger(self, request: web.Request, text: str = "") -> web.Response:
-        """How to sign in, for a person; what is missing, for a program."""
-        if "text/html" not in request.headers.get("Accept", ""):
-            answer = problem(
-                401,
-                "a token is needed: `remuda web` prints a link with one; programs send Authorization: Bearer",
-            )
-            answer.headers["WWW-Authenticate"] = "Bearer"
-            return answer
-        html = self._site.templates.get_template("sign_in.html").render(version=self._version, problem=text)
-        return web.Response(status=401, text=html, content_type="text/html")
-
-    async def _sign_in(self, request: web.Request) -> web.StreamResponse:
-        """A token that somebody typed."""
-        peer = request.remote or ""
-        data = await request.post()
-        token = str(data.get("token", "")).strip()
-        if self._access.by_token(token) is None:
-            wait = self._guesses.wait_s(peer)
-            return _slower(wait) if wait else self._stranger(request, "Nobody has that token.")
-        where = str(data.get("then", "/"))
-        is_ours = where.startswith("/") and not where.startswith(("//", "/\\"))
-        response = web.Response(status=303, headers={"Location": where if is_ours else "/"})
-        self._set_cookie(request, response, token)
-        return response
-
-    async def _sign_out(self, request: web.Request) -> web.StreamResponse:
-        del request
-        response = web.Response(status=204)
-        response.del_cookie(COOKIE)
-        return response
+        if refused is not None:
+            return refused
+        try:
+            return await handler(request)
+        except web.HTTPException as error:
+            return problem(error.status, error.reason)
 
     async def _asset(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]
@@ -228,7 +177,8 @@ class WebServer:
 
         async def open_page(request: web.Request) -> web.StreamResponse:
             call = Call(dict(request.match_info), dict(request.query))
-            if request.headers.get("Accept", "") == "text/event-stream":
+            is_watched = request.headers.get("Accept", "") == "text/event-stream"
+            if is_watched and request.method == "GET":
                 return await self._stream(request, page, call)
             try:
                 return _html_answer(await self._draw(page, call, request[PERSON], request.path))
@@ -275,14 +225,15 @@ class WebServer:
             "person": person,
             "version": self._version,
             "now": self._clock.now(),
-            "may_write": person.may_write,
+            "may_write": person.may_write and self._can_change,
         }
         return self._site.templates.get_template(content.template).render(frame | dict(content.values))
 
     async def _stream(self, request: web.Request, page: Page, call: Call) -> web.StreamResponse:
-        if self._hub.watchers >= MOST_WATCHERS:
-            return problem(503, f"{MOST_WATCHERS} pages are open already: close one")
         person = request[PERSON]
+        most, most_each = self._most * 3 // 4, self._most // 2
+        if self._watchers.total() >= most or self._watchers[person.name] >= most_each:
+            return problem(503, "too many pages are open already: close one")
 
         async def draw() -> dict[str, str]:
             return regions(await self._draw(page, call, person, request.path))
@@ -296,19 +247,16 @@ class WebServer:
                 "X-Accel-Buffering": "no",
             }
         )
-        _with_headers(response)
-        await response.prepare(request)
-        async with aclosing(self._hub.watch(key, draw, STILL_ALIVE_S)) as changes:
-            async for change in _until(changes, self._session_left_s(request)):
-                await response.write(_event(change, self._clock.now()))
+        self._watchers[person.name] += 1
+        try:
+            await response.prepare(request)
+            async with aclosing(self._hub.watch(key, draw, STILL_ALIVE_S)) as changes:
+                async for change in _until(changes, self._entrance.session_left_s(request)):
+                    await response.write(_event(change, self._clock.now()))
+        finally:
+            self._watchers[person.name] -= 1
+            self._watchers += Counter()  # whoever watches nothing any more is forgotten
         return response
-
-    def _session_left_s(self, request: web.Request) -> float:
-        """A page that is watched ends with the session, and asks to sign in again."""
-        parts = request.cookies.get(COOKIE, "").split(".")
-        if "Authorization" in request.headers or len(parts) < 2 or not parts[1].isdecimal():
-            return float(SESSION // 1_000)
-        return max(0.0, (int(parts[1]) - self._clock.now()) / 1_000)
 
 
 def _html_answer(html: str, status: int = 200) -> web.Response:
@@ -337,30 +285,24 @@ def _event(change: tuple[dict[str, str], str] | None, now: int) -> bytes:
     return b"data: " + msgspec.json.encode(data) + b"\n\n"
 
 
-def _with_headers(response: web.StreamResponse) -> web.StreamResponse:
-    if not response.prepared:
-        for name, value in _HEADERS.items():
-            response.headers.setdefault(name, value)
-    return response
-
-
-def _slower(wait_s: float) -> web.Response:
-    answer = problem(429, f"too many requests: wait {max(1, round(wait_s))} s")
-    answer.headers["Retry-After"] = str(max(1, round(wait_s)))
-    return answer
+async def _add_headers(request: web.Request, response: web.StreamResponse) -> None:
+    del request
+    for name, value in _HEADERS.items():
+        response.headers.setdefault(name, value)
 
 
 def _is_below(path: str, page: str) -> bool:
     return path == page or (page != "/" and path.startswith(page.rstrip("/") + "/"))
 
 
-def listen(address: str, port: int) -> socket.socket:
-    """A socket for the dashboard; `BadInput` when the port cannot be had."""
+def listen(address: str, port: int, option: str = "--web-") -> socket.socket:
+    """A socket for the dashboard; `BadInput` when it cannot be had. `option` is how the options for it begin."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
-        return socket.create_server((address, port), family=family, backlog=256)
-    except OSError as error:
-        why = str(error.strerror or error).partition(" (while attempting")[0]
+        return socket.create_server((address, port), family=family, backlog=64)
+    except (OSError, OverflowError) as error:
+        why = str(getattr(error, "strerror", None) or error).partition(" (while attempting")[0]
         raise BadInput(
-            f"port {port} of the dashboard cannot be used: {why}; choose another one with --web-port, or 0 for any"
+            f"the dashboard cannot listen on port {port} of {address}: {why}; choose another {option}port, or 0 for any"
+            f" free one, or another {option}address"
         ) from error

@@ -11,6 +11,7 @@ from remuda.loop.clock import Clock
 from remuda.loop.logs import Log
 from remuda.web.ask import AskRoutes
 from remuda.web.draw import environment
+from remuda.web.entrance import PERSON
 from remuda.web.now import now_page
 from remuda.web.page import Ask, Content, Page, Render, RenderPanel
 from remuda.web.server import Site
@@ -39,7 +40,7 @@ def make_site(jobs: Jobs, routes: Iterable[Route], store: Store, clock: Clock, l
 
 
 def _answers(store: Store, log: Log) -> Callable[[Route], Any]:
-    return lambda route: answerer(route, store, log)
+    return lambda route: answerer(route, store, log, lambda request: request[PERSON].may_write)
 
 
 def _package(reference: str) -> str:

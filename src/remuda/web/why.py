@@ -105,7 +105,7 @@ async def _objects(ask: Ask) -> str:
 def _instant(text: str) -> Instant | None:
     if not text:
         return None
-    if not re.fullmatch(r"[0-9]{1,15}", text):
+    if not re.fullmatch(r"[0-9]{1,13}", text):
         raise BadInput(f"at wants milliseconds since 1970, found {text!r}")
     return int(text)
 

@@ -93,7 +93,16 @@ CASES: list[tuple[str, str, dict[str, Any], str, str, str, str]] = [
         "postgresql://db.example/remuda",
         "",
     ),
-    ("no store", "store", {"store": None}, "ok", "there is no store yet", "", ""),
+    ("no store", "store", {"store": None, **NOBODY}, "ok", "there is no store yet", "", ""),
+    (
+        "a store that was removed",
+        "store",
+        {"store": None},
+        "problem",
+        "gone",
+        "somebody removed it",
+        "backup",
+    ),
     (
         "a damaged store",
         "store",

@@ -31,7 +31,7 @@ from remuda.model.jobs import (
 )
 from remuda.sources.queue.output import JobFiles
 from remuda.sources.queue.queue import Answer, Queue
-from remuda.sources.queue.routes import VIEWS, QueueRoutes, Standing
+from remuda.sources.queue.routes import VIEWS, QueueRoutes, Standing, WhyJob
 from remuda.sources.queue.schema import TABLES
 from remuda.sources.queue.settle import Terms
 
@@ -102,6 +102,37 @@ async def test_a_job_goes_through_the_api_from_submit_to_its_output(shop: Shop) 
     assert await shop.output(f"/v1/jobs/{number}/logs") == b"hi\n"
     assert await shop.output(f"/v1/jobs/{number}/logs?attempt=1") == b"hi\n"
     assert await shop.output(f"/v1/jobs/{number}/logs?follow=true") == b"hi\n"
+
+
+async def test_why_a_job_waits_runs_or_ended_is_answered_by_the_api(shop: Shop) -> None:
+    number = await shop.submit(command=["false"])
+    later = await shop.submit()
+    why: WhyJob = await shop.get(f"/v1/why/job/{later}", WhyJob)
+    assert why.headline.endswith("waits")
+    assert "1 of its class come before it" in [step.text for step in why.steps]
+    await shop.post("/v1/shims/shell-1/next", {}, Answer)
+    running: WhyJob = await shop.get(f"/v1/why/job/{number}", WhyJob)
+    assert running.headline.endswith("runs on shell-1")
+    finished = Finished(number, 1, "exited", 3)
+    await shop.post("/v1/shims/shell-1/next", {"finished": finished, "leaving": True}, Answer)
+    ended: WhyJob = await shop.get(f"/v1/why/job/{number}", WhyJob)
+    assert ended.headline.endswith("failed")
+    assert ended.steps[-1].text.endswith(": exited 3")
+    with pytest.raises(BadInput, match="there is no job 99"):
+        await shop.get("/v1/why/job/99", WhyJob)
+
+
+async def test_who_may_only_look_sees_names_of_variables_and_not_their_values(shop: Shop) -> None:
+    number = await shop.submit(env={"PASSWORD": "opensesame"})
+    job = await shop.get(f"/v1/jobs/{number}", Job)
+    found = await shop.get("/v1/jobs", JobList)
+    by_path = {route.path: route for route in VIEWS}
+    for path, answer in (("/v1/jobs/{job}", job), ("/v1/jobs", found)):
+        redact = by_path[path].for_readers
+        assert redact is not None
+        assert "opensesame" in str(answer)
+        assert "opensesame" not in str(redact(answer))
+        assert "PASSWORD" in str(redact(answer))
 
 
 async def test_output_is_streamed_while_the_job_runs(shop: Shop) -> None:

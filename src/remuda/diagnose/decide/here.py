@@ -83,6 +83,12 @@ def store(here: Here) -> CheckResult:
     """Whether the store can be read, is whole and of this version, and how much of its quota it takes."""
     seen = Seen("store")
     found = here.store
+    if found is None and here.answering in {"answers", "silent", "died"}:
+        seen.add(
+            f"there is no store in {here.data_dir}, and a remuda runs or ran with it: somebody removed it",
+            "put it back from a backup, or start Remuda again with a new one: `remuda store foreign` then lists what is left",
+        )
+        return seen.problem("the store is gone")
     if found is None:
         return seen.ok("there is no store yet: nothing has run with this data directory")
     if found.trouble:

@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from enum import StrEnum
 from typing import Any, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from remuda.control.about import HIDDEN
 from remuda.control.routes import Call, Route
 from remuda.errors import BadInput, NotFound, Unavailable
 from remuda.ledger.sql import Database
@@ -27,6 +28,9 @@ from remuda.model.jobs import (
     Submit,
     Submitted,
 )
+from remuda.model.times import Instant
+from remuda.output.moments import clock_time
+from remuda.output.steps import Step
 from remuda.sources.queue import rows
 from remuda.sources.queue.output import JobFiles, follow, written
 from remuda.sources.queue.queue import POLL, Answer, Queue
@@ -36,6 +40,7 @@ _MOST_JOBS = 1_000
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 #: how variables begin that tell a job where it runs; the machine sets them last, whatever a job asks for
 _RESERVED = "REMUDA_"
+_AT = {"at": "Not heeded: the answer is about now."}
 #: the most bytes that jobs handed in together may have
 LARGEST_BATCH = 16 * 1024 * 1024
 
@@ -110,13 +115,77 @@ def ahead(db: Database, call: Call) -> Ahead:
     return Ahead(number, rows.ahead_of(db, number))
 
 
+def _without_values(job: Job) -> Job:
+    """A job as who may only look sees it: of its variables the names."""
+    env = dict.fromkeys(job.spec.env, HIDDEN)
+    return structs.replace(job, spec=structs.replace(job.spec, env=env))
+
+
+def _all_without_values(found: JobList) -> JobList:
+    return structs.replace(found, jobs=tuple(map(_without_values, found.jobs)))
+
+
+class WhyJob(Struct, frozen=True):
+    """Why a job waits, runs or ended as it did: its own part of the answer; its pool has the rest."""
+
+    subject: str
+    headline: str
+    since: Instant
+    at: Instant
+    steps: tuple[Step, ...]
+
+
+_DOING = {
+    JobState.WAITING: "waits",
+    JobState.RUNNING: "runs",
+    JobState.SUCCEEDED: "succeeded",
+    JobState.FAILED: "failed",
+    JobState.CANCELLED: "was cancelled",
+}
+
+
+def why_job(db: Database, call: Call) -> WhyJob:
+    """What is known of a job as it is now."""
+    job = one_job(db, call)
+    last = job.attempts[-1] if job.attempts else None
+    doing = _DOING[job.state] + (f" on {last.machine}" if last and job.state is JobState.RUNNING else "")
+    steps = [
+        Step(
+            "submitted",
+            clock_time(job.submitted_at, 0),
+            f"priority {job.priority}, retries allowed: {job.retries}",
+        )
+    ]
+    for attempt in job.attempts:
+        ended = f"{attempt.status or 'it runs'}{'' if attempt.exit_code is None else f' {attempt.exit_code}'}"
+        began = f"on {attempt.machine} from {clock_time(attempt.claimed_at, 0)}"
+        steps.append(Step(f"attempt {attempt.number}", f"{began}: {ended}", attempt.detail or ""))
+    if job.state is JobState.WAITING:
+        before = rows.ahead_of(db, job.id)
+        steps.append(
+            Step("ahead", f"{before} of its class come before it", "why they wait: ask about their pool")
+        )
+    headline = f"job {job.id} of class {job.job_class} {doing}"
+    return WhyJob(f"job/{job.id}", headline, job.changed_at, job.changed_at, tuple(steps))
+
+
 VIEWS: tuple[Route, ...] = (
+    Route(
+        "GET",
+        "/v1/why/job/{job}",
+        "Why a job is as it is.",
+        WhyJob,
+        view=why_job,
+        tables=(TABLES,),
+        query=_AT,
+    ),
     Route(
         "GET",
         "/v1/jobs",
         "Jobs, newest first.",
         JobList,
         view=list_jobs,
+        for_readers=_all_without_values,
         tables=(TABLES,),
         query={
             "state": "Only these states.",
@@ -125,7 +194,9 @@ VIEWS: tuple[Route, ...] = (
             "most": "At most so many.",
         },
     ),
-    Route("GET", "/v1/jobs/{job}", "One job.", Job, view=one_job, tables=(TABLES,)),
+    Route(
+        "GET", "/v1/jobs/{job}", "One job.", Job, view=one_job, for_readers=_without_values, tables=(TABLES,)
+    ),
     Route(
         "GET", "/v1/jobs/{job}/ahead", "How many jobs come before one.", Ahead, view=ahead, tables=(TABLES,)
     ),
