@@ -23,6 +23,8 @@ _FILES = {
     "control": ("DEBIAN", 0o644),
     "postinst": ("DEBIAN", 0o755),
 }
+#: before any guest was saved: it goes on with the clock it had, and lists or keys of its future are not valid
+_MADE_AT = 1_767_225_600
 PACKAGE = "circleci-runner_3.1.0_amd64.deb"
 POOL = f"/circleci/runner/any/pool/{PACKAGE}"
 RELEASE = f"{_LISTS}/InRelease"
@@ -51,14 +53,14 @@ def repository(directory: Path, package: Path) -> dict[str, bytes]:
     ).encode()
     release = (
         "Origin: tests\nSuite: any\nCodename: any\nArchitectures: amd64\nComponents: main\n"
-        f"Date: {formatdate(usegmt=True)}\n"
+        f"Date: {formatdate(_MADE_AT, usegmt=True)}\n"
         f"SHA256:\n {hashlib.sha256(packages).hexdigest()} {len(packages)} main/binary-amd64/Packages\n"
     )
     home = directory / "gnupg"
     home.mkdir(mode=0o700)
-    gpg = ("--homedir", str(home), "--batch", "--quiet")
+    gpg = ("--homedir", str(home), "--batch", "--quiet", "--faked-system-time", str(_MADE_AT))
     try:
-        _run("gpg", *gpg, "--passphrase", "", "--quick-gen-key", "tests@example.com", "ed25519", "sign", "1d")
+        _run("gpg", *gpg, "--passphrase", "", "--quick-gen-key", "tests@example.com", "ed25519", "sign", "never")
         key = _run("gpg", *gpg, "--armor", "--export")
         signed = _run("gpg", *gpg, "--clearsign", stdin=release.encode())
     finally:
