@@ -48,7 +48,7 @@ DOORS = {
     "control": {"datadir", *_FRAME},
     "runtime": _FRAME,
     # the dashboard knows the API and what jobs describe; jobs draw their pages with it
-    "web": {"app", "datadir", *_FRAME},
+    "web": {"datadir", *_FRAME},
     "cluster": {"runtime", *_FRAME},
     "assembly": {"runtime", *_FRAME},
     # adapters know the vocabulary, not their callers

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
-from msgspec import Struct
 from prometheus_client import CollectorRegistry
 
 from remuda import __version__
@@ -24,6 +23,7 @@ from remuda.assembly import assemble, compile_all, configured, read_objects
 from remuda.control.about import About, about_route, shown_objects
 from remuda.control.documents import VIEWS as DOCUMENTS
 from remuda.control.loops import LoopRoutes, paused_loops
+from remuda.control.ports import PORTS, Ports
 from remuda.control.replay import replay_route
 from remuda.control.routes import Route
 from remuda.control.server import SOCKET, ControlServer
@@ -61,7 +61,6 @@ M = TypeVar("M")
 P = TypeVar("P")
 A = TypeVar("A", bound=Action)
 
-PORTS = "ports.json"
 _LOOK_AT_FILES_S = 1.0
 _HOUSEKEEPING_S = 60.0
 #: how often is looked whether we lead, and how soon the seat of the store is tried again
@@ -89,16 +88,6 @@ class Options:
     web: "WebOptions | None" = None
     #: the database that keeps the store instead of a file in the data directory
     store: PostgresAddress | None = None
-
-
-class Ports(Struct, frozen=True):
-    """`ports.json`: what was chosen where 0 was asked for."""
-
-    health: int
-    live: int
-    #: of the dashboard, 0 without one; and its address
-    web: int = 0
-    web_address: str = ""
 
 
 class App:

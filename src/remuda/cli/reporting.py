@@ -53,7 +53,7 @@ def report(
 
     wanted = Wanted(session.past(since), session.past(until), dict(map(_price, prices)), not no_simulation)
     if wanted.since >= wanted.until:
-        raise BadInput(f"--since {since} is not before --until {until}")
+        raise BadInput(f"--since {since} is not before --until {until or 'now'}")
     found: list[Section] = []
     with session.progress() as progress:
         for job in session.jobs:
@@ -72,7 +72,8 @@ def report(
         except OSError as error:
             raise BadInput(f"--html: {html} cannot be written: {error.strerror}") from None
         session.note(f"the report is in {html}")
-        return
+        if session.form == "table":
+            return
     session.show(section_report(sections, wanted))
 
 

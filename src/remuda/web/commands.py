@@ -44,7 +44,7 @@ def web(session: Session, opens: bool, port: int | None, address: str) -> None:
 
 def _running(session: Session) -> str | None:
     """The link of the process that runs here; `BadInput` when it has no dashboard."""
-    from remuda.app import PORTS, Ports
+    from remuda.control.ports import PORTS, read_ports
     from remuda.web.access import TOKEN_FILE, known_token
     from remuda.web.dashboard import link
 
@@ -54,12 +54,11 @@ def _running(session: Session) -> str | None:
         )
     if not session.remuda.is_running():
         return None
-    import msgspec
-
-    try:
-        ports = msgspec.json.decode((session.data_dir / PORTS).read_bytes(), type=Ports)
-    except (OSError, msgspec.MsgspecError):
-        ports = Ports(0, 0)
+    ports = read_ports(session.data_dir)
+    if ports is None:
+        raise BadInput(
+            f"{session.data_dir / PORTS} cannot be read: start Remuda again, and it is written anew"
+        )
     if not ports.web:
         raise BadInput("the Remuda that runs here has no dashboard: start it without --no-web")
     token = known_token(session.data_dir / TOKEN_FILE)

@@ -60,7 +60,17 @@ def repository(directory: Path, package: Path) -> dict[str, bytes]:
     home.mkdir(mode=0o700)
     gpg = ("--homedir", str(home), "--batch", "--quiet", "--faked-system-time", str(_MADE_AT))
     try:
-        _run("gpg", *gpg, "--passphrase", "", "--quick-gen-key", "tests@example.com", "ed25519", "sign", "never")
+        _run(
+            "gpg",
+            *gpg,
+            "--passphrase",
+            "",
+            "--quick-gen-key",
+            "tests@example.com",
+            "ed25519",
+            "sign",
+            "never",
+        )
         key = _run("gpg", *gpg, "--armor", "--export")
         signed = _run("gpg", *gpg, "--clearsign", stdin=release.encode())
     finally:
