@@ -209,9 +209,7 @@ def test_without_the_pool_api_vms_are_made_one_by_one(
 ) -> None:
     installed = new_kubevirt(pools="none")
     with rigged_alone(installed, circle, tmp_path) as rig:
-        # On a loaded machine the usual 30 s may pass between the deletion of a busy VM and the end of its task. One that
-        # is deleted while it boots does not hear of it, and is there until its grace is over: not as long as is waited.
-        rig.pool(min=1, max=3, grace_s=60)
+        rig.pool(min=1, max=3)
         rig.up()
         rig.wait_running(1)
         rig.agents.submit(CI, 2)
