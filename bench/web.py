@@ -50,7 +50,10 @@ async def first_paint(link: str) -> float | None:
         return None
     from playwright.async_api import async_playwright
 
-    script = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
+    script = """new Promise(done => new PerformanceObserver(seen => {
+        const paint = seen.getEntriesByName('first-contentful-paint')[0];
+        if (paint) done(paint.startTime);
+    }).observe({type: 'paint', buffered: true}))"""
     async with async_playwright() as driver:
         browser = await driver.chromium.launch(
             executable_path=program, args=["--no-sandbox", "--disable-gpu"]
@@ -60,7 +63,6 @@ async def first_paint(link: str) -> float | None:
         took = []
         for _ in range(PAINTS):
             await page.goto(f"{link.partition('/?')[0]}/pools/big")
-            await page.wait_for_function(script)
             took.append(float(await page.evaluate(script)))
         await browser.close()
     return quantile(took, 0.5)

@@ -14,7 +14,6 @@ from aiohttp.web_protocol import RequestHandler
 
 #: seconds from connecting to the first request of somebody who is known
 DEADLINE_S = 10.0
-MOST_STRANGERS = 64
 _MOST, _LEAST = 512, 48
 
 
@@ -48,7 +47,8 @@ class Connections:
         """The protocol of a new connection."""
         if self._count() >= self._most and not self._drop_oldest():
             return _Refusal()
-        while len(self._strangers) >= MOST_STRANGERS:
+        # Half of all: many pages that come back at once are strangers until their first request was read.
+        while len(self._strangers) >= self._most // 2:
             self._drop_oldest()
         made = self._serve()
         self._strangers[made] = None

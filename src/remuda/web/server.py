@@ -253,6 +253,8 @@ class WebServer:
             async with aclosing(self._hub.watch(key, draw, STILL_ALIVE_S)) as changes:
                 async for change in _until(changes, self._entrance.session_left_s(request)):
                     await response.write(_event(change, self._clock.now()))
+        except ConnectionError:
+            pass  # whoever watched has gone
         finally:
             self._watchers[person.name] -= 1
             self._watchers += Counter()  # whoever watches nothing any more is forgotten
