@@ -2,46 +2,105 @@
 
 import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
-from jinja2 import ChoiceLoader, Environment, PackageLoader, PrefixLoader, StrictUndefined
+from jinja2 import (
+    BaseLoader,
+    ChoiceLoader,
+    DictLoader,
+    Environment,
+    PackageLoader,
+    PrefixLoader,
+    StrictUndefined,
+)
 from markupsafe import Markup
 
-from remuda.model.times import Instant, write_duration, write_instant
+from remuda.model.amount_texts import bytes_text, cores, trimmed
+from remuda.model.times import HOUR, MINUTE, Instant, write_duration, write_instant
 from remuda.output.moments import age, clock_time
 from remuda.output.show import one_line
+from remuda.web.chart import Chart
 
 _FRAME = "remuda.web"
 #: a region of a page that is sent again when it changes: `<section id="pools" data-live>` up to the end that names it
 _REGION = re.compile(r'<(\w+) id="([\w-]+)" data-live\b.*?<!--/\2-->', re.DOTALL)
 
 
-def environment(packages: Iterable[str]) -> Environment:
-    """Templates of the frame by their names, those of a job as `JOB/name.html`; packages are the jobs' by their names."""
+def environment(packages: Iterable[str], frame: str = "frame.html") -> Environment:
+    """
+    Templates of the frame by their names, those of a job as `JOB/name.html`; packages are the jobs' by their names.
+
+    With another `frame`, that one is around every page that asks for `frame.html`.
+    """
     rooms = {package.rpartition(".")[2]: PackageLoader(package) for package in packages}
+    loaders: list[BaseLoader] = [PackageLoader(_FRAME), PrefixLoader(rooms)]
+    if frame != "frame.html":
+        loaders.insert(0, DictLoader({"frame.html": f'{{% extends "{frame}" %}}'}))
     made = Environment(
-        loader=ChoiceLoader([PackageLoader(_FRAME), PrefixLoader(rooms)]),
+        loader=ChoiceLoader(loaders),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     made.filters["age"] = age
+    made.filters["alongside"] = _alongside
+    made.filters["amount"] = _amount
+    made.filters["elapsed"] = _elapsed
     made.filters["duration"] = write_duration
     made.filters["json"] = _json
     made.filters["line"] = one_line
     made.filters["plural"] = _plural
     made.filters["since"] = _since
     made.filters["moment"] = _moment
+    # also for macros, which see no values of a page
+    made.globals["is_file"] = frame != "frame.html"
     made.globals["parts"] = made.get_template("parts.html").module
     return made
 
 
 def _json(value: Any) -> str:
     """For an attribute: its quotes are escaped by the template."""
-    return msgspec.json.encode(value, enc_hook=str).decode()
+    return msgspec.json.encode(value, enc_hook=_plain).decode()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, range):
+        return {"begin": value.start, "step": value.step, "count": len(value)}
+    return str(value)
+
+
+def _amount(value: float | None, unit: str) -> str:
+    """A value of a chart in words, as its script writes it."""
+    if value is None:
+        return "—"
+    match unit:
+        case "bytes":
+            return bytes_text(round(value))
+        case "millicores":
+            return f"{round(value)}m" if value < 10_000 and value % 1_000 else cores(round(value))
+        case "$":
+            return f"${trimmed(f'{value:,.2f}')}"
+    text = trimmed(f"{value:,.2f}")
+    return f"{text} {unit}".rstrip()
+
+
+def _alongside(charts: Sequence[Chart]) -> Iterator[tuple[Any, ...]]:
+    """Rows of a table: a moment, and the values of every line of charts that have the same moments."""
+    for rows in zip(*(chart.rows for chart in charts), strict=True):
+        texts = (
+            _amount(value, chart.unit)
+            for chart, (_, values) in zip(charts, rows, strict=True)
+            for value in values
+        )
+        yield rows[0][0], *texts
+
+
+def _elapsed(at: Instant) -> str:
+    """A moment since a beginning, in hours and minutes."""
+    return f"{at // HOUR}:{at % HOUR // MINUTE:02}"
 
 
 def _plural(count: int, one: str, more: str = "") -> str:

@@ -1,10 +1,7 @@
-// What a page does by itself: it follows what changes, counts ages, draws charts, and asks before it acts.
+// What a page of the dashboard does by itself: it follows what changes, and asks before it acts.
 "use strict";
 (() => {
-  const meta = (name) => document.querySelector(`meta[name="${name}"]`)?.content ?? "";
-  // The server's clock is the one that counts.
-  let ahead = Number(meta("now")) - Date.now();
-  const now = () => Date.now() + ahead;
+  const { clock, drawAll, isPointedAt, meta, setNow, tick } = remuda;
   const pulse = document.getElementById("pulse");
   const notice = document.getElementById("notice");
 
@@ -16,109 +13,6 @@
     if (pulse.textContent !== word) pulse.textContent = word;
     pulse.className = `pulse ${look}`;
   };
-
-  // Times ---------------------------------------------------------------------------------------------------------
-  const age = (ms) => {
-    const s = Math.max(0, Math.floor(ms / 1000));
-    const two = (big, unit, small, part) => `${Math.floor(s / big)}${unit}` + (Math.floor((s % big) / small) ? `${Math.floor((s % big) / small)}${part}` : "");
-    if (s < 60) return `${s}s`;
-    if (s < 3600) return two(60, "m", 1, "s");
-    if (s < 86400) return two(3600, "h", 60, "m");
-    return two(86400, "d", 3600, "h");
-  };
-  const clock = (at) => {
-    const time = new Date(at);
-    const day = Math.abs(now() - at) < 86400000 ? "" : `${time.toLocaleDateString()} `;
-    return day + time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
-  };
-  const mark = (at, step) => {
-    const time = new Date(at * 1000);
-    const two = (number) => String(number).padStart(2, "0");
-    if (step >= 86400 || (time.getHours() === 0 && time.getMinutes() === 0 && time.getSeconds() === 0)) return time.toLocaleDateString([], { day: "numeric", month: "short" });
-    return `${two(time.getHours())}:${two(time.getMinutes())}` + (step < 60 ? `:${two(time.getSeconds())}` : "");
-  };
-  const tick = () => {
-    for (const each of document.querySelectorAll("time[data-since]")) {
-      const text = age(now() - Number(each.dataset.since));
-      if (each.textContent !== text) each.textContent = text;
-      each.title ||= clock(Number(each.dataset.since));
-    }
-    for (const each of document.querySelectorAll("time[data-at]")) {
-      const text = clock(Number(each.dataset.at));
-      if (each.textContent !== text) each.textContent = text;
-    }
-  };
-
-  // Charts --------------------------------------------------------------------------------------------------------
-  const drawn = new WeakMap();
-  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-  const columns = (chart) => [chart.times.map((at) => at / 1000), ...chart.series.map((line) => line.values)];
-  const shape = (chart) => JSON.stringify([chart.series.map((line) => [line.name, line.colour]), chart.is_small]);
-  const options = (chart, box) => ({
-    width: Math.max(200, box.clientWidth),
-    height: chart.is_small ? 132 : 300,
-    legend: { show: !chart.is_small, live: !chart.is_small },
-    cursor: { show: !chart.is_small, y: false, points: { size: 6 } },
-    scales: { y: { range: (_, __, most) => [0, Math.max(1, most * 1.08)] } },
-    axes: [
-      { stroke: colour("soft"), grid: { stroke: colour("grid"), width: 1 }, ticks: { show: false }, size: 28, space: 76,
-        values: (_, places, __, ___, step) => places.map((at) => mark(at, step)) },
-      { stroke: colour("soft"), grid: { stroke: colour("grid"), width: 1 }, ticks: { show: false }, size: 44,
-        incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000, 1000000] },
-    ],
-    series: [
-      { value: (_, at) => (at === null ? "—" : clock(at * 1000)) },
-      ...chart.series.map((line) => ({
-        label: line.name,
-        stroke: colour(line.colour),
-        fill: line.is_area ? colour(line.colour) + "55" : undefined,
-        width: line.is_area ? 1 : 2,
-        dash: line.is_dashed ? [6, 5] : undefined,
-        paths: uPlot.paths.stepped({ align: 1 }),
-        points: { show: false },
-        value: (_, value) => (value === null ? "—" : `${value} ${chart.unit}`),
-      })),
-    ],
-    hooks: chart.notes?.length ? { setCursor: [(plot) => explain(plot, box)] } : {},
-  });
-  const explain = (plot, box) => {
-    const note = box.parentElement.querySelector(".note");
-    const { chart } = drawn.get(box) ?? {};
-    if (!chart) return;
-    const at = plot.cursor.idx ?? chart.times.length - 1;
-    note.textContent = `${clock(chart.times[at])}  ${chart.notes[at] || "Nothing is recorded."}`;
-  };
-  const draw = (box) => {
-    const text = box.dataset.chart;
-    const before = drawn.get(box);
-    if (before?.text === text) return;
-    const chart = JSON.parse(text);
-    if (before && shape(before.chart) === shape(chart)) {
-      before.text = text;
-      before.chart = chart;
-      before.plot.setData(columns(chart));
-      return;
-    }
-    before?.plot.destroy();
-    box.replaceChildren();
-    drawn.set(box, { text, chart, plot: new uPlot(options(chart, box), columns(chart), box) });
-  };
-  const redraw = () => {
-    for (const box of document.querySelectorAll("[data-chart]")) {
-      const before = drawn.get(box);
-      before?.plot.destroy();
-      drawn.delete(box);
-      draw(box);
-    }
-  };
-  const drawAll = () => document.querySelectorAll("[data-chart]").forEach(draw);
-  addEventListener("resize", () => {
-    for (const box of document.querySelectorAll("[data-chart]")) {
-      const known = drawn.get(box);
-      known?.plot.setSize({ width: Math.max(200, box.clientWidth), height: known.chart.is_small ? 132 : 300 });
-    }
-  });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 
   // What changes --------------------------------------------------------------------------------------------------
   const morph = (html) => {
@@ -138,7 +32,8 @@
             if (label) old.setAttribute("aria-label", label);
             return false;
           }
-          if (old.matches(".note") && drawn.get(old.parentElement.querySelector("[data-chart]"))?.plot.cursor.idx >= 0) return false;
+          if (old.matches(".note") && isPointedAt(old.parentElement.querySelector("[data-chart]"))) return false;
+          if (old.matches("details")) fresh.open = old.open;
           if (old.matches("input[type=checkbox]")) fresh.checked = old.checked;
           return true;
         },
@@ -146,7 +41,7 @@
     });
   };
   const apply = (change) => {
-    ahead = change.now - Date.now();
+    setNow(change.now);
     Object.values(change.regions).forEach(morph);
     say(change.problem);
     drawAll();
@@ -323,8 +218,6 @@
     });
   }
 
-  drawAll();
-  tick();
   setInterval(tick, 1000);
   document.querySelectorAll("[data-follow]").forEach(output);
   if (document.querySelector("[data-live]")) follow();

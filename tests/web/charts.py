@@ -1,0 +1,44 @@
+"""Charts of every form, for pages that are files."""
+
+from remuda.model.times import HOUR, MINUTE
+from remuda.web.chart import Chart, Level, Series
+from remuda.web.page import Content
+
+AT = 1_767_225_600_000
+MI = 2**20
+DAY_TIMES = range(AT, AT + 24 * HOUR, 10 * MINUTE)
+COUNT = len(DAY_TIMES)
+
+
+def memory() -> Chart:
+    """Bytes in a scale, with levels, a gap and a mark."""
+    used: list[int | None] = [300 + n % 7 for n in range(COUNT)]
+    used[40:60] = [None] * 20
+    return Chart(
+        "Memory of app",
+        "bytes",
+        DAY_TIMES,
+        (Series("used", "busy", used, is_area=True),),
+        levels=(Level("request", "limit", 512 * MI, is_dashed=True), Level("advised", "demand", 327 * MI)),
+        marks=(AT + 5 * HOUR,),
+        scale=MI,
+    )
+
+
+def supply() -> Chart:
+    """Counts on top of each other, since a beginning."""
+    idle, busy = [n % 5 for n in range(100)], [900 + n for n in range(100)]
+    lines = (Series("busy", "busy", busy), Series("idle", "supply", idle))
+    return Chart("Supply", "machines", range(0, 100 * HOUR, HOUR), lines, is_stacked=True, is_elapsed=True)
+
+
+def cost() -> Chart:
+    """Fractions."""
+    return Chart("Cost", "$", [AT, AT + HOUR], (Series("cost", "good", [0.25, 0.5]),))
+
+
+def content(text: str = "nothing") -> Content:
+    """A page with all of them."""
+    return Content(
+        "web/chart.html", {"charts": [memory(), supply(), cost()], "text": text}, title=f"Of {text}"
+    )
