@@ -9,7 +9,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -75,9 +75,15 @@ class Replica:
     """A real `remuda up --cluster` process."""
 
     def __init__(
-        self, server: Cluster, namespace: str, directory: Path, name: str, program: Sequence[str] = ()
+        self,
+        server: Cluster,
+        namespace: str,
+        directory: Path,
+        name: str,
+        program: Sequence[str] = (),
+        more: Mapping[str, str] | None = None,
     ) -> None:
-        """`program` is run in the place of `remuda up`, with the same options."""
+        """`program` is run in the place of `remuda up`, with the same options; `more` is for its environment."""
         self.data = directory / name
         self.log = directory / f"{name}.log"
         self._log = self.log.open("ab")
@@ -87,6 +93,7 @@ class Replica:
             "KUBECONFIG": str(server.kubeconfig(namespace=namespace)),
             "POD_NAME": name,
             "POD_NAMESPACE": namespace,
+            **(more or {}),
         }
         command = [sys.executable, *(program or ("-m", "remuda", "up", "--cluster"))]
         command += ["--data-dir", str(self.data)]

@@ -162,7 +162,8 @@ class App:
         from remuda.web.dashboard import Dashboard  # noqa: PLC0415 - who wants none does not pay for it
 
         try:
-            return Dashboard(options, self.home.path, self._jobs, routes, self.store, self._clock, self._log)
+            home, election = self.home.path, self._replica.leadership if self._replica else None
+            return Dashboard(options, home, self._jobs, routes, self.store, self._clock, self._log, election)
         except BaseException:
             self.close()
             raise
@@ -303,9 +304,13 @@ class App:
             ends.push_async_callback(self._control.stop)
             if self._web is not None:
                 await self._web.start()
+                if self._replica is not None and self.options.cluster is not None:
+                    self._web.publish(self._replica.leadership, self.options.cluster.pod_address)
             ports = Ports(servers[0].port, servers[1].port)
             if self._web is not None and self.options.web is not None:
-                ports = Ports(ports.health, ports.live, self._web.port, self.options.web.address)
+                web = self.options.web
+                token = str(web.token.absolute()) if web.token else ""
+                ports = Ports(ports.health, ports.live, self._web.port, web.address, token)
             _write_file(self.home.path / PORTS, msgspec.json.encode(ports))
             ends.callback((self.home.path / PORTS).unlink, missing_ok=True)
             self._log.info(

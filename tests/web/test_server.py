@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -395,9 +396,13 @@ async def test_no_token_is_ever_logged(site: Site) -> None:
 
 
 async def test_assets_are_files_of_ours_and_nothing_else(site: Site) -> None:
-    found = await site.ask("GET", "/assets/1/remuda.js", None)
+    page = await (await site.ask("GET", "/", headers=HTML)).text()
+    (path,) = re.findall(r"/assets/\w+/remuda\.js", page)
+    found = await site.ask("GET", path, None)
     assert found.status == 200
     assert "immutable" in found.headers["Cache-Control"]
+    other = await site.ask("GET", "/assets/1/remuda.js", None)
+    assert (other.status, other.headers["Cache-Control"]) == (200, "no-store"), "of another version"
     for name in ("..%2f__init__.py", "server.py", "none.js", "%2e%2e%2fserver.py", "README.md"):
         assert (await site.ask("GET", f"/assets/1/{name}", None)).status in {401, 404}
 

@@ -60,6 +60,13 @@ _LONGEST_LOG = 16 * 1024 * 1024
     metavar="FILE",
     help="Who may see and change things beside the owner of the link: tokens, or a proxy that knows people.",
 )
+@click.option(
+    "--web-token",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="The owner's token, in a file that all replicas have: those that stand by pass on what they are asked to the one"
+    " that leads. Default: a token of its own in the data directory.",
+)
 @click.option("--no-web", is_flag=True, help="No dashboard.")
 @click.option("--open", "opens", is_flag=True, help="Open the dashboard in a browser.")
 @click.option(
@@ -100,6 +107,7 @@ def up(
     web_port: int | None,
     web_address: str,
     web_access: Path | None,
+    web_token: Path | None,
     no_web: bool,
     opens: bool,
     interval: float,
@@ -147,7 +155,7 @@ def up(
         retention=retention,
         pace=Pace(interval=interval),
         cluster=_replica(clock, namespace, context) if cluster else None,
-        web=None if no_web or dry_run else _web(web_address, web_port, web_access),
+        web=None if no_web or dry_run else _web(web_address, web_port, web_access, web_token),
         store=session.address,
     )
     if dry_run:
@@ -205,7 +213,7 @@ async def _present(app: "App", *, is_shown: bool, opens: bool) -> None:
         await asyncio.to_thread(open_browser, app.web_link)
 
 
-def _web(address: str, port: int | None, access: Path | None) -> "WebOptions | None":
+def _web(address: str, port: int | None, access: Path | None, token: Path | None) -> "WebOptions | None":
     """The dashboard, where what it is drawn with is installed."""
     import importlib.util
 
@@ -216,7 +224,7 @@ def _web(address: str, port: int | None, access: Path | None) -> "WebOptions | N
         return None
     from remuda.web.dashboard import WebOptions
 
-    return WebOptions(address, port, access)
+    return WebOptions(address, port, access, token)
 
 
 def _replica(clock: "SystemClock", namespace: str | None, context: str | None) -> "ReplicaConfig":
@@ -229,7 +237,12 @@ def _replica(clock: "SystemClock", namespace: str | None, context: str | None) -
 
     access = find_access(os.environ, clock, context=context)
     identity = os.environ.get("POD_NAME") or f"{socket.gethostname()}-{os.getpid()}"
-    return ReplicaConfig(access, choose_namespace(os.environ, access, namespace), identity)
+    return ReplicaConfig(
+        access,
+        choose_namespace(os.environ, access, namespace),
+        identity,
+        pod_address=os.environ.get("POD_IP", ""),
+    )
 
 
 async def _is_fit(replica: "ReplicaConfig", jobs: "Jobs", clock: "SystemClock", stop: asyncio.Event) -> bool:

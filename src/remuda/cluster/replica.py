@@ -30,6 +30,8 @@ class ReplicaConfig(Struct, frozen=True):
     namespace: str
     identity: str
     term: Term = Term()
+    #: the address of the pod; nothing where it is not known
+    pod_address: str = ""
 
 
 class Replica:

@@ -13,6 +13,8 @@ from remuda.ledger.store import Store
 from remuda.loop.logs import Log
 
 JSON = "application/json"
+#: the body of a request that was read before its route was asked
+BODY: web.RequestKey[bytes] = web.RequestKey("body", bytes)
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
@@ -36,7 +38,7 @@ def answerer(
 
     async def answer(request: web.Request) -> web.StreamResponse:
         try:
-            sent = await request.clone(client_max_size=most).read() if decode else b""
+            sent = await read_body(request, most) if decode else b""
             body = decode(sent or b"{}") if decode else None
         except msgspec.ValidationError as error:
             return problem(400, f"the body is not as it should be: {error}")
@@ -68,6 +70,15 @@ def answerer(
             return problem(500, _failed(request, error, log))
 
     return answer
+
+
+async def read_body(request: web.Request, most: int) -> bytes:
+    """The body of a request; `HTTPRequestEntityTooLarge` when it is larger than `most` bytes."""
+    if BODY in request:
+        if len(request[BODY]) > most:
+            raise web.HTTPRequestEntityTooLarge(most, len(request[BODY]))
+        return request[BODY]
+    return await request.clone(client_max_size=most).read()
 
 
 async def _stream(request: web.Request, pieces: AsyncGenerator[bytes, None], log: Log) -> web.StreamResponse:

@@ -16,6 +16,8 @@ class Ports(Struct, frozen=True):
     #: of the dashboard, 0 without one; and its address
     web: int = 0
     web_address: str = ""
+    #: the file with the owner's token, where it is not in the data directory
+    web_token: str = ""
 
 
 def read_ports(data_dir: Path) -> Ports | None:

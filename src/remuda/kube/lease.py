@@ -82,6 +82,8 @@ class Leadership:
         term: Term | None = None,
     ) -> None:
         self.identity = identity
+        #: what the lease says beside its holder while it is ours, for other replicas
+        self.annotations: dict[str, str] = {}
         self._client = client
         self._name, self._namespace = name, namespace
         self._clock = clock
@@ -120,6 +122,11 @@ class Leadership:
         """Who leads, as far as this replica knows."""
         known = self._cache.get(self._name, self._namespace)
         return known.spec.holder_identity or None if known else None
+
+    def annotation(self, name: str) -> str:
+        """What the leader says beside its name; nothing when it says nothing."""
+        known = self._cache.get(self._name, self._namespace)
+        return known.metadata.annotations.get(name, "") if known else ""
 
     async def run(self) -> None:
         """Take part until cancelled."""
@@ -218,6 +225,8 @@ class Leadership:
             renewTime=now,
             leaseTransitions=spec.lease_transitions + (1 if is_new and lease else 0),
         )
+        if self.annotations:
+            body["metadata"]["annotations"] = self.annotations
         try:
             if lease is None:
                 written = await self._client.create(LEASES, body, Lease, self._namespace)

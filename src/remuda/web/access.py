@@ -32,6 +32,19 @@ _LONGEST_TOKEN = 4_096
 _Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
+class _Kept(Struct, frozen=True):
+    """How a file with a token is kept."""
+
+    flags: int
+    forbidden: int
+    mode: str
+    mend: str
+
+
+_OURS = _Kept(os.O_NOFOLLOW, 0o077, "600", ": remove it, and a new one is made at the next start")
+_GROUP_TOO = _Kept(0, 0o007, "640", ": write one there, long and at random")
+
+
 class TokenSpec(Struct, frozen=True, forbid_unknown_fields=True):
     """A token that programs or people have, known by its SHA-256 alone."""
 
@@ -168,11 +181,19 @@ def own_token(path: Path) -> str:
     return token
 
 
-def known_token(path: Path) -> str | None:
+def given_token(path: Path) -> str:
+    """A token in a file that somebody else keeps, as a mounted Secret is: it may be a link, and its group may read it."""
+    token = known_token(path, _GROUP_TOO)
+    if token is None:
+        raise BadInput(f"there is no token of the dashboard in {path}: write one there, as --web-token says")
+    return token
+
+
+def known_token(path: Path, kept: _Kept = _OURS) -> str | None:
     """The token in a file, or None where there is no file; `BadInput` says what is wrong with it."""
     try:
         # Not waiting: a named pipe has no token.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        descriptor = os.open(path, os.O_RDONLY | kept.flags | os.O_NONBLOCK)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -180,14 +201,14 @@ def known_token(path: Path) -> str | None:
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise BadInput(f"{path} is no file: remove it, and a new token is made at the next start")
-        if found.st_mode & 0o077:
-            raise BadInput(f"{path} can be read by others: chmod 600 {path}")
+            raise BadInput(f"{path} is no file{kept.mend}")
+        if found.st_mode & kept.forbidden:
+            raise BadInput(f"{path} can be read by others: chmod {kept.mode} {path}")
         token = os.read(descriptor, _LONGEST_TOKEN).decode("utf-8", "replace").strip()
     finally:
         os.close(descriptor)
     if len(token) < 16 or not token.isprintable() or "\ufffd" in token:
-        raise BadInput(f"{path} has no token of at least 16 characters: remove it, and a new one is made")
+        raise BadInput(f"{path} has no token of at least 16 characters{kept.mend}")
     return token
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import signal
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -45,7 +46,7 @@ def web(session: Session, opens: bool, port: int | None, address: str) -> None:
 def _running(session: Session) -> str | None:
     """The link of the process that runs here; `BadInput` when it has no dashboard."""
     from remuda.control.ports import PORTS, read_ports
-    from remuda.web.access import TOKEN_FILE, known_token
+    from remuda.web.access import TOKEN_FILE, given_token, known_token
     from remuda.web.dashboard import link
 
     if session.server is not None:
@@ -61,6 +62,8 @@ def _running(session: Session) -> str | None:
         )
     if not ports.web:
         raise BadInput("the Remuda that runs here has no dashboard: start it without --no-web")
+    if ports.web_token:
+        return link(ports.web_address, ports.web, given_token(Path(ports.web_token)))
     token = known_token(session.data_dir / TOKEN_FILE)
     if token is None:
         raise BadInput(

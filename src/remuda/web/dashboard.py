@@ -2,6 +2,7 @@
 
 import socket
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from msgspec import Struct
@@ -12,9 +13,13 @@ from remuda.job import Jobs
 from remuda.ledger.store import Store
 from remuda.loop.clock import Clock
 from remuda.loop.logs import Log
-from remuda.web.access import TOKEN_FILE, Access, own_token, read_access
+from remuda.web.access import TOKEN_FILE, Access, given_token, own_token, read_access
+from remuda.web.peers import ANNOTATION, Peers, published_address, replicas_of
 from remuda.web.server import WebServer, listen
 from remuda.web.site import make_site
+
+if TYPE_CHECKING:  # a laptop does not pay for it
+    from remuda.kube.lease import Leadership
 
 PORT = 8420
 #: addresses that mean every address of the host: a link needs one that can be opened
@@ -28,6 +33,8 @@ class WebOptions(Struct, frozen=True):
     #: None is 8420, or any free one where that is taken: two Remudas of one host need not be told apart by hand
     port: int | None = None
     access: Path | None = None
+    #: the owner's token, the same for all replicas; None for one of its own in the data directory
+    token: Path | None = None
     #: how the options begin that it was given by
     option: str = "--web-"
 
@@ -44,12 +51,15 @@ class Dashboard:
         store: Store,
         clock: Clock,
         log: Log,
+        election: "Leadership | None" = None,
     ) -> None:
+        """Of replicas that share a token, one that stands by passes on what it is asked; `election` says who leads."""
         spec = read_access(options.access) if options.access else None
         self._options = options
-        self._token = own_token(data_dir / TOKEN_FILE)
+        self._token = given_token(options.token) if options.token else own_token(data_dir / TOKEN_FILE)
+        peers = Peers(self._token, replicas_of(election), clock) if election and options.token else None
         site = make_site(jobs, routes, store, clock, log)
-        self._server = WebServer(site, Access(self._token, spec), clock, log)
+        self._server = WebServer(site, Access(self._token, spec), clock, log, peers)
         self._listening: socket.socket | None = None
 
     def listen(self) -> None:
@@ -78,6 +88,11 @@ class Dashboard:
     def port(self) -> int:
         """Where it listens."""
         return self._server.port
+
+    def publish(self, election: "Leadership", pod: str) -> None:
+        """Say in the lease where other replicas find it, by the address of its pod, unless they cannot or must not."""
+        if self._options.token and (at := published_address(pod, self._options.address, self.port)):
+            election.annotations = {ANNOTATION: at}
 
     @property
     def link(self) -> str:

@@ -6,13 +6,14 @@ in a thread, and a page that many watch is drawn once.
 """
 
 import asyncio
+import hashlib
 import re
-import secrets
 import socket
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from importlib import resources
+from importlib.resources.abc import Traversable
 from typing import TypeAlias
 
 import msgspec
@@ -30,8 +31,10 @@ from remuda.web.access import Access, Person
 from remuda.web.connections import Connections, most_connections
 from remuda.web.draw import regions
 from remuda.web.entrance import PERSON, SIGN_IN, Entrance
+from remuda.web.forward import ANSWERS, DISBELIEVED, Forwarder
 from remuda.web.live import Hub
 from remuda.web.page import Ask, Content, Page
+from remuda.web.peers import PROVEN, STATEMENT, Disbelieved, Peers
 
 #: how a page finds its facts: a fresh `Ask` each time, because it holds the time of asking
 MakeAsk: TypeAlias = Callable[[], Ask]
@@ -39,6 +42,8 @@ Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 #: seconds after which a watcher hears something though nothing changed
 STILL_ALIVE_S = 15.0
+#: of several replicas, seconds after which a page that stands still notices that another one leads
+_LOOK_S = 1.0
 _KEEPALIVE_S = 20.0
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -70,20 +75,25 @@ class Site(Struct, frozen=True):
 class WebServer:
     """The dashboard on a port, until stopped."""
 
-    def __init__(self, site: Site, access: Access, clock: Clock, log: Log) -> None:
+    def __init__(
+        self, site: Site, access: Access, clock: Clock, log: Log, peers: Peers | None = None
+    ) -> None:
+        """With `peers`, a replica that does not lead passes on what it is asked."""
+        largest = max((route.most_bytes or LARGEST_BODY for route in site.routes), default=LARGEST_BODY)
+        self._replicas = Forwarder(peers, largest) if peers is not None else None
         self._site = site
         self._clock = clock
         self._log = log
         self._hub = Hub()
-        #: changes with every start, so that browsers ask for assets of a new version
-        self._version = secrets.token_hex(4)
+        self._assets = resources.files("remuda.web") / "assets"
+        #: browsers ask for the assets of a new version, and all replicas of one version have the same
+        self._version = _digest(self._assets)
         self._entrance = Entrance(access, clock, site.templates, self._version)
         self._questions = {route.path for route in site.routes if route.is_question}
         #: whether there is anything to change: not when only what is recorded is served
         self._can_change = any(route.method != "GET" and not route.is_question for route in site.routes)
         self._most = most_connections()
         self._watchers: Counter[str] = Counter()
-        self._assets = resources.files("remuda.web") / "assets"
         app = web.Application(client_max_size=LARGEST_BODY, middlewares=[self._guard])
         app.on_response_prepare.append(_add_headers)
         app.router.add_get("/assets/{version}/{name}", self._asset)
@@ -128,15 +138,16 @@ class WebServer:
         if self._server is not None:
             self._server.close()
         await self._runner.cleanup()
+        if self._replicas is not None:
+            await self._replicas.close()
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Everything but assets and signing in is for who is known; what changes something for who may."""
+        if STATEMENT in request.headers:
+            return await self._answer_replica(request, handler)
         person = self._entrance.person(request)
-        if person is not None:
-            request[PERSON] = person
-            if self._connections is not None:
-                self._connections.is_known(request)
+        self._welcome(request, person)
         is_asset = request.method in {"GET", "HEAD"} and _ASSET_PATH.fullmatch(request.path)
         is_sign_in = request.path == SIGN_IN and request.method in {"GET", "POST"}
         refused = self._entrance.too_often(request, person) or self._entrance.refusal(
@@ -147,10 +158,54 @@ class WebServer:
         )
         if refused is not None:
             return refused
+        if person is not None and not is_asset and not is_sign_in and not self._is_ours():
+            return await self._pass_on(request, person)
+        return await _answered(request, handler)
+
+    def _welcome(self, request: web.Request, person: Person | None) -> None:
+        if person is not None:
+            request[PERSON] = person
+            if self._connections is not None:
+                self._connections.is_known(request)
+
+    def _is_ours(self) -> bool:
+        """Whether we answer ourselves: always, but for a replica that stands by and knows the others' secret."""
+        return self._replicas is None or self._replicas.leader().is_self
+
+    async def _pass_on(self, request: web.Request, person: Person) -> web.StreamResponse:
+        """Ask the replica that leads; why it cannot be asked is a page that tries again, or a sentence for a program."""
+        assert self._replicas is not None
+        left = self._entrance.session_left_s(request)
         try:
-            return await handler(request)
-        except web.HTTPException as error:
-            return problem(error.status, error.reason)
+            return await self._replicas.pass_on(request, person, self._replicas.leader(), left)
+        except web.HTTPRequestEntityTooLarge:
+            return problem(413, "the request is too large")
+        except Unavailable as error:
+            if "text/html" in request.headers.get("Accept", ""):
+                return await self._excuse(request, str(error), 503)
+            return problem(503, str(error))
+
+    async def _answer_replica(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Answer what another replica passes on, to the person that it says; who only claims to be one is a stranger."""
+        if self._replicas is None:
+            return self._entrance.too_often(request, None) or problem(
+                403, "this Remuda answers for itself: nothing can be passed on to it"
+            )
+        try:
+            person = await self._replicas.receive(request)
+        except web.HTTPRequestEntityTooLarge:
+            return problem(413, "the request is too large")
+        except Disbelieved as error:
+            return self._entrance.too_often(request, None) or problem(DISBELIEVED, str(error))
+        self._welcome(request, person)
+        # That it came from a page of ours was looked at by who passed it on; what the person may do, by both.
+        refused = self._entrance.too_often(request, person) or self._entrance.refusal(
+            request,
+            msgspec.structs.replace(person, csrf=""),
+            is_open=False,
+            is_question=request.path in self._questions,
+        )
+        return refused or await _answered(request, handler)
 
     async def _asset(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]
@@ -158,11 +213,13 @@ class WebServer:
         file = self._assets / name
         if found is None or not file.is_file():
             return problem(404, f"there is no {name}")
+        # While replicas of two versions run, a page of one may ask the other for what it has otherwise.
+        is_of_this = request.match_info["version"] == self._version
         return web.Response(
             body=file.read_bytes(),
             content_type=_KINDS[found[1]],
             charset="utf-8",
-            headers={"Cache-Control": "private, max-age=31536000, immutable"},
+            headers={"Cache-Control": "private, max-age=31536000, immutable" if is_of_this else "no-store"},
         )
 
     async def _nothing_here(self, request: web.Request) -> web.StreamResponse:
@@ -211,7 +268,7 @@ class WebServer:
     async def _excuse(self, request: web.Request, text: str, status: int) -> web.Response:
         """A page that says why there is no other."""
         title = "Not found" if status == 404 else "Not possible"
-        content = Content("problem.html", {"text": text}, title)
+        content = Content("problem.html", {"text": text, "tries_again": status == 503}, title)
         html = await asyncio.to_thread(self._html, content, request[PERSON], request.path)
         return _html_answer(html, status)
 
@@ -250,8 +307,11 @@ class WebServer:
         self._watchers[person.name] += 1
         try:
             await response.prepare(request)
-            async with aclosing(self._hub.watch(key, draw, STILL_ALIVE_S)) as changes:
+            still_alive_s = STILL_ALIVE_S if self._replicas is None else _LOOK_S
+            async with aclosing(self._hub.watch(key, draw, still_alive_s)) as changes:
                 async for change in _until(changes, self._entrance.session_left_s(request)):
+                    if not self._is_ours():
+                        break  # the page asks again, and is passed on
                     await response.write(_event(change, self._clock.now()))
         except ConnectionError:
             pass  # whoever watched has gone
@@ -259,6 +319,19 @@ class WebServer:
             self._watchers[person.name] -= 1
             self._watchers += Counter()  # whoever watches nothing any more is forgotten
         return response
+
+
+async def _answered(request: web.Request, handler: Handler) -> web.StreamResponse:
+    try:
+        return await handler(request)
+    except web.HTTPException as error:
+        return problem(error.status, error.reason)
+
+
+def _digest(assets: Traversable) -> str:
+    """What changes when any asset does."""
+    found = sorted((file.name, file.read_bytes()) for file in assets.iterdir() if file.is_file())
+    return hashlib.sha256(repr(found).encode()).hexdigest()[:12]
 
 
 def _html_answer(html: str, status: int = 200) -> web.Response:
@@ -288,9 +361,10 @@ def _event(change: tuple[dict[str, str], str] | None, now: int) -> bytes:
 
 
 async def _add_headers(request: web.Request, response: web.StreamResponse) -> None:
-    del request
     for name, value in _HEADERS.items():
         response.headers.setdefault(name, value)
+    if ANSWERS in request:
+        response.headers[PROVEN] = request[ANSWERS]
 
 
 def _is_below(path: str, page: str) -> bool:

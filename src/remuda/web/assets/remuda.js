@@ -89,6 +89,20 @@
     }
   };
 
+  // A page that could not be drawn just now: it is opened again as soon as it can be.
+  const retry = async () => {
+    beat("trying again", "");
+    for (let wait = 1000; ; wait = Math.min(wait * 2, 8000)) {
+      await pause(wait);
+      try {
+        const response = await fetch(location.href.split("#")[0], { headers: { Accept: "text/html" } });
+        if (response.status !== 503) return location.reload();
+      } catch {
+        // not yet
+      }
+    }
+  };
+
   // Acting --------------------------------------------------------------------------------------------------------
   const ask = (question, fields) => {
     const dialog = document.getElementById("confirm");
@@ -221,5 +235,6 @@
   setInterval(tick, 1000);
   document.querySelectorAll("[data-follow]").forEach(output);
   if (document.querySelector("[data-live]")) follow();
+  else if (document.querySelector("[data-retry]")) retry();
   else beat("as opened", "");
 })();
