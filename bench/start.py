@@ -45,7 +45,7 @@ def small_inputs() -> list[Row]:
             )
         commands = {
             "rightsize review, the example": f"--from examples/rightsize-cluster.yaml --usage {usage} --policy examples/rightsize-policy.yaml --at 2026-01-01T00:00:00Z --no-keep",
-            "capacity audit, the example": "--from examples/capacity-cluster.json --policy examples/capacity-policy.yaml",
+            "capacity audit, the example": f"--from examples/capacity-cluster.json --policy examples/capacity-policy.yaml --data-dir {name}/data",
             "fleet plan, 28 machines": "--inventory examples/fleet-inventory.yaml --demand examples/fleet-demand.yaml",
         }
         return [small_input(what, f"{what.split(',')[0]} {options}") for what, options in commands.items()]

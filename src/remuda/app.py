@@ -29,7 +29,7 @@ from remuda.control.routes import Route
 from remuda.control.server import SOCKET, ControlServer
 from remuda.datadir import DataDir
 from remuda.errors import BadInput, RemudaError
-from remuda.job import Job, Jobs
+from remuda.job import Job, Jobs, load
 from remuda.jobs import JOBS
 from remuda.ledger.address import PostgresAddress
 from remuda.ledger.age import AgeClock, newest_record
@@ -228,7 +228,9 @@ class App:
         return Status()
 
     def _routes(self) -> tuple[Route, ...]:
-        jobs = (route for runtime in self._runtimes.values() for route in runtime.routes())
+        jobs = [route for runtime in self._runtimes.values() for route in runtime.routes()]
+        # What commands of a job keep can be asked for though nothing of it runs here.
+        jobs += [route for job in self._jobs if job.views and not job.runtime for route in load(job.views)]
         loops = LoopRoutes(self.loops, self.store, self._clock, self.readiness).routes()
         replay = replay_route(self._jobs, self.store, self._clock)
         return (*jobs, *loops, *DOCUMENTS, about_route(self._about), replay)

@@ -41,8 +41,9 @@ def place(guarded: Cluster) -> str:
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run `remuda capacity`; its exit code and what it printed."""
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    """Run `remuda capacity` with a data directory of its own; its exit code and what it printed."""
+    monkeypatch.setenv("REMUDA_DATA_DIR", str(tmp_path / "data"))
 
     def call(*words: str | Path) -> Ran:
         capsys.readouterr()

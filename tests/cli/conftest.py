@@ -12,9 +12,10 @@ Run = Callable[..., Ran]
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run a command on a screen of 80 columns; its exit code and what it printed."""
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    """Run a command on a screen of 80 columns, with a data directory of its own; its exit code and what it printed."""
     monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("REMUDA_DATA_DIR", str(tmp_path / "data"))
 
     def call(*words: str | Path) -> Ran:
         capsys.readouterr()

@@ -139,7 +139,7 @@ _LARGE = {"aiohttp", "asyncio", "numba", "prometheus_client", "rich", "scipy", "
             id="review",
         ),
         pytest.param(
-            "capacity audit --label nix-kvm --from examples/capacity-cluster.json --at 2026-11-16T12:00:00Z",
+            "capacity audit --no-keep --label nix-kvm --from examples/capacity-cluster.json --at 2026-11-16T12:00:00Z",
             {*_LARGE, "numpy", "sqlite3"},
             id="audit",
         ),
@@ -267,7 +267,9 @@ def test_completion_prints_a_script_that_calls_remuda(shell: str, run: Run) -> N
         pytest.param("remuda import ", {"provisioner-values"}, id="what can be imported"),
         pytest.param("remuda pools list -o js", {"json"}, id="values of an option"),
         pytest.param(
-            "remuda why ", {"pool", "machine", "job", "need", "workload"}, id="kinds, where nothing has run"
+            "remuda why ",
+            {"pool", "machine", "job", "need", "label", "workload"},
+            id="kinds, where nothing has run",
         ),
         pytest.param("remuda explain run", {"RunnerPool"}, id="kinds"),
         pytest.param(

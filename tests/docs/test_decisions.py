@@ -112,7 +112,9 @@ def asked(*words: str) -> Any:
 
 
 def test_how_many_runners_a_node_fits() -> None:
-    audit = asked("capacity", "audit", "--label", "nix-kvm", "--from", "examples/capacity-cluster.json")
+    audit = asked(
+        "capacity", "audit", "--no-keep", "--label", "nix-kvm", "--from", "examples/capacity-cluster.json"
+    )
     (one,) = [each["requests"] for each in audit["scaleSets"] if each["name"] == "vm-test"]
     running = {"honey": 1, "sting": 0}  # runners of the label itself do not count
     keys = {

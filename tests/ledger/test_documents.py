@@ -9,7 +9,17 @@ from pathlib import Path
 import pytest
 
 from remuda.errors import BadInput
-from remuda.ledger.documents import MOST_BYTES, Kept, documents, keep, kept, kept_of_family, put, read
+from remuda.ledger.documents import (
+    MOST_BYTES,
+    MOST_KINDS,
+    Kept,
+    documents,
+    keep,
+    kept,
+    kept_of_family,
+    put,
+    read,
+)
 from remuda.ledger.record import pack
 from remuda.ledger.schema import VERSIONS
 from remuda.ledger.store import FILE, SqliteStore, writing
@@ -61,6 +71,28 @@ def test_the_last_forty_of_each_kind_are_kept(tmp_path: Path) -> None:
     with documents(tmp_path) as db:
         assert [item.at for item in kept(db, KIND)] == [*range(44, 4, -1)]
     assert len(listed(tmp_path, "toys")) == 80
+
+
+def test_of_a_family_the_fifty_kinds_with_the_newest_documents_are_kept(tmp_path: Path) -> None:
+    with writing(tmp_path / FILE) as db:
+        put(db, "games/old", 0, pack(0))
+        for number in range(MOST_KINDS + 3):
+            put(db, f"toys/{number}", number, pack(number))
+        put(db, "toys/0", 200, pack(200))
+        put(db, "toys/new", 100, pack(100))
+    with documents(tmp_path) as db:
+        found = {item.kind for item in kept_of_family(db, "toys")}
+        assert [item.kind for item in kept_of_family(db, "games")] == ["games/old"]
+    assert found == {"toys/new", "toys/0", *(f"toys/{number}" for number in range(5, MOST_KINDS + 3))}
+
+
+def test_one_that_is_too_large_is_not_kept_and_says_so(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"it has [0-9,]+ bytes, and at most 10 are kept of one"):
+        keep(tmp_path / "d", KIND, 1, "x" * 100, largest=10)
+    assert not (tmp_path / "d").exists()
+    size = len(pack("x" * 100))
+    keep(tmp_path / "d", KIND, 1, "x" * 100, largest=size)
+    assert listed(tmp_path / "d") == [(1, "x" * 100)]
 
 
 def test_of_all_kinds_together_64_mebibytes_are_kept() -> None:

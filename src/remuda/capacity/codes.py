@@ -238,3 +238,38 @@ CODES: dict[str, tuple[str, str, str, str]] = {
 }  # fmt: skip
 #: rule → what it means
 RULES = {code.partition(".")[2]: meaning for code, (meaning, *_) in CODES.items()}
+
+#: code → (meaning, sentence): what a label has, and what keeps it from more
+REASONS: dict[str, tuple[str, str]] = {
+    "label.has-room": (
+        "More runners of the label may start.",
+        "runs {running} of at most {ceiling}: {free} more may start",
+    ),
+    "label.held-by-ceiling": (
+        "As many runners of the label run as its ceiling allows.",
+        "runs {running} of at most {ceiling}: held by the ceiling of {policy}",
+    ),
+    "label.above-ceiling": (
+        "More runners of the label run than its ceiling allows.",
+        "runs {running}, {over} above the ceiling of {ceiling} of {policy}",
+    ),
+    "label.held-by-maxima": (
+        "Every set of the label runs as many runners as it may, which is less than the ceiling.",
+        "runs {running} of at most {ceiling}: held by the maxima of its sets, {max} together",
+    ),
+    "label.held-by-nodes": (
+        "The admitted nodes hold fewer runners than the sets of the label may have.",
+        "runs {running} of at most {ceiling}: held by its nodes, {bound}",
+    ),
+    "label.without-ceiling": (
+        "No policy has a ceiling for the label.",
+        "runs {running:runner}, and no policy holds it: its sets may have {together} together",
+    ),
+    "label.without-sets": (
+        "A policy is for the label, and no set carries it.",
+        "has no set[, and policy {policy} waits for one]",
+    ),
+    "label.unknown": ("What runs under the label could not be read.", "is not known: {what}"),
+}
+#: all of them
+WORDS: dict[str, tuple[str, ...]] = {**CODES, **REASONS}

@@ -19,8 +19,15 @@ JOB = Job(
             "Audit, plan and guard what runner scale sets that share a label take together.",
             Section.PLAN,
         ),
+        "why label": Command(
+            "remuda.capacity.why_commands:label",
+            "Why a label has the runners it has, and what holds it.",
+        ),
     },
-    reasons="remuda.capacity.codes:CODES",
-    prefixes=("capacity",),
+    subjects={"label": "remuda.capacity.why_commands:known_labels"},
+    checkups=("remuda.capacity.checkup:check_capacity",),
+    views="remuda.capacity.routes:VIEWS",
+    reasons="remuda.capacity.codes:WORDS",
+    prefixes=("capacity", "label"),
     permissions="remuda.capacity.permissions:PERMISSIONS",
 )

@@ -26,6 +26,8 @@ T = TypeVar("T")
 MOST_DOCUMENTS, MOST_BYTES = 40, 64 * 1024 * 1024
 #: of every kind these stay, however large: a review is compared with the one before
 _ALWAYS = 2
+#: kinds of a family, those with the newest documents: whoever reads files of ever new names must not fill the store
+MOST_KINDS = 50
 #: the first version that has documents
 _VERSION = 2
 
@@ -38,12 +40,15 @@ class Kept(Struct, frozen=True):
     at: Instant
 
 
-def keep(home: Home, kind: str, at: Instant, value: object) -> None:
+def keep(home: Home, kind: str, at: Instant, value: object, largest: int | None = None) -> None:
     """
     Keep a document, and forget those that are too many; a data directory and its store are made where there are none.
 
-    `BadInput` or `Unavailable` says why it cannot be kept; nothing was changed then.
+    `BadInput` or `Unavailable` says why it cannot be kept, as that it has more than `largest` bytes; nothing was changed then.
     """
+    made = pack(value)
+    if largest is not None and len(made) > largest:
+        raise BadInput(f"it has {len(made):,} bytes, and at most {largest:,} are kept of one")
     try:
         if isinstance(home, Path):
             home.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -51,9 +56,8 @@ def keep(home: Home, kind: str, at: Instant, value: object) -> None:
         raise BadInput(
             f"the data directory {home} cannot be used: {error.strerror}; choose another with --data-dir"
         ) from error
-    packed = pack(value)
     with writing(place_of(home)) as db:
-        put(db, kind, at, packed)
+        put(db, kind, at, made)
 
 
 def put(db: Database, kind: str, at: Instant, packed: bytes, most_bytes: int = MOST_BYTES) -> None:
@@ -65,6 +69,13 @@ def put(db: Database, kind: str, at: Instant, packed: bytes, most_bytes: int = M
         " sum(length(data)) OVER (ORDER BY at DESC, id DESC) AS size FROM documents"
         ") AS counted WHERE place > ? OR (size > ? AND place > ?))",
         (MOST_DOCUMENTS, most_bytes, _ALWAYS),
+    )
+    family = kind.partition("/")[0] + "/"
+    db.execute(
+        "DELETE FROM documents WHERE kind IN (SELECT kind FROM ("
+        "SELECT kind, row_number() OVER (ORDER BY max(at) DESC, max(id) DESC) AS place FROM documents"
+        " WHERE substr(kind, 1, ?) = ? GROUP BY kind) AS counted WHERE place > ?)",
+        (len(family), family, MOST_KINDS),
     )
 
 
@@ -90,15 +101,29 @@ def _kept(db: Database, which: str, values: tuple[object, ...], until: Instant |
 
 def read(db: Database, item: Kept, kind: type[T]) -> T:
     """What a document says; `BadInput` names one that is damaged, or that another version wrote."""
+    return unpacked(packed(db, item), item, kind)
+
+
+def packed(db: Database, item: Kept) -> bytes:
+    """A document as it is stored, for `unpacked`; `BadInput` when it is gone."""
     row = db.execute("SELECT data FROM documents WHERE id = ?", (item.id,)).fetchone()
-    what = f"what was kept of {item.kind} at {write_instant(item.at)}"
     if row is None:
-        raise BadInput(f"{what} is gone")
+        raise BadInput(f"{_called(item)} is gone")
+    found: bytes = row[0]
+    return found
+
+
+def unpacked(data: bytes, item: Kept, kind: type[T]) -> T:
+    """What a stored document says; `BadInput` as `read`."""
     try:
-        found: Any = unpack(row[0], kind, what)
+        found: Any = unpack(data, kind, _called(item))
     except DamagedRow as error:
         raise BadInput(f"{error}; it is no use any more, the others are whole") from error
     return found  # type: ignore[no-any-return]
+
+
+def _called(item: Kept) -> str:
+    return f"what was kept of {item.kind} at {write_instant(item.at)}"
 
 
 @contextmanager

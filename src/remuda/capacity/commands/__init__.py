@@ -1,6 +1,7 @@
 """`remuda capacity`."""
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +14,10 @@ from remuda.control.command import Group, Session, pass_session
 from remuda.errors import BadInput
 from remuda.model.findings import SEVERITIES, Finding, Severity, is_any
 from remuda.output.show import Report, one_line
+
+if TYPE_CHECKING:
+    from remuda.capacity.decide.audit import Audit
+    from remuda.capacity.objects import CapacityPolicySpec
 
 
 @click.group(cls=Group)
@@ -46,6 +51,9 @@ def capacity() -> None:
     type=click.Choice(["helm"]),
     help="Print fixes instead: values of the chart gha-runner-scale-set, a YAML document for each set.",
 )
+@click.option(
+    "--no-keep", is_flag=True, help="Do not keep this audit for the dashboard, remuda why label and diagnose."
+)
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of -o json, and exit.")
 @pass_session
 def audit(
@@ -59,12 +67,13 @@ def audit(
     at: str | None,
     fail_on: Severity,
     fixes: str | None,
+    no_keep: bool,
     schema: bool,
 ) -> None:
     """
     What sets, labels and nodes come to, and what is wrong with it.
 
-    Nothing is changed. Exit codes: 0 no finding that is grave enough, 1 there is one, 2 bad input or a label that no
+    Nothing is changed in the cluster. What was seen and found is kept in the data directory. Exit codes: 0 no finding that is grave enough, 1 there is one, 2 bad input or a label that no
     set carries. For example: remuda capacity audit --label nix-kvm --from cluster.json --policy policy.yaml
     """
     from remuda.capacity.decide.audit import audit as judge
@@ -83,6 +92,8 @@ def audit(
         )
     snapshot = look(session, context, files, overflow_nodes(known), at, summaries)
     made = judge(snapshot, labels, known, session.instant(at, session.now()))
+    if not no_keep:
+        _keep(session, made, labels, known)
     if fixes:
         click.echo(_helm(made.findings), nl=False)
     match "" if fixes else session.form:
@@ -99,6 +110,23 @@ def audit(
         raise click.exceptions.Exit(2)
     if is_any(made.findings, fail_on):
         raise click.exceptions.Exit(1)
+
+
+def _keep(
+    session: Session, made: "Audit", labels: tuple[str, ...], known: "dict[str, CapacityPolicySpec]"
+) -> None:
+    """Keep an audit, but for one of nothing: it would take the place of a good one. That it cannot be kept is no error."""
+    from remuda.capacity import kept
+    from remuda.capacity.snapshot import SCALE_SETS
+
+    if any(item.part == SCALE_SETS and not item.is_absent for item in made.snapshot.unknown):
+        trouble = "scale sets were not read"
+    elif any(item.rule == "label-not-found" and item.severity == "error" for item in made.findings):
+        return
+    else:
+        trouble = kept.keep(session.home, made, labels, known, session.now())
+    if trouble and not session.quiet:
+        click.echo(f"remuda: this audit is not kept: {trouble}", err=True)
 
 
 def _helm(findings: Iterable[Finding]) -> str:

@@ -1,6 +1,6 @@
 """`remuda capacity gate`: whether an overflow node may take a runner."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -61,21 +61,14 @@ def gate(
     NODE is admitted only while all gates hold; what is not known does not pass. Exit codes: 0 all pass, 1 not all do,
     2 bad input. For example: remuda capacity gate sting --envelope large --policy policy.yaml
     """
-    from remuda.capacity.decide.gates import node_gates, room_gate, scale_set_gates
+    from remuda.capacity.decide.checked_gates import checked_gates
 
     known = needed_policies(session, policy, context, files)
     by, spec, overflow, envelope = _asked(known, node, name, label)
     snapshot = look(session, context, files, (node,), at, summaries)
     now = session.instant(at, session.now())
     scale_sets = _scale_sets(snapshot, spec, overflow, envelope, only)
-    found: list[tuple[str, Gate]] = [
-        ("", item) for item in node_gates(snapshot, spec, overflow, envelope, now)
-    ]
-    for scale_set in scale_sets:
-        found += [(scale_set.id, item) for item in scale_set_gates(snapshot, spec, overflow, scale_set, now)]
-    if not scale_sets:
-        found += [("", item) for item in _no_scale_set(snapshot, spec, envelope)]
-    found.append(("", room_gate(snapshot, spec, overflow, envelope, now, scale_sets)))
+    found = checked_gates(snapshot, spec, overflow, envelope, scale_sets, now)
     session.show(_gates_report(by, spec.label, node, name, found, now))
     raise click.exceptions.Exit(int(not all(item.holds for _, item in found)))
 
@@ -126,22 +119,8 @@ def _scale_sets(
     return found
 
 
-def _no_scale_set(snapshot: "Snapshot", spec: CapacityPolicySpec, envelope: Envelope) -> "Iterable[Gate]":
-    from remuda.capacity.decide.gates import Gate
-    from remuda.capacity.snapshot import SCALE_SETS
-
-    why = next((item.why for item in snapshot.unknown if item.part == SCALE_SETS), None)
-    message = f"no scale set of {spec.label} carries {envelope.name}"
-    fix = f"name it as the envelope of a set in the policy, or give it the requests and limits of {envelope.name}"
-    for name in ("toleration", "rollback"):
-        if why is None:
-            yield Gate(name, "fail", message, fix, snapshot.read_at)
-        else:
-            yield Gate(name, "unknown", f"scale sets could not be read: {why}")
-
-
 def _gates_report(
-    by: str, label: str, node: str, envelope: str, found: "list[tuple[str, Gate]]", now: Instant
+    by: str, label: str, node: str, envelope: str, found: "Sequence[tuple[str, Gate]]", now: Instant
 ) -> Report:
     is_open = all(item.holds for _, item in found)
     rows = tuple(

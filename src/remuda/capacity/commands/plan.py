@@ -72,26 +72,30 @@ def plan(
     What if: before and after changes, and what fits.
 
     Nothing is changed. "fits" is shown by a placement and "cannot fit" by a bound; what is neither says "no placement
-    found". Without changes it shows how things are now. Exit codes: 0 nothing breaks, 1 the changes would break the policy,
-    2 bad input. For example: remuda capacity plan --from cluster.json --policy policy.yaml --set vm-test.max=3
+    found". Without changes it shows how things are now; with --server it is about the newest audit that is kept there.
+    Exit codes: 0 nothing breaks, 1 the changes would break the policy, 2 bad input. For example: remuda capacity plan --from cluster.json --policy policy.yaml --set vm-test.max=3
     """
-    from remuda.capacity.decide.plan import plan as judge
-    from remuda.capacity.decide.what_if import read_changes
-    from remuda.capacity.show.plan import report
+    from remuda.capacity.answers import Planned, WhatIf
+    from remuda.capacity.show.plan import report_of
 
-    changes, problems = read_changes(
-        {"--set": sets, "--add": added, "--ceiling": ceilings, "--node-add": nodes, "--node-drain": drained}
-    )
-    known = known_policies(session, policy, context, files)
-    snapshot = look(session, context, files, overflow_nodes(known), at, summaries)
-    try:
-        made = judge(snapshot, labels, known, changes, session.instant(at, session.now()))
-    except BadInput as error:
-        raise BadInput("\n".join((*problems, str(error)))) from None
-    if problems:
-        raise BadInput("\n".join(problems))
-    session.show(report(made, session.form))
-    if any(item.rule == "label-not-found" and item.severity == "error" for item in made.after.findings):
+    asked = WhatIf(0, labels, sets, added, ceilings, nodes, drained)
+    if session.server is None:
+        from remuda.capacity.decide.plan import try_changes
+        from remuda.capacity.show.plan import planned
+
+        known = known_policies(session, policy, context, files)
+        snapshot = look(session, context, files, overflow_nodes(known), at, summaries)
+        now = session.instant(at, session.now())
+        made = planned(try_changes(snapshot, labels, known, asked.options(), now))
+    else:
+        if context or files or policy or summaries or at:
+            raise BadInput(
+                "--server tries changes on the audit that is kept there: leave --context, --from, --policy, --summary"
+                " and --at out"
+            )
+        made = session.remuda.post("/v1/capacity/plan", asked, Planned)
+    session.show(report_of(made, session.form))
+    if made.is_absent:
         raise click.exceptions.Exit(2)
     if made.breaks:
         raise click.exceptions.Exit(1)

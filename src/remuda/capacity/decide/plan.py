@@ -5,7 +5,7 @@ The worst moment of a label is every set of it at its maximum; where a policy ha
 mix of runners the ceiling allows. Runners of other labels, and all other pods, count as they are now.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -13,7 +13,7 @@ from remuda.capacity.decide.apply_changes import Policies, apply_changes
 from remuda.capacity.decide.audit import Audit, LabelAudit, audit
 from remuda.capacity.decide.findings_placing import demands
 from remuda.capacity.decide.label import LabelContext
-from remuda.capacity.decide.what_if import Change, NodeAdded, NodeDrained
+from remuda.capacity.decide.what_if import Change, NodeAdded, NodeDrained, read_changes
 from remuda.capacity.snapshot import NODES, PODS, SCALE_SETS, Snapshot
 from remuda.errors import BadInput
 from remuda.model.findings import Finding
@@ -114,6 +114,20 @@ def plan(
     return Plan(
         tuple(changes), before, after, tuple(made), appeared, gone, altered, tuple(breaks), tuple(notes)
     )
+
+
+def try_changes(
+    snapshot: Snapshot, labels: Iterable[str], policies: Policies, written: Mapping[str, Sequence[str]], now: Instant
+) -> Plan:  # fmt: skip
+    """As `plan`, with changes as they are written, by option; `BadInput` has everything that is wrong with them, a line each."""
+    changes, problems = read_changes(written)
+    try:
+        made = plan(snapshot, labels, policies, changes, now)
+    except BadInput as error:
+        raise BadInput("\n".join((*problems, str(error)))) from None
+    if problems:
+        raise BadInput("\n".join(problems))
+    return made
 
 
 class _Problem(Struct, frozen=True):

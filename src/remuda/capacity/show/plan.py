@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
+from remuda.capacity.answers import Planned, PlanTable
 from remuda.capacity.decide.findings_placing import bound_text
 from remuda.capacity.decide.label import count, some
 from remuda.capacity.decide.plan import LabelPlan, Placed, Plan, Side
@@ -20,30 +21,50 @@ SCHEMA = "remuda.dev/capacity-plan/v1"
 _WORDS = {"cpu": "CPU", "memory": "memory GiB", "ephemeral-storage": "ephemeral GiB"}
 
 
+def planned(plan: Plan, audit: int = 0) -> Planned:
+    """What a plan says, for people and for programs; `audit` is the kept one that it was made on."""
+    tables = (*map(_compared, plan.labels), _findings(plan), *map(_placed, plan.labels))
+    return Planned(
+        verdict=_verdict(plan),
+        changes=tuple(change.written for change in plan.changes),
+        breaks=tuple(map(_broken, plan.breaks)),
+        notes=plan.notes,
+        labels=tuple(item.name for item in plan.labels),
+        tables=tuple(PlanTable(each.title, each.headings, each.rows, each.note) for each in tables),
+        is_absent=any(
+            item.rule == "label-not-found" and item.severity == "error" for item in plan.after.findings
+        ),
+        document=to_builtins(data(plan)),
+        audit=audit,
+    )
+
+
 def report(plan: Plan, form: str) -> Report:
     """Everything, in any form."""
+    return report_of(planned(plan), form)
+
+
+def report_of(made: Planned, form: str) -> Report:
+    """The same of what somebody else planned."""
     if form in {"json", "yaml"}:
-        return Report(data(plan))
-    tables = [_compared(item) for item in plan.labels]
-    tables.append(_findings(plan))
-    tables += [_placed(item) for item in plan.labels]
-    return Report(None, tuple(tables), tuple(_lines(plan, form)))
+        return Report(made.document)
+    tables = tuple(Table(each.headings, each.rows, each.title, each.note) for each in made.tables)
+    return Report(None, tables, tuple(_lines(made, form)))
 
 
-def _lines(plan: Plan, form: str) -> Iterator[str]:
+def _lines(made: Planned, form: str) -> Iterator[str]:
     between = [""] if form == "markdown" else []
-    names = some((item.name for item in plan.labels), 5) or "no label"
     if form == "markdown":
-        yield f"# What if: {names}"
+        yield f"# What if: {some(made.labels, 5) or 'no label'}"
         yield ""
-    for change in plan.changes:
-        yield f"- `{change.written}`" if form == "markdown" else change.written
+    for change in made.changes:
+        yield f"- `{change}`" if form == "markdown" else change
     yield from between
-    yield _verdict(plan)
-    for item in plan.breaks:
+    yield made.verdict
+    for words in made.breaks:
         yield from between
-        yield f"breaks: {_broken(item)}"
-    for note in plan.notes:
+        yield f"breaks: {words}"
+    for note in made.notes:
         yield from between
         yield f"note: {note}"
 
@@ -85,7 +106,8 @@ def _total(resource: str, kind: str) -> Callable[[Side], str]:
     return write
 
 
-def _worst_text(side: Side) -> str:
+def worst_text(side: Side) -> str:
+    """Whether the worst moment fits."""
     found = side.worst
     if found is None:
         return "unknown: nodes were not read"
@@ -101,7 +123,8 @@ def _worst_text(side: Side) -> str:
     return f"{who}: fits, but not every mix is shown to"
 
 
-def _safe_text(side: Side) -> str:
+def safe_text(side: Side) -> str:
+    """The highest safe ceiling, and how sure that is."""
     found = side.safe
     if found is None:
         return "unknown: nodes were not read"
@@ -129,9 +152,9 @@ _ASPECTS: dict[str, Callable[[Side], str]] = {
     **{f"requests at maximum, {_WORDS[name]}": _total(name, "requests") for name in RESOURCES},
     **{f"limits at maximum, {_WORDS[name]}": _total(name, "limits") for name in RESOURCES},
     "nodes admitted": lambda side: str(side.nodes),
-    "worst moment": _worst_text,
+    "worst moment": worst_text,
     "runs out first": _first_text,
-    "highest safe ceiling": _safe_text,
+    "highest safe ceiling": safe_text,
 }
 
 
