@@ -1,21 +1,29 @@
 """How the quick tests are shared out."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from tests.quick import is_all_slow, parts, scratch
+from tests.quick import Queue, is_all_slow, scratch
 
 
-def test_every_file_is_in_one_part_and_parts_are_about_even() -> None:
-    sizes = {f"tests/test_{number}.py": number * 100 for number in range(40)}
-    shared = parts(sizes, 3)
-    assert sorted(name for part in shared for name in part) == sorted(sizes)
-    loads = [sum(sizes[name] for name in part) for part in shared]
-    assert max(loads) - min(loads) <= max(sizes.values()) / 10
-
-
-def test_no_part_is_empty() -> None:
-    assert parts({"tests/test_one.py": 1}, 4) == [["tests/test_one.py"]]
+def test_each_number_is_taken_by_one_process() -> None:
+    queue = Queue(3_000)
+    ours, theirs = os.pipe()
+    forks = []
+    for _ in range(3):
+        if not (pid := os.fork()):
+            os.write(theirs, "".join(f"{number}\n" for number in queue).encode())
+            os._exit(0)
+        forks.append(pid)
+    os.close(theirs)
+    with os.fdopen(ours, encoding="utf-8") as read:
+        numbers = [int(line) for line in read]
+    assert [os.waitpid(pid, 0)[1] for pid in forks] == [0, 0, 0]
+    assert sorted(numbers) == list(range(3_000))
+    assert list(queue) == []
 
 
 @pytest.mark.parametrize(
@@ -43,3 +51,80 @@ def test_files_are_kept_in_memory_where_there_is_room_and_nothing_is_left(tmp_pa
             assert elsewhere.is_dir()
             assert elsewhere.parent != tmp_path
         assert not elsewhere.exists()
+
+
+ROOT = Path(__file__).parents[1]
+
+
+def quick(tmp_path: Path, *options: str, processes: int = 3) -> subprocess.CompletedProcess[str]:
+    """A pytest that forks, on the files of a directory that knows nothing of ours."""
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    plugins = ["-p", "tests.quick", "-p", "no:cacheprovider"]
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", *plugins, f"--basetemp={tmp_path}/t", *options, "."],
+        cwd=tmp_path,
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "JOBS": str(processes),
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        },
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.mark.slow
+def test_each_test_runs_once_in_one_of_the_processes_with_its_own_output_and_files(tmp_path: Path) -> None:
+    for file in range(6):
+        (tmp_path / f"test_{file}.py").write_text(
+            f"""
+import os, pathlib, pytest
+
+@pytest.mark.parametrize("number", range(20))
+def test_one(number, tmp_path, capfd):
+    print("test", {file}, number, flush=True)
+    os.system(f"echo again {file} {{number}}")
+    assert capfd.readouterr().out == f"test {file} {{number}}\\nagain {file} {{number}}\\n"
+    (tmp_path / "mine").touch(exist_ok=False)
+    with pathlib.Path({str(tmp_path / "runs")!r}).open("a") as runs:
+        runs.write(f"{file} {{number}}\\n")
+"""
+        )
+    ended = quick(tmp_path)
+    assert ended.returncode == 0, ended.stdout
+    ran = (tmp_path / "runs").read_text().splitlines()
+    assert sorted(ran) == sorted(f"{file} {number}" for file in range(6) for number in range(20))
+    passed = [int(line.split()[0]) for line in ended.stdout.splitlines() if " passed" in line]
+    assert sum(passed) == len(ran)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        pytest.param("assert 1 == 2", "assert 1 == 2", id="one that fails"),
+        pytest.param("os._exit(7)", "ended with 7", id="one that ends its process"),
+        pytest.param("os.kill(os.getpid(), 9)", "ended with -9", id="one whose process is killed"),
+    ],
+)
+def test_the_run_fails_with_a_test_of_whichever_process(tmp_path: Path, body: str, said: str) -> None:
+    os.mkfifo(tmp_path / "both")
+    for file in range(4):  # a process looks one ahead, so that one cannot take them all
+        (tmp_path / f"test_{file}.py").write_text(
+            f"""
+import os
+
+FORKED_BY = os.getpid()
+
+def test_one():
+    if os.environ.setdefault("BEGAN", __name__) == __name__:  # once, until the other process is there, too
+        open("both", "r" if os.getpid() == FORKED_BY else "w").close()
+    if os.getpid() != FORKED_BY:
+        {body}
+"""
+        )
+    ended = quick(tmp_path, "-x", processes=2)
+    assert ended.returncode == 1, ended.stdout
+    assert said in ended.stdout
