@@ -120,6 +120,69 @@ def test_a_running_job_that_lost_its_attempt_ends_with_its_machine(whole: Path, 
     store.close()
 
 
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with something in every table, in few pages."""
+    path = tmp_path_factory.mktemp("small") / FILE
+    db = sqlite3.connect(path)
+    db.executescript((DATA / "store-v3.sql").read_text(encoding="utf-8"))
+    db.close()
+    SqliteStore(path, tables=(TABLES,)).close()
+    return path
+
+
+@pytest.mark.parametrize("filling", [b"\xff", b"\x5a", b"\0"])
+def test_any_page_but_those_with_the_list_of_tables_may_be_broken(
+    small: Path, tmp_path: Path, filling: bytes
+) -> None:
+    data = small.read_bytes()
+    pages = range(1, len(data) // PAGE)
+    with reading(small) as db:
+        roots = {name: page - 1 for name, page in db.execute("SELECT name, rootpage FROM sqlite_master")}
+    assert {"jobs", "settings", "workers"} <= roots.keys()
+    lists = {page for page in pages if b"CREATE TABLE" in data[page * PAGE : (page + 1) * PAGE]}
+    assert len(lists) < len(pages) / 10
+    for page in set(pages) - lists:
+        path, new = tmp_path / FILE, tmp_path / f"new-{page}"
+        path.write_bytes(data[: page * PAGE] + filling * PAGE + data[(page + 1) * PAGE :])
+        found = by_name(salvage(path, new, (TABLES,)))
+        if page == roots["jobs"] and filling != b"\0":
+            assert found["jobs"].unreadable
+        store = SqliteStore(new, tables=(TABLES,))
+        store.read(lambda db: rows.jobs(db, most=JOBS))
+        store.close()
+
+
+@pytest.mark.parametrize("part", [0.3, 0.6, 0.95])
+def test_what_stands_before_the_place_where_a_store_was_cut_off_is_carried_over(
+    whole: Path, tmp_path: Path, part: float
+) -> None:
+    path = tmp_path / FILE
+    data = whole.read_bytes()
+    path.write_bytes(data[: int(len(data) * part)])
+    cut = path.read_bytes()
+    found = by_name(salvage(path, tmp_path / "new", (TABLES,)))
+    assert path.read_bytes() == cut
+    assert 0 < found["jobs"].kept < JOBS
+    assert found["jobs"].unreadable
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["new", FILE]
+
+
+def test_a_job_whose_state_makes_no_sense_has_failed(small: Path, tmp_path: Path) -> None:
+    path = tmp_path / FILE
+    shutil.copy(small, path)
+    with sqlite3.connect(path) as db:
+        number = db.execute("SELECT min(id) FROM jobs").fetchone()[0]
+        db.execute("UPDATE jobs SET state = 'succeedee' WHERE id = ?", (number,))
+    db.close()
+    salvage(path, tmp_path / "new", (TABLES,))
+    store = SqliteStore(tmp_path / "new", tables=(TABLES,))
+    job = store.read(lambda db: rows.job(db, number))
+    store.close()
+    assert job is not None
+    assert job.state is JobState.FAILED
+
+
 def test_a_file_of_which_nothing_can_be_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"garbage " * 9_999)
     with pytest.raises(BadInput, match="nothing can be read of"):

@@ -7,6 +7,8 @@ safe, and following a damaged memory is not.
 """
 
 import contextlib
+import os
+import shutil
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -21,6 +23,8 @@ from remuda.ledger.store import SqliteStore
 #: written by whoever makes the new store, or better left out
 _NOT_CARRIED = frozenset({"components", "memories"})
 _LARGEST_KEY = 2**40
+#: bytes before the first page's content; and a length that no store has, whatever a broken header says
+_HEADER, _LONGEST = 100, 2**40
 #: questions that fail before the rest of a table is given up: a broken page can hold any number of keys
 _MOST_FAILURES = 20_000
 
@@ -40,7 +44,11 @@ def salvage(source: Path, target: Path, tables: Sequence[Tables]) -> tuple[Salva
     `BadInput` when nothing at all can be read.
     """
     SqliteStore(target, tables=tables).close()
-    with contextlib.closing(_connect(source, "ro")) as old, contextlib.closing(_connect(target, "rw")) as new:
+    with (
+        _of_full_length(source, target) as whole,
+        contextlib.closing(_connect(whole, "ro")) as old,
+        contextlib.closing(_connect(target, "rw")) as new,
+    ):
         try:
             there = {name for (name,) in old.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         except sqlite3.DatabaseError as error:
@@ -63,6 +71,33 @@ def salvage(source: Path, target: Path, tables: Sequence[Tables]) -> tuple[Salva
                 new.execute(statement)
         new.execute("COMMIT")
     return done
+
+
+@contextlib.contextmanager
+def _of_full_length(source: Path, target: Path) -> Iterator[Path]:
+    """
+    The store, or beside the new one a copy that is as long as the store says it was.
+
+    Of a file that was cut off SQLite reads nothing at all; of one with empty pages at its end, all others.
+    """
+    with source.open("rb") as file:
+        head = file.read(_HEADER)
+    size = int.from_bytes(head[16:18], "big")
+    full = (65_536 if size == 1 else size) * int.from_bytes(head[28:32], "big")
+    if not source.stat().st_size < full <= _LONGEST:
+        yield source
+        return
+    copy = target.with_name(f"{target.name}.copy")
+    endings = ("", "-wal", "-shm")
+    try:
+        for ending in endings[:2]:
+            if (part := source.with_name(source.name + ending)).exists():
+                shutil.copyfile(part, copy.with_name(copy.name + ending))
+        os.truncate(copy, full)
+        yield copy
+    finally:
+        for ending in endings:
+            copy.with_name(copy.name + ending).unlink(missing_ok=True)
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
@@ -143,15 +178,13 @@ def _by_halves(
 def _from_both_ends(db: sqlite3.Connection, query: str, lost: list[str]) -> Iterator[tuple[Any, ...]]:
     """Rows from the first up to what cannot be read, and from the last down to it."""
     for direction in ("", " DESC"):
-        rows = db.execute(query + direction)
-        while True:
-            try:
-                row = rows.fetchone()
-            except sqlite3.DatabaseError:
-                break
-            if row is None:
-                return
-            yield row
+        try:
+            rows = db.execute(query + direction)
+            while (row := rows.fetchone()) is not None:
+                yield row
+        except sqlite3.DatabaseError:
+            continue
+        return
     lost.append("some rows")
 
 

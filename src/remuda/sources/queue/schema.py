@@ -54,8 +54,11 @@ _V3 = """
 ALTER TABLE attempts ADD COLUMN output_bytes INTEGER
 """
 
+#: a job whose state cannot be read has failed: nobody knows whether it ran, and `jobs retry` runs it again;
 #: a running job whose attempt was lost gets one that counts as lost with its machine, so that it ends
 _REPAIR = """
+UPDATE jobs SET state = 'failed'
+  WHERE state NOT IN ('waiting', 'running', 'succeeded', 'failed', 'cancelled') OR state = 'running' AND machine IS NULL;
 DELETE FROM attempts WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE id = job);
 INSERT INTO attempts (job, attempt, machine, claimed_at)
   SELECT id, attempt, machine, changed_at FROM jobs
