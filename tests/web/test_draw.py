@@ -9,6 +9,11 @@ from remuda.web.draw import environment, regions
 HOSTILE = "<script>alert(1)</script>\" onload='x'"
 
 
+def test_templates_are_compiled_once_for_all_who_show_the_same_jobs() -> None:
+    assert environment(["remuda.pools"]) is environment(["remuda.pools"])
+    assert environment([], frame="file.html") is not environment([])
+
+
 def test_what_others_wrote_is_only_shown() -> None:
     made = environment([])
     text = made.from_string('<p title="{{ text }}">{{ text }}</p>').render(text=HOSTILE)

@@ -32,8 +32,14 @@ def environment(packages: Iterable[str], frame: str = "frame.html") -> Environme
     """
     Templates of the frame by their names, those of a job as `JOB/name.html`; packages are the jobs' by their names.
 
-    With another `frame`, that one is around every page that asks for `frame.html`.
+    With another `frame`, that one is around every page that asks for `frame.html`. Whoever asks for the same gets the same:
+    its templates are compiled once in a process, and nothing may be added to it.
     """
+    return _environment(tuple(packages), frame)
+
+
+@functools.cache
+def _environment(packages: Sequence[str], frame: str) -> Environment:
     rooms = {package.rpartition(".")[2]: PackageLoader(package) for package in packages}
     loaders: list[BaseLoader] = [PackageLoader(_FRAME), PrefixLoader(rooms)]
     if frame != "frame.html":
