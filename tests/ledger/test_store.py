@@ -560,6 +560,18 @@ async def test_the_store_in_memory_undoes_a_change_that_fails() -> None:
     store.close()
 
 
+async def test_stores_in_memory_begin_empty_each_with_the_tables_it_asked_for() -> None:
+    toys = (Tables("toy", ("CREATE TABLE toys (name TEXT) STRICT",)),)
+    first, second, other = InlineStore(), InlineStore(), InlineStore(toys)
+    await first.write(put("first"))
+    assert InlineStore().read(names) == second.read(names) == set()
+    assert not is_behind(other.read(lambda db: db), toys)
+    assert is_behind(first.read(lambda db: db), toys)
+    for store in (first, second, other):
+        store.close()
+    assert InlineStore(toys).read(names) == set()
+
+
 async def test_a_dry_run_reads_what_another_process_commits_and_writes_nothing(
     store: SqliteStore, path: Path
 ) -> None:

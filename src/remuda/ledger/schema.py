@@ -6,6 +6,7 @@ program is refused, because writing to it could lose what the newer one keeps. T
 SQLite's `user_version`, that of every other part a row of `components`.
 """
 
+import functools
 import sqlite3
 from collections.abc import Iterable
 
@@ -145,6 +146,19 @@ def migrate(
         for number, script in enumerate(part.versions, 1):
             if part_version(connection, part.name) < number:  # pragma: no mutate - likewise
                 _upgrade(connection, part.name, number, script)
+
+
+def make_in_memory(connection: sqlite3.Connection, tables: Iterable[Tables] = ()) -> None:
+    """Make an empty database a store of this version, as `migrate` does, in a tenth of the time; it is lost with the process."""
+    _empty(tuple(tables)).backup(connection)
+
+
+@functools.cache
+def _empty(tables: tuple[Tables, ...]) -> sqlite3.Connection:
+    """To be copied only."""
+    made = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    migrate(made, "memory", tables)
+    return made
 
 
 def _upgrade(connection: sqlite3.Connection, part: str | None, number: int, script: str) -> None:

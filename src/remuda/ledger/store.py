@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar
 from remuda.errors import BadInput, Unavailable
 from remuda.ledger.backup import back_up
 from remuda.ledger.ballast import Ballast, is_full
-from remuda.ledger.schema import Tables, check, is_behind, migrate
+from remuda.ledger.schema import Tables, check, is_behind, make_in_memory, migrate
 from remuda.ledger.seat import Claimant
 from remuda.ledger.sql import Database
 
@@ -293,7 +293,7 @@ class InlineStore:
     def __init__(self, tables: Sequence[Tables] = ()) -> None:
         """`tables` are those of jobs that keep their own."""
         self._connection = _connect(None, "memory")
-        migrate(self._connection, "memory", tables)
+        make_in_memory(self._connection, tables)
 
     async def write(self, change: SqliteWrite[T], *, durable: bool = True) -> T:
         """Run `change` now."""
