@@ -25,6 +25,9 @@ def fleet() -> None:
 @click.option("--demand", multiple=True, required=True, metavar="FILE", help="What clusters ask for.")
 @click.option("--policy", multiple=True, metavar="FILE", help="A FleetPolicy, unless another file has it.")
 @click.option("--at", metavar="TIME", help="Decide as if it were then, or so long ago. Default: now.")
+@click.option(
+    "--keep", is_flag=True, help="Keep it in the data directory, for the dashboard and remuda why need."
+)
 @pass_session
 def plan(
     session: Session,
@@ -32,11 +35,12 @@ def plan(
     demand: tuple[str, ...],
     policy: tuple[str, ...],
     at: str | None,
+    keep: bool,
 ) -> None:
     """
     Decide once on files, and explain it.
 
-    Nothing is done. FILES are YAML or JSON, directories of them, or - for standard input. Records that cannot be
+    Nothing is done. With --keep the page Fleet of the dashboard (remuda web) shows it. FILES are YAML or JSON, directories of them, or - for standard input. Records that cannot be
     believed are refused by name on stderr, and the rest goes on. Exits 1 when a need is not met or a record is
     refused. For example: remuda fleet plan --inventory examples/fleet-inventory.yaml --demand examples/fleet-demand.yaml
     """
@@ -44,9 +48,14 @@ def plan(
     from remuda.fleet.questions import decided, report_refused
     from remuda.fleet.show.report import report
 
-    trial = decided(session, (*inventory, *demand, *policy), at)
+    files = (*inventory, *demand, *policy)
+    trial = decided(session, files, at)
     report_refused(session, trial.inputs)
     session.show(report(trial, session.form))
+    if keep:
+        from remuda.fleet.history.kept_plans import keep_plan
+
+        keep_plan(session.home, trial, files)
     if trial.plan.shortfalls or trial.inputs.refused:
         raise click.exceptions.Exit(1)
 

@@ -1,6 +1,6 @@
 """What the fleet brings to Remuda."""
 
-from remuda.job import Command, Job, KindReference, Place, Section
+from remuda.job import Command, Job, KindReference, PageReference, Place, Section
 
 JOB = Job(
     name="fleet",
@@ -29,8 +29,26 @@ JOB = Job(
         ),
     },
     subjects={"need": "remuda.fleet.why_commands:known_needs"},
+    views="remuda.fleet.routes:VIEWS",
     reasons="remuda.fleet.codes:CODES",
     prefixes=("fleet", "need", "rail"),
     loops=("fleet",),
     replay="remuda.fleet.history.replay:FleetReplay",
+    pages=(
+        PageReference(
+            "/fleet",
+            "remuda.fleet.pages:fleet_page",
+            "/v1/fleet",
+            menu="Fleet",
+            query={
+                "state": "Only machines in this state.",
+                "zone": "Only machines of this zone.",
+                "type": "Only machines of this type.",
+                "cluster": "Only machines and needs of this cluster.",
+                "at": "The instant asked about, in milliseconds since 1970; now by default.",
+                "plan": "The number of a plan that is kept.",
+                "need": "A need to be explained.",
+            },
+        ),
+    ),
 )

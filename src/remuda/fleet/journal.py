@@ -19,7 +19,7 @@ from remuda.fleet.profiles import Profile
 from remuda.model.shapes import Shape
 
 #: The columns of a demand and their types.
-_DEMAND = {
+DEMAND = {
     "code": np.int32,
     "cluster": np.int32,
     "profile": np.int32,
@@ -118,7 +118,7 @@ class Journal:
     def spliced(self, clusters: NDArray[np.int32], added: int, totals: dict[int, dict[str, int]]) -> None:
         """The demand of clusters was replaced by its last rows."""
         tail = slice(len(self._demand) - added, None)
-        self._edits.append(Splice(clusters.tobytes(), _packed(self._demand, _DEMAND, tail), totals))
+        self._edits.append(Splice(clusters.tobytes(), _packed(self._demand, DEMAND, tail), totals))
 
     def recounted(self, rows: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
         """Needs ask for other numbers of units."""
@@ -251,21 +251,21 @@ class Restored:
             case Recount(rows=rows, counts=counts):
                 demand.count[_unpacked(rows, np.int64)] = _unpacked(counts, np.int64)
             case Everything(columns=columns, totals=totals):
-                for name, kind in _DEMAND.items():
+                for name, kind in DEMAND.items():
                     setattr(demand, name, _unpacked(columns[name], kind))
                 demand.totals = dict(totals)
             case Splice(clusters=clusters, added=added, totals=totals):
                 goes = np.isin(demand.cluster, _unpacked(clusters, np.int32))
                 for code in demand.code[goes].tolist():
                     demand.totals.pop(code, None)
-                for name, kind in _DEMAND.items():
+                for name, kind in DEMAND.items():
                     stays = getattr(demand, name)[~goes]
                     setattr(demand, name, np.concatenate([stays, _unpacked(added[name], kind)]))
                 demand.totals.update(totals)
 
 
 def _everything(demand: Demand) -> Everything:
-    return Everything(_packed(demand, _DEMAND, slice(None)), dict(demand.totals))
+    return Everything(_packed(demand, DEMAND, slice(None)), dict(demand.totals))
 
 
 def _packed(owner: object, names: Any, places: Any) -> dict[str, bytes]:

@@ -1,4 +1,4 @@
-"""`remuda why need`: the answer from files, or from a plan that was printed before."""
+"""`remuda why need`: the answer from files, from what is recorded or kept, or from a plan that was printed before."""
 
 import sys
 from pathlib import Path
@@ -8,12 +8,13 @@ import click
 import msgspec
 
 from remuda.control.command import Session
-from remuda.errors import BadInput, NotFound
+from remuda.errors import BadInput
+from remuda.fleet.answers import NothingRecorded
 from remuda.fleet.commands import need_numpy
 from remuda.fleet.inputs import Inputs
 from remuda.fleet.observe.files import read_files
+from remuda.fleet.show.one_need import answer_need, unknown_need
 from remuda.model.times import Instant
-from remuda.objects.problems import nearest, quoted
 from remuda.output.moments import age, clock_time
 from remuda.output.show import Report, Table
 from remuda.output.steps import Step, step_lines
@@ -65,50 +66,51 @@ def answer_from_files(session: Session, name: str, files: tuple[str, ...], at: s
     need_numpy()
     trial = decided(session, files, at)
     report_refused(session, trial.inputs)
-    _answer(session, name, trial)
+    _show(session, msgspec.convert(msgspec.to_builtins(answer_need(trial, name)), Answer))
 
 
 def answer_from_ledger(session: Session, name: str, at: str | None) -> None:
-    """Show why a need had what it had when the shard decided last, or at another time."""
-    trial = _recorded(session, session.past(at))
-    if trial is None:
+    """Show why a need had what it had when the shard decided last, or at another time; else in the last plan that is kept."""
+    answer = _recorded(session, name, None if at is None else max(0, session.past(at)))
+    if answer is None:
         raise BadInput(
-            f"no shard recorded a decision {'by then ' * bool(at)}in {session.home}: remuda why need wants"
-            " --inventory FILE and --demand FILE, or --from PLAN.json, or the --data-dir of a shard"
+            f"no shard recorded a decision {'by then ' * bool(at)}in {session.home}, and no plan is kept: remuda why need"
+            " wants --inventory FILE and --demand FILE, or --from PLAN.json, or the --data-dir of a shard"
         )
-    _answer(session, name, trial)
+    _show(session, answer)
+
+
+def _recorded(session: Session, name: str, at: Instant | None) -> Answer | None:
+    """What is answered from records; None where there are none."""
+    from remuda.control.client import path_of
+    from remuda.ledger.place import may_be_there, place_of
+
+    if session.server is None and not may_be_there(place_of(session.home)):
+        return None
+    try:
+        return session.remuda.get(path_of("v1", "why", "need", name), Answer, at=at)
+    except NothingRecorded:
+        return None
 
 
 def recorded_needs(session: Session) -> list[str]:
-    """The needs of which a shard decided last."""
-    from remuda.fleet.show.wording import need_name
-
-    trial = _recorded(session, session.now())
-    return [need_name(trial.fleet, code) for code in trial.needs] if trial else []
-
-
-def _recorded(session: Session, at: Instant) -> "Trial | None":
+    """The needs of which a shard decided last, or of the last plan that is kept."""
     need_numpy()
+    from remuda.fleet.history.kept_plans import kept_plans, plan_trial
     from remuda.fleet.history.replay import cycle_at, recorded_trial
-    from remuda.ledger.place import may_be_there, place_of, reading
-
-    store = place_of(session.home)
-    if not may_be_there(store):
-        return None
-    with reading(store) as db:
-        cycle = cycle_at(db, at)
-    return recorded_trial(cycle) if cycle else None
-
-
-def _answer(session: Session, name: str, trial: "Trial") -> None:
-    from remuda.fleet.show.why import why_need
     from remuda.fleet.show.wording import need_name
+    from remuda.ledger.place import place_of, reading
 
-    names = {need_name(trial.fleet, code): code for code in trial.needs}
-    if name not in names:
-        raise _unknown(name, [*names])
-    answer = why_need(trial, names[name], changes=True)
-    _show(session, msgspec.convert(msgspec.to_builtins(answer), Answer))
+    with reading(place_of(session.home)) as db:
+        cycle = cycle_at(db, session.now())
+        if cycle is not None:
+            trial = recorded_trial(cycle)
+        else:
+            plans = kept_plans(db)
+            if not plans:
+                return []
+            trial = plan_trial(db, plans[0])
+    return [need_name(trial.fleet, code) for code in trial.needs]
 
 
 def answer_from_plan(session: Session, name: str, file: str) -> None:
@@ -124,14 +126,8 @@ def answer_from_plan(session: Session, name: str, file: str) -> None:
         raise BadInput(f"{file}: {words}") from None
     found = {answer.subject.removeprefix("need/"): answer for answer in plan.needs}
     if name not in found:
-        raise _unknown(name, [*found])
+        raise unknown_need(name, [*found])
     _show(session, found[name])
-
-
-def _unknown(name: str, known: list[str]) -> NotFound:
-    near = nearest(name, known)
-    there = f"did you mean {near}?" if near else f"there is: {', '.join(sorted(known)[:10]) or 'none'}"
-    return NotFound(f"nobody asks for {quoted(name)}, written CLUSTER/NAME; {there}")
 
 
 def _show(session: Session, answer: Answer) -> None:

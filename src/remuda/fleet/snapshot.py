@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from msgspec import Struct
 
+from remuda.fleet import answers
 from remuda.fleet.columns import Fleet
 from remuda.fleet.demand import Demand
 from remuda.fleet.plan import EXPECTS, Block, Plan
@@ -12,7 +13,7 @@ from remuda.model import plans
 from remuda.model.plans import Action, Reason
 from remuda.model.times import Instant
 
-LOOP = "fleet"
+LOOP = answers.LOOP
 
 
 @dataclass(frozen=True, slots=True)

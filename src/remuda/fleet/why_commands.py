@@ -3,13 +3,15 @@
 import click
 
 from remuda.control.command import Command, Session, pass_session
+from remuda.control.routes import Call
 from remuda.control.why import at_option
 from remuda.errors import BadInput
 from remuda.fleet.job import JOB
 
 
 def known_needs(session: Session, name: str) -> list[str]:
-    """The needs of which a shard decided last; none where no shard recorded anything."""
+    """The needs of which a shard decided last, or of the last plan that is kept; none where there is neither."""
+    from remuda.fleet.routes import plans_view
     from remuda.ledger.history import oldest
     from remuda.ledger.place import may_be_there, place_of, reading
 
@@ -18,7 +20,7 @@ def known_needs(session: Session, name: str) -> list[str]:
     if not may_be_there(store):
         return []
     with reading(store) as db:
-        if all(oldest(db, loop) is None for loop in JOB.loops):
+        if all(oldest(db, loop) is None for loop in JOB.loops) and not plans_view(db, Call({}, {})):
             return []
     from remuda.fleet.questions import recorded_needs
 

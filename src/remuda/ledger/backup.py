@@ -41,3 +41,15 @@ def back_up(connection: sqlite3.Connection, path: Path, tables: Iterable[Tables]
             f" written: {error}; nothing was changed; make {size} MiB free beside it and start again"
         ) from error
     return copy
+
+
+def copy_new(connection: sqlite3.Connection, path: Path) -> None:
+    """Write a store as a new file, in a directory that is made where there is none; `BadInput` where that cannot be."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.touch(mode=0o600, exist_ok=False)
+        with contextlib.closing(sqlite3.connect(path)) as target:
+            connection.backup(target)
+    except (OSError, sqlite3.OperationalError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise BadInput(f"{path} cannot be written: {why}; choose a new directory with room for it") from error

@@ -157,6 +157,12 @@ def runners(session: Session, seed: int, seeds: int) -> None:
     type=click.Path(path_type=Path, dir_okay=False, writable=True),
     help="Draw supply, demand, cost and churn over time into a file.",
 )
+@click.option(
+    "--record",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIRECTORY",
+    help="Keep what the shard recorded in a new data directory, for remuda web, why need and replay.",
+)
 @pass_session
 def fleet(
     session: Session,
@@ -167,6 +173,7 @@ def fleet(
     hours: float,
     faults: "Level",
     html: Path | None,
+    record: Path | None,
 ) -> None:
     """
     A fleet of machines for many clusters, with providers that fail.
@@ -183,13 +190,32 @@ def fleet(
     from remuda.sim.fleet_scenario import Request
 
     requests = [Request(number, machines, clusters, hours, faults) for number in range(seed, seed + seeds)]
-    session.show(_fleet_report(live_through_fleets(session, requests, html, decide)))
+    if record is not None:
+        _check_new(record, seeds)
+    found = live_through_fleets(session, requests, html, decide, record)
+    session.show(_fleet_report(found))
+
+
+def _check_new(record: Path, seeds: int) -> None:
+    """A simulated history is never mixed with another: `BadInput` where there is one, before hours of it are lived through."""
+    from remuda.ledger.store import FILE
+
+    if seeds > 1:
+        raise BadInput("--record keeps one history: leave --seeds out")
+    if (record / FILE).exists():
+        raise BadInput(f"{record} holds a history already: --record wants a new directory")
 
 
 def live_through_fleets(
-    session: Session, requests: "Sequence[Request]", html: Path | None, decide: "Decide"
+    session: Session,
+    requests: "Sequence[Request]",
+    html: Path | None,
+    decide: "Decide",
+    record: Path | None = None,
 ) -> "list[FleetSummary]":
     """Go through histories of fleets up to the first that breaks a rule, and draw each into the same file."""
+    from remuda.ledger.backup import copy_new
+    from remuda.ledger.store import FILE
     from remuda.sim.fleet_history import FleetHistory
     from remuda.sim.fleet_plot import page
 
@@ -204,6 +230,9 @@ def live_through_fleets(
         try:
             with FleetHistory(request, decide) as history:
                 summary = history.live(progress)
+                if record is not None:
+                    into = record / FILE
+                    history.process.store.read(lambda db, into=into: copy_new(db, into))  # type: ignore[misc]
         except InvariantError as error:
             progress("a rule is broken\n")
             click.echo(f"{error}\nto see it again: remuda simulate fleet {request.words()}", err=True)

@@ -6,8 +6,9 @@ import numpy as np
 from msgspec import Struct
 
 from remuda.fleet import states
+from remuda.fleet.answers import NeedWhy
 from remuda.fleet.plan import EXPECTS, Block, Op
-from remuda.fleet.show.why import NeedWhy, missing_text, why_need
+from remuda.fleet.show.why import missing_text, why_need
 from remuda.fleet.show.wording import kind_text, named_reason, named_shortfall
 from remuda.fleet.trial import Trial
 from remuda.model.plans import Reason, Term

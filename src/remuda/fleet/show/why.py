@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from msgspec import Struct, structs
+from msgspec import structs
 from numpy.typing import NDArray
 
 from remuda.fleet import states
+from remuda.fleet.answers import NeedWhy
 from remuda.fleet.plan import Block, Op
 from remuda.fleet.policy import Policy
 from remuda.fleet.show.wording import (
@@ -20,9 +21,8 @@ from remuda.fleet.show.wording import (
 )
 from remuda.fleet.trial import Trial, missing_with
 from remuda.model.amount_texts import quantity
-from remuda.model.plans import Reason
 from remuda.model.shapes import MILLION
-from remuda.model.times import Instant, write_duration
+from remuda.model.times import write_duration
 from remuda.model.units import PINNED, FleetNeed
 from remuda.output.steps import Step
 from remuda.output.words import dollars, sentence
@@ -38,18 +38,6 @@ _LOST = {
     Op.ADOPT: "not needed here, and adopted by {}",
 }
 _HOLDS = (states.CONFIGURED, states.CONFIGURING)
-
-
-class NeedWhy(Struct, frozen=True):
-    """An answer: a headline, since when it holds, and the arithmetic behind it."""
-
-    subject: str
-    headline: str
-    code: str
-    since: Instant
-    at: Instant
-    steps: tuple[Step, ...] = ()
-    reason: Reason | None = None
 
 
 class _Offer(NamedTuple):
@@ -93,9 +81,14 @@ def why_need(trial: Trial, code: int, *, changes: bool) -> NeedWhy:
 
 def missing_text(missing: int, need: FleetNeed) -> str:
     """How much of what was asked for is missing."""
-    if need.count is None:
+    return missing_part(missing, need.count)
+
+
+def missing_part(missing: int, count: int | None) -> str:
+    """The same of a need for so many units, or for a sum."""
+    if count is None:
         return f"{missing * 100 / MILLION:.3g}% of the sum"
-    return f"{missing:,} of {_units(need.count)}"
+    return f"{missing:,} of {_units(count)}"
 
 
 def _units(count: int) -> str:

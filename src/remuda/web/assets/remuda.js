@@ -26,8 +26,8 @@
         beforeNodeMorphed: (old, fresh) => {
           if (old.nodeType !== 1) return true;
           // What is drawn here is not in the HTML, and what somebody chose stays chosen.
-          if (old.matches("[data-chart]")) {
-            old.dataset.chart = fresh.dataset.chart;
+          if (old.matches("[data-chart], [data-areas]")) {
+            Object.assign(old.dataset, fresh.dataset);
             const label = fresh.getAttribute("aria-label");
             if (label) old.setAttribute("aria-label", label);
             return false;
