@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import expect
 from tests.servers.browser import Browser, Scheme
@@ -13,11 +14,11 @@ from tests.web.charts import AT, content
 
 from remuda.web.standalone import write_page
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 PICTURES = os.environ.get("REMUDA_PICTURES")
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def browser(browser_program: Path) -> AsyncIterator[Browser]:
     async with Browser(browser_program) as running:
         yield running

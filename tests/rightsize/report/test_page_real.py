@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+import pytest_asyncio
 from tests.rightsize.report.reviews import MI, changed, sample_review
 from tests.servers.browser import Browser, Page, Scheme
 
@@ -13,14 +14,14 @@ from remuda.rightsize.report.compare import changes
 from remuda.rightsize.report.page import html
 from remuda.rightsize.review import Review
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 HOSTILE = (
     "\"><script>document.title='owned'</script><img src=http://127.0.0.1:9/x onerror=alert(1)>&amp;\x00\u202e"
 )
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def browser(browser_program: Path) -> AsyncIterator[Browser]:
     async with Browser(browser_program) as running:
         yield running
