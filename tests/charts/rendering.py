@@ -66,6 +66,14 @@ SETS: dict[str, Values] = {
         "serviceAccount": {"annotations": {"example.org/role": "ci"}},
         "imagePullSecrets": [{"name": "regcred"}],
     },
+    "the dashboard is for the cluster": {
+        "replicas": 2,
+        "web": {"existingSecret": "remuda-web", "accessKey": "access.yaml", "port": 80},
+        "networkPolicy": {
+            "enabled": True,
+            "webFrom": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "people"}}}],
+        },
+    },
     "what others made is used": {
         "serviceAccount": {"create": False},
         "rbac": {"create": False},

@@ -247,6 +247,46 @@ def test_the_url_of_the_database_comes_from_a_secret_alone(chart: Chart) -> None
     assert "REMUDA_STORE" not in chart.text({})
 
 
+def test_the_dashboard_leaves_the_pod_only_with_a_secret(chart: Chart) -> None:
+    text = chart.text({"replicas": 2})
+    assert "--web-" not in text
+    assert "8420" not in text
+
+
+def test_the_dashboard_has_its_token_from_a_secret_its_address_from_the_pod_and_a_service(
+    chart: Chart,
+) -> None:
+    values = SETS["the dashboard is for the cluster"]
+    deployment, service = chart.one("Deployment", values), chart.one("Service", values)
+    made = container(deployment)
+    name, *words = made["args"]
+    taken = up.make_context(name, words).params
+    assert (taken["web_address"], taken["web_port"]) == ("0.0.0.0", 8420)
+    assert str(taken["web_token"]) == "/etc/remuda/web/token"
+    assert str(taken["web_access"]) == "/etc/remuda/web/access.yaml"
+    assert {"containerPort": 8420, "name": "web"} in made["ports"]
+    assert {"name": "web", "port": 80, "targetPort": "web"} in service["spec"]["ports"]
+    assert service["spec"].get("type", "ClusterIP") == "ClusterIP"
+    environ = {item["name"]: item.get("valueFrom") for item in made["env"]}
+    assert environ["POD_IP"] == {"fieldRef": {"fieldPath": "status.podIP"}}
+    volumes = {item["name"]: item for item in deployment["spec"]["template"]["spec"]["volumes"]}
+    # the group of the pod may read it, and nobody else
+    assert volumes["web"]["secret"] == {"secretName": "remuda-web", "defaultMode": 0o440}
+    assert {"name": "web", "mountPath": "/etc/remuda/web", "readOnly": True} in made["volumeMounts"]
+
+
+def test_replicas_reach_each_other_and_who_may_reaches_the_dashboard(chart: Chart) -> None:
+    values = SETS["the dashboard is for the cluster"]
+    policy = chart.one("NetworkPolicy", values)["spec"]
+    selector = {"podSelector": policy["podSelector"]}
+    (coming,) = [rule for rule in policy["ingress"] if rule["ports"] == [{"port": "web"}]]
+    assert coming["from"] == [selector, *values["networkPolicy"]["webFrom"]]
+    (going,) = [rule for rule in policy["egress"] if rule["ports"] == [{"port": "web"}]]
+    assert going["to"] == [selector]
+    closed = chart.one("NetworkPolicy", {"networkPolicy": {"enabled": True}})["spec"]
+    assert not any({"port": "web"} in rule["ports"] for rule in (*closed["ingress"], *closed["egress"]))
+
+
 def test_a_budget_is_there_for_several_replicas_alone(chart: Chart) -> None:
     kinds = [[item["kind"] for item in chart.objects({"replicas": count})] for count in (1, 2)]
     assert ["PodDisruptionBudget" in found for found in kinds] == [False, True]
@@ -311,6 +351,8 @@ def test_two_releases_do_not_meet(chart: Chart) -> None:
             "ledger.claim.enabled needs replicas: 1",
             id="several replicas on one volume",
         ),
+        pytest.param({"web": {"port": 0}}, "at '/web/port': minimum: got 0, want 1", id="no port"),
+        pytest.param({"web": {"existingSecret": "No Name"}}, "at '/web/existingSecret'", id="no name"),
         pytest.param(
             {"secrets": {"existing": "tokens", "values": {"A": "1"}}},
             "secrets.existing and secrets.values are both set: choose one",

@@ -9,7 +9,6 @@ from tests.web.clock import NOW
 
 from remuda.errors import BadInput
 from remuda.web.access import (
-    SESSION,
     Access,
     AccessSpec,
     Asked,
@@ -22,6 +21,7 @@ from remuda.web.access import (
     read_access,
 )
 from remuda.web.page import Role
+from remuda.web.signed_out import SESSION
 
 OWN = "the-token-of-the-owner"
 READ = "the-token-of-a-reader"
@@ -101,9 +101,13 @@ def test_a_cookie_that_was_made_up_is_none(cookie: str) -> None:
 
 
 def test_a_cookie_that_was_changed_is_none() -> None:
-    known, ends, signature = ACCESS.cookie_for(READ, NOW).split(".")
+    known, ends, number, signature = ACCESS.cookie_for(READ, NOW).split(".")
     own = ACCESS.cookie_for(OWN, NOW).split(".")[0]
-    for changed in (f"{own}.{ends}.{signature}", f"{known}.{int(ends) + 1}.{signature}"):
+    for changed in (
+        f"{own}.{ends}.{number}.{signature}",
+        f"{known}.{int(ends) + 1}.{number}.{signature}",
+        f"{known}.{ends}.0.{signature}",
+    ):
         assert ACCESS.person(asked(cookie=changed), NOW) is None
 
 

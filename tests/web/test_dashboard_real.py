@@ -247,6 +247,28 @@ async def test_who_may_only_look_has_no_buttons_and_is_refused(browser: Browser,
     assert not any(each.override.paused for each in up.pools().pools)
 
 
+async def test_who_signs_out_is_out_in_every_tab_and_goes_on_without_a_reload_once_in_again(
+    browser: Browser, up: Place
+) -> None:
+    page = await sign_in(browser, up, "/pools/quick")
+    other = await open_in(page.it.context, address(up, "/jobs"))
+    await expect(other.it.locator("#pulse")).to_have_text("live")
+    await other.it.get_by_role("button", name="Sign out").click()
+    await expect(other.it.get_by_role("alert")).to_have_text("You are signed out.")
+    await expect(page.it.locator("#pulse")).to_have_text("signed out")
+    await expect(page.it.locator("#notice")).to_contain_text("You are signed out")
+    await other.it.goto(link(up))
+    await expect(page.it.locator("#pulse")).to_have_text("live")
+    await expect(page.it.locator("#notice")).to_be_hidden()
+    # What the page proves itself with is that of the new session.
+    await page.it.get_by_role("button", name="Pause").click()
+    await page.it.get_by_role("button", name="Do it").click()
+    await expect(page.it.locator("#pool-head")).to_contain_text("quick is paused")
+    await page.it.get_by_role("button", name="Resume").click()
+    await page.it.get_by_role("button", name="Do it").click()
+    await expect(page.it.locator("#pool-head")).not_to_contain_text("paused")
+
+
 async def test_a_refused_reload_and_a_paused_loop_come_first(browser: Browser, up: Place) -> None:
     page = await sign_in(browser, up)
     good = up.file.read_text()

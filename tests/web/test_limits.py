@@ -3,7 +3,7 @@
 import pytest
 from tests.web.clock import SetClock
 
-from remuda.web.limits import Limiter, Pace
+from remuda.web.limits import Acquainted, Limiter, Pace, neighbourhood
 
 
 def test_a_burst_goes_through_and_then_a_steady_pace() -> None:
@@ -37,3 +37,35 @@ def test_a_million_addresses_are_not_all_remembered() -> None:
     for number in range(10_000):
         limiter.wait_s(str(number))
     assert len(limiter._left) <= 4_096
+
+
+def test_whether_it_is_used_up_can_be_asked_without_being_counted() -> None:
+    clock = SetClock()
+    limiter = Limiter(Pace(burst=1, per_second=1.0), clock)
+    assert [limiter.is_used_up("a") for _ in range(3)] == [False] * 3
+    limiter.wait_s("a")
+    assert limiter.is_used_up("a")
+    clock.at += 1_000
+    assert not limiter.is_used_up("a")
+
+
+@pytest.mark.parametrize(
+    ("peer", "expected"),
+    [
+        ("10.0.0.7", "10.0.0.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2::9", "2001:db8:1:2::/64"),
+        ("", ""),
+        ("a socket", "a socket"),
+    ],
+)
+def test_strangers_are_counted_by_the_network_that_one_of_them_has(peer: str, expected: str) -> None:
+    assert neighbourhood(peer) == expected
+
+
+def test_a_million_acquaintances_are_not_all_remembered() -> None:
+    known = Acquainted()
+    for number in range(10_000):
+        known.add("a", str(number))
+    assert ("a", "9999") in known
+    assert ("a", "0") not in known

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import hashlib
-import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -11,7 +10,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 from tests.web.clock import SetClock
-from tests.web.test_server import HTML, JOBS, OWN, READ, World
+from tests.web.test_server import HTML, JOBS, OWN, READ, World, first_event
 
 from remuda.ledger.store import InlineStore
 from remuda.loop.logs import Log
@@ -40,7 +39,7 @@ class Replica:
 
         peers = Peers(token, Replicas(name, leader), self.clock)
         site = make_site(JOBS, self.world.routes(), self.store, self.clock, log)
-        self.server = WebServer(site, Access(token, SPEC), self.clock, log, peers)
+        self.server = WebServer(site, Access(token, SPEC), self.clock, log, peers, 0.05)
         self.listening = listen("127.0.0.1", 0)
 
     @property
@@ -249,8 +248,33 @@ async def test_who_watches_at_either_is_let_go_when_another_leads(both: Both, as
     url = f"{all_of_them.all[asked].url}/why"
     async with asyncio.timeout(30), all_of_them.client.get(url, headers=headers) as stream:
         assert stream.status == 200
-        data = json.loads((await stream.content.readline()).removeprefix(b"data: "))
+        data = await first_event(stream)
         assert "answer" in data["regions"]
         all_of_them.leader = "two"
         with contextlib.suppress(aiohttp.ClientPayloadError):  # what was passed on ends without its end
             await stream.content.read()
+
+
+async def test_who_signs_out_at_one_replica_is_out_at_the_one_that_leads(both: Both) -> None:
+    all_of_them, one, two = both
+    await all_of_them.ask(two, "GET", f"/?token={READ}", None)
+    (cookie,) = all_of_them.client.cookie_jar
+    page = await (await all_of_them.ask(two, "GET", "/why", None, headers=HTML)).text()
+    proof = page.partition('name="proof" content="')[2].partition('"')[0]
+    out = await all_of_them.ask(two, "POST", "/sign-out", None, data={"proof": proof})
+    assert (out.status, out.headers["Location"]) == (303, "/sign-in?out")
+    three = await all_of_them.add("three")
+    for at in (one, two, three):
+        copied = {"Cookie": f"remuda-session-{at.server.port}={cookie.value}"}
+        assert (await all_of_them.ask(at, "GET", "/v1/things/a", None, headers=copied)).status == 401
+
+
+async def test_who_signs_out_while_nobody_leads_is_out_there(both: Both) -> None:
+    all_of_them, _, two = both
+    await all_of_them.ask(two, "GET", f"/?token={READ}", None)
+    page = await (await all_of_them.ask(two, "GET", "/why", None, headers=HTML)).text()
+    proof = page.partition('name="proof" content="')[2].partition('"')[0]
+    all_of_them.leader = ""
+    out = await all_of_them.ask(two, "POST", "/sign-out", None, data={"proof": proof})
+    assert (out.status, out.headers["Location"]) == (303, "/sign-in?out")
+    assert (await all_of_them.ask(two, "GET", "/v1/things/a", None)).status == 401

@@ -19,11 +19,12 @@ from remuda.job import Job, Jobs, PageReference, PanelReference
 from remuda.ledger.sql import Database
 from remuda.ledger.store import InlineStore
 from remuda.loop.logs import Log
-from remuda.web.access import SESSION, Access, AccessSpec, TokenSpec
+from remuda.web.access import Access, AccessSpec, TokenSpec
 from remuda.web.connections import most_connections
 from remuda.web.entrance import PROOF
 from remuda.web.page import Ask, Content
 from remuda.web.server import WebServer, listen
+from remuda.web.signed_out import SESSION
 from remuda.web.site import make_site
 
 OWN, READ = "the-token-of-the-owner", "the-token-of-a-reader"
@@ -134,6 +135,14 @@ class Site:
         return answer
 
 
+async def first_event(stream: aiohttp.ClientResponse) -> dict[str, Any]:
+    """What comes first of a page that is watched."""
+    while not (line := await stream.content.readline()).startswith(b"data: "):
+        assert line, "it ended"
+    found: dict[str, Any] = json.loads(line.removeprefix(b"data: "))
+    return found
+
+
 @pytest.fixture
 async def site() -> AsyncIterator[Site]:
     clock, world = SetClock(), World()
@@ -141,7 +150,9 @@ async def site() -> AsyncIterator[Site]:
     store = InlineStore()
     log = Log(clock, found.lines.append)
     spec = AccessSpec(tokens=(TokenSpec("reader", hashlib.sha256(READ.encode()).hexdigest()),))
-    server = WebServer(make_site(JOBS, world.routes(), store, clock, log), Access(OWN, spec), clock, log)
+    server = WebServer(
+        make_site(JOBS, world.routes(), store, clock, log), Access(OWN, spec), clock, log, still_alive_s=0.05
+    )
     listening = listen("127.0.0.1", 0)
     await server.start(listening)
     found.url = f"http://127.0.0.1:{server.port}"
@@ -416,8 +427,7 @@ async def test_who_watches_gets_the_regions_of_the_page(site: Site) -> None:
     headers = {"Accept": "text/event-stream", "Authorization": f"Bearer {OWN}"}
     async with site.client.get(site.url + "/why?kind=thing&name=big", headers=headers) as stream:
         assert stream.status == 200
-        line = await stream.content.readline()
-    data = json.loads(line.removeprefix(b"data: "))
+        data = await first_event(stream)
     assert data["now"] == NOW
     assert "big is big" in data["regions"]["answer"]
 
@@ -427,8 +437,77 @@ async def test_who_watches_is_let_go_when_the_session_ends(site: Site) -> None:
     site.clock.at += SESSION - 1
     async with site.client.get(site.url + "/why", headers={"Accept": "text/event-stream"}) as stream:
         assert stream.status == 200
+        site.clock.at += 1
         rest = await stream.content.read()
     assert rest.count(b"data: ") <= 1
+
+
+async def proof_of(site: Site) -> str:
+    text = await (await site.ask("GET", "/why", None, headers=HTML)).text()
+    return text.partition('name="proof" content="')[2].partition('"')[0]
+
+
+async def test_signing_out_ends_the_session_for_good_and_says_so(site: Site) -> None:
+    await site.ask("GET", f"/?token={OWN}", None)
+    (cookie,) = site.client.cookie_jar
+    page = await (await site.ask("GET", "/why", None, headers=HTML)).text()
+    assert "Sign out" in page
+    async with site.client.get(site.url + "/why", headers={"Accept": "text/event-stream"}) as stream:
+        first = await first_event(stream)
+        assert first["proof"] == await proof_of(site), "whoever signs in again goes on with the page"
+        out = await site.ask("POST", "/sign-out", None, data={"proof": first["proof"]})
+        assert (out.status, out.headers["Location"]) == (303, "/sign-in?out")
+        await stream.content.read()  # it ends
+    said = await site.ask("GET", "/sign-in?out", None, headers=HTML)
+    assert "You are signed out." in await said.text()
+    assert not list(site.client.cookie_jar)
+    copied = {"Cookie": f"{cookie.key}={cookie.value}"}
+    assert (await site.ask("GET", "/v1/things/a", None, headers=copied)).status == 401
+    await site.ask("GET", f"/?token={OWN}", None)
+    assert (await site.ask("GET", "/v1/things/a", None)).status == 200, (
+        "signing in again begins another session"
+    )
+
+
+@pytest.mark.parametrize(
+    ("sent", "headers"),
+    [
+        pytest.param({}, {}, id="no proof"),
+        pytest.param({"proof": "wrong"}, {}, id="a wrong proof"),
+        pytest.param(None, {"Origin": "http://evil.example"}, id="from another site"),
+    ],
+)
+async def test_nobody_is_signed_out_by_another_site(
+    site: Site, sent: dict[str, str] | None, headers: dict[str, str]
+) -> None:
+    await site.ask("GET", f"/?token={OWN}", None)
+    given = {"proof": await proof_of(site)} if sent is None else sent
+    assert (await site.ask("POST", "/sign-out", None, data=given, headers=headers)).status == 403
+    assert (await site.ask("GET", "/sign-out", None, headers=HTML)).status == 404
+    assert (await site.ask("GET", "/v1/things/a", None)).status == 200
+
+
+async def test_who_has_no_session_is_out_already_and_a_huge_form_is_refused(site: Site) -> None:
+    for token in (None, OWN):
+        out = await site.ask("POST", "/sign-out", token)
+        assert (out.status, out.headers["Location"]) == (303, "/sign-in?out")
+    assert (await site.ask("POST", "/sign-out", OWN, data=b"x" * 5_000)).status == 413
+    assert (await site.ask("GET", "/v1/things/a")).status == 200, "a token goes on"
+
+
+async def test_a_token_that_somebody_chose_cannot_be_guessed_at_the_pace_of_requests(site: Site) -> None:
+    for number in range(30):
+        await site.ask("GET", "/v1/things/a", f"guess{number}")
+    assert (await site.ask("GET", "/v1/things/a", READ)).status == 429, "a right guess looks like a wrong one"
+    assert (await site.ask("GET", f"/?token={READ}", None)).status == 429
+    assert (await site.ask("POST", "/sign-in", None, data={"token": READ})).status == 429
+    assert (await site.ask("GET", "/v1/things/a", OWN)).status == 200, "nobody keeps the owner out"
+    assert (await site.ask("GET", f"/?token={OWN}", None)).status == 303
+    site.clock.at += 60_000
+    assert (await site.ask("GET", "/v1/things/a", READ)).status == 200
+    for number in range(30):
+        await site.ask("GET", "/v1/things/a", f"guess{number}")
+    assert (await site.ask("GET", "/v1/things/a", READ)).status == 200, "who was let in from there stays in"
 
 
 def test_a_port_that_is_taken_is_named() -> None:

@@ -18,6 +18,16 @@ BODY: web.RequestKey[bytes] = web.RequestKey("body", bytes)
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
+class GoesOn(msgspec.Struct, frozen=True):
+    """Whether whoever asked may still be told; looked at while an answer goes on and on."""
+
+    look: Callable[[], bool]
+
+
+#: for who was let in: they may be signed out meanwhile
+GOES_ON: web.RequestKey[GoesOn] = web.RequestKey("goes_on", GoesOn)
+
+
 class Problem(msgspec.Struct, frozen=True):
     """The body of every answer that is not what was asked for."""
 
@@ -87,7 +97,7 @@ async def _stream(request: web.Request, pieces: AsyncGenerator[bytes, None], log
     async with aclosing(pieces):
         try:
             async for piece in pieces:
-                await response.write(piece)
+                await _write(request, response, piece)
             await response.write_eof()
         except Exception as error:  # noqa: BLE001 - it is too late for another answer
             if not isinstance(error, ConnectionError):
@@ -96,6 +106,12 @@ async def _stream(request: web.Request, pieces: AsyncGenerator[bytes, None], log
                 # Without the stream's end whoever reads knows that something is missing.
                 request.transport.abort()
     return response
+
+
+async def _write(request: web.Request, response: web.StreamResponse, piece: bytes) -> None:
+    if GOES_ON in request and not request[GOES_ON].look():
+        raise ConnectionAbortedError
+    await response.write(piece)
 
 
 def _failed(request: web.Request, error: Exception, log: Log) -> str:

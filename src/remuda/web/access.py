@@ -19,15 +19,14 @@ import msgspec
 from msgspec import Meta, Struct
 
 from remuda.errors import BadInput
-from remuda.model.times import HOUR, Instant
+from remuda.model.times import Instant
 from remuda.objects.convert import convert
 from remuda.objects.problems import Problem
 from remuda.objects.tree import Refused, decode, parse, read_bytes
 from remuda.web.page import Role
+from remuda.web.signed_out import SESSION, SignedOut
 
 TOKEN_FILE = "web-token"  # noqa: S105 - the name of a file
-#: how long a browser stays signed in
-SESSION = 12 * HOUR
 _LONGEST_TOKEN = 4_096
 _Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -78,6 +77,8 @@ class Person(Struct, frozen=True):
     role: Role
     #: what a form must carry to prove that our own page sent it; empty when the request itself is proof
     csrf: str = ""
+    #: what the session of a browser is known by; empty for who sends a token, or comes through a proxy
+    session: str = ""
 
     @property
     def may_write(self) -> bool:
@@ -94,15 +95,25 @@ class Asked(Struct, frozen=True):
     #: the address it came from
     peer: str
 
+    @property
+    def token(self) -> str | None:
+        """What a program sends; None when it sends none."""
+        kind, _, token = self.headers.get("Authorization", "").partition(" ")
+        return token.strip() if kind.lower() == "bearer" else None
+
 
 class Access:
     """Knows people by their tokens, their cookies and their proxy."""
 
-    def __init__(self, token: str, spec: AccessSpec | None = None) -> None:
+    def __init__(
+        self, token: str, spec: AccessSpec | None = None, signed_out: SignedOut | None = None
+    ) -> None:
         """`token` is the owner's: it may do everything, and what cookies are signed with comes of it."""
         spec = spec or AccessSpec()
+        self._owner = _digest(token)
+        self.signed_out = signed_out or SignedOut()
         self._known = {
-            _digest(token): Person("owner", Role.WRITE),
+            self._owner: Person("owner", Role.WRITE),
             **{each.sha256: Person(each.name, Role(each.role)) for each in spec.tokens},
         }
         self._key = hashlib.sha256(b"remuda cookie\0" + token.encode()).digest()
@@ -115,29 +126,35 @@ class Access:
         """Who has a token."""
         return self._known.get(_digest(token)) if 0 < len(token) <= _LONGEST_TOKEN else None
 
+    def is_owners(self, token: str) -> bool:
+        """Whether a token is the owner's, which nobody guesses however often they try."""
+        return _is_same(_digest(token), self._owner)
+
     def person(self, asked: Asked, now: Instant) -> Person | None:
         """Who asks; None for a stranger."""
-        kind, _, token = asked.headers.get("Authorization", "").partition(" ")
-        if kind.lower() == "bearer":
-            return self.by_token(token.strip())
+        token = asked.token
+        if token is not None:
+            return self.by_token(token)
         # A cookie that has ended must not keep out whom the proxy knows.
         return (self._by_cookie(asked.cookie, now) if asked.cookie else None) or self._by_proxy(asked)
 
     def cookie_for(self, token: str, now: Instant) -> str:
         """What a browser gets in the place of a token; it says nothing about it."""
         known = _digest(token)[:24]
-        content = f"{known}.{now + SESSION}"
+        # At random, because two browsers may sign in at once, and one of them out again.
+        content = f"{known}.{now + SESSION}.{secrets.token_hex(8)}"
         return f"{content}.{self._sign('session', content)}"
 
     def _by_cookie(self, cookie: str, now: Instant) -> Person | None:
         content, _, signature = cookie.rpartition(".")
-        known, _, ends = content.partition(".")
+        known, ends, _ = [*content.split("."), "", ""][:3]
         if not _is_same(signature, self._sign("session", content)):
             return None
-        if not ends.isdecimal() or int(ends) <= now:
+        session = _digest(cookie)[:32]
+        if not ends.isdecimal() or int(ends) <= now or session in self.signed_out:
             return None
         found = next((person for digest, person in self._known.items() if digest.startswith(known)), None)
-        return found and msgspec.structs.replace(found, csrf=self._sign("form", cookie))
+        return found and msgspec.structs.replace(found, csrf=self._sign("form", cookie), session=session)
 
     def _by_proxy(self, asked: Asked) -> Person | None:
         proxy = self._proxy

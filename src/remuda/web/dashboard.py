@@ -16,6 +16,7 @@ from remuda.loop.logs import Log
 from remuda.web.access import TOKEN_FILE, Access, given_token, own_token, read_access
 from remuda.web.peers import ANNOTATION, Peers, published_address, replicas_of
 from remuda.web.server import WebServer, listen
+from remuda.web.signed_out import FILE, SignedOut
 from remuda.web.site import make_site
 
 if TYPE_CHECKING:  # a laptop does not pay for it
@@ -59,7 +60,9 @@ class Dashboard:
         self._token = given_token(options.token) if options.token else own_token(data_dir / TOKEN_FILE)
         peers = Peers(self._token, replicas_of(election), clock) if election and options.token else None
         site = make_site(jobs, routes, store, clock, log)
-        self._server = WebServer(site, Access(self._token, spec), clock, log, peers)
+        self._server = WebServer(
+            site, Access(self._token, spec, SignedOut(data_dir / FILE)), clock, log, peers
+        )
         self._listening: socket.socket | None = None
 
     def listen(self) -> None:

@@ -1,19 +1,21 @@
 """Who gets in: each request is of somebody known, or it is shown how to sign in; what changes something needs the role for it."""
 
 import re
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qs, parse_qsl, urlencode
 
 from aiohttp import web
 from jinja2 import Environment
 
 from remuda.control.answers import problem
 from remuda.loop.clock import Clock
-from remuda.web.access import SESSION, Access, Asked, Person, is_proven
-from remuda.web.limits import GUESSES, REQUESTS, Limiter
+from remuda.web.access import Access, Asked, Person, is_proven
+from remuda.web.limits import GUESSES, REQUESTS, Acquainted, Limiter, neighbourhood
+from remuda.web.signed_out import SESSION
 
 PERSON: web.RequestKey[Person] = web.RequestKey("person", Person)
 PROOF = "X-Remuda-Proof"
 SIGN_IN = "/sign-in"
+SIGN_OUT = "/sign-out"
 _COOKIE = "remuda-session"
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 #: an address of ours: nothing that a browser would take for another host, and no control character
@@ -31,6 +33,7 @@ class Entrance:
         self._version = version
         self._requests = Limiter(REQUESTS, clock)
         self._guesses = Limiter(GUESSES, clock)
+        self._acquainted = Acquainted()
         #: browsers keep cookies by host and not by port: two Remudas of one host must not sign each other out
         self.cookie = _COOKIE
 
@@ -39,13 +42,37 @@ class Entrance:
         self.cookie = f"{_COOKIE}-{port}"
 
     def person(self, request: web.Request) -> Person | None:
-        """Who asks; None for a stranger."""
-        cookie = request.cookies.get(self.cookie, "")
-        return self._access.person(Asked(request.headers, cookie, request.remote or ""), self._clock.now())
+        """Who asks; None for a stranger, and for who has to wait because of all the wrong tokens from there."""
+        asked = Asked(request.headers, request.cookies.get(self.cookie, ""), request.remote or "")
+        found = self._access.person(asked, self._clock.now())
+        if found is not None and asked.token is not None and not self._may_try(request, asked.token, found):
+            return None
+        return found
+
+    def _may_try(self, request: web.Request, token: str, found: Person) -> bool:
+        """
+        Whether a right token is looked at, though wrong ones came from the same address.
+
+        The owner's always is: it is long and at random, and nobody may keep the owner out. Others, which people choose, are
+        when they were let in from there before; else they wait as a guess would, or guessing would be as quick as asking.
+        """
+        where = neighbourhood(request.remote or "")
+        if (
+            self._access.is_owners(token)
+            or (where, found.name) in self._acquainted
+            or not self._guesses.is_used_up(where)
+        ):
+            self._acquainted.add(where, found.name)
+            return True
+        return False
+
+    def _by_token(self, request: web.Request, token: str) -> Person | None:
+        found = self._access.by_token(token)
+        return found if found is not None and self._may_try(request, token, found) else None
 
     def too_often(self, request: web.Request, person: Person | None) -> web.Response | None:
         """Somebody known is counted by name, strangers by address: nobody can use up what another may ask."""
-        key = f"peer {request.remote}" if person is None else f"person {person.name}"
+        key = f"peer {neighbourhood(request.remote or '')}" if person is None else f"person {person.name}"
         wait = self._requests.wait_s(key)
         return _slower(wait) if wait else None
 
@@ -73,11 +100,11 @@ class Entrance:
 
     def _wrong(self, request: web.Request) -> float:
         """Count a wrong token; how many seconds to wait, 0 for the first ones."""
-        return self._guesses.wait_s(request.remote or "")
+        return self._guesses.wait_s(neighbourhood(request.remote or ""))
 
     def _enter(self, request: web.Request, token: str) -> web.Response:
         """Follow a link with a token: the browser gets a cookie, and the token goes from its address."""
-        if self._access.by_token(token) is None:
+        if self._by_token(request, token) is None:
             wait = self._wrong(request)
             return _slower(wait) if wait else self.stranger(request, "That link is not valid any more.")
         pairs = parse_qsl(request.rel_url.raw_query_string, keep_blank_values=True)
@@ -93,7 +120,7 @@ class Entrance:
         except Exception:  # noqa: BLE001 - a form can be broken in every way there is
             return problem(400, "the form cannot be read")
         token = str(data.get("token", "")).strip()
-        if self._access.by_token(token) is None:
+        if self._by_token(request, token) is None:
             wait = self._wrong(request)
             return _slower(wait) if wait else self.stranger(request, "Nobody has that token.")
         return self._signed_in(request, token, str(data.get("then", "/")))
@@ -102,7 +129,31 @@ class Entrance:
         """Where one signs in."""
         if self.person(request) is not None:
             return web.Response(status=303, headers={"Location": "/"})
-        return self.stranger(request)
+        return self.stranger(request, "You are signed out." if "out" in request.query else "")
+
+    def sign_out(self, request: web.Request, person: Person | None, form: bytes) -> web.Response:
+        """End the session of a browser, if a page of ours asks for it. Whoever has none is out already."""
+        if person is not None and person.csrf:
+            given = parse_qs(form.decode("utf-8", "replace")).get("proof", [""])[0]
+            proof = request.headers.get(PROOF, given)
+            if not is_proven(person, proof, request.headers.get("Origin"), request.host):
+                return problem(
+                    403, "this did not come from a page of this Remuda: open the page again and retry"
+                )
+            if not person.session:
+                return problem(400, f"a proxy signs {person.name} in: sign out there")
+            self.end_session(person)
+        response = web.Response(status=303, headers={"Location": f"{SIGN_IN}?out"})
+        response.del_cookie(self.cookie)
+        return response
+
+    def end_session(self, person: Person) -> None:
+        """Let nobody in by this session any more; `OSError` when that is forgotten with the next start."""
+        self._access.signed_out.add(person.session, self._clock.now())
+
+    def has_ended(self, person: Person) -> bool:
+        """Whether somebody was signed out whom another replica still believes to be in."""
+        return bool(person.session) and person.session in self._access.signed_out
 
     def stranger(self, request: web.Request, text: str = "") -> web.Response:
         """How to sign in, for a person; what is missing, for a program."""
@@ -130,13 +181,6 @@ class Entrance:
             secure=is_secure,
         )
         return response
-
-    def session_left_s(self, request: web.Request) -> float:
-        """How long a page may be watched: until the session ends, and then it asks to sign in again."""
-        parts = request.cookies.get(self.cookie, "").split(".")
-        if "Authorization" in request.headers or len(parts) < 2 or not parts[1].isdecimal():
-            return float(SESSION // 1_000)
-        return max(0.0, (int(parts[1]) - self._clock.now()) / 1_000)
 
 
 def _slower(wait_s: float) -> web.Response:

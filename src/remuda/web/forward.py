@@ -6,6 +6,7 @@ Nothing is passed on twice: what came from another replica is answered here or n
 
 import asyncio
 import hmac
+from collections.abc import Callable
 from typing import TypeVar
 
 import aiohttp
@@ -67,13 +68,28 @@ class Forwarder:
             await self._session.close()
 
     async def pass_on(
-        self, request: web.Request, person: Person, leader: Leader, left_s: float
+        self, request: web.Request, person: Person, goes_on: Callable[[], bool]
     ) -> web.StreamResponse:
         """
         What the leader answers; `Unavailable` with a sentence when it does not.
 
-        An answer that goes on and on is cut off after `left_s` seconds, and when another replica leads.
+        An answer that takes long is cut off when another replica leads, and when it may not go on.
         """
+        leader = self.leader()
+        answer = await self._ask_leader(request, person, leader)
+        try:
+            return await self._hand_back(request, answer, leader, goes_on)
+        finally:
+            answer.close()
+
+    async def tell(self, request: web.Request, person: Person) -> None:
+        """Let the leader know what was done here; `Unavailable` when it cannot be told."""
+        (await self._ask_leader(request, person, self.leader())).close()
+
+    async def _ask_leader(
+        self, request: web.Request, person: Person, leader: Leader
+    ) -> aiohttp.ClientResponse:
+        """The answer of who has the key that replicas have, and believes us."""
         if why := _why_nobody(leader):
             raise Unavailable(why)
         path, body = request.rel_url.raw_path_qs, await read_body(request, self._largest)
@@ -82,14 +98,11 @@ class Forwarder:
         headers[STATEMENT] = statement
         url = yarl.URL(f"http://{leader.address}{path}", encoded=True)
         answer = await self._ask(request.method, url, headers, body, leader)
-        try:
-            if not hmac.compare_digest(_ascii(answer.headers.get(PROVEN, "")), proof):
-                raise Unavailable(_unproven(leader))
-            if answer.status == DISBELIEVED:
-                raise Unavailable(await _why(answer, leader))
-            return await self._hand_back(request, answer, leader, left_s)
-        finally:
-            answer.close()
+        is_proven = hmac.compare_digest(_ascii(answer.headers.get(PROVEN, "")), proof)
+        if is_proven and answer.status != DISBELIEVED:
+            return answer
+        async with answer:
+            raise Unavailable(await _why(answer, leader) if is_proven else _unproven(leader))
 
     async def _ask(
         self, method: str, url: yarl.URL, headers: dict[str, str], body: bytes, leader: Leader
@@ -121,28 +134,33 @@ class Forwarder:
         finally:
             asking.cancel()
 
-    async def _while_it_leads(self, waited: "asyncio.Future[T]", leader: Leader) -> None:
-        """Return when it is done; `Unavailable` when another replica leads meanwhile."""
+    async def _while_it_leads(
+        self, waited: "asyncio.Future[T]", leader: Leader, goes_on: Callable[[], bool] = lambda: True
+    ) -> None:
+        """Return when it is done; `Unavailable` when another replica leads meanwhile, or it may not go on."""
         while not waited.done():
             await asyncio.wait((waited,), timeout=_LOOK_S)
-            if not waited.done() and self._peers.leader() != leader:
+            if not waited.done() and (self._peers.leader() != leader or not goes_on()):
                 raise Unavailable(f"{leader.identity} no longer leads: ask again")
 
     async def _hand_back(
-        self, request: web.Request, answer: aiohttp.ClientResponse, leader: Leader, left_s: float
+        self,
+        request: web.Request,
+        answer: aiohttp.ClientResponse,
+        leader: Leader,
+        goes_on: Callable[[], bool],
     ) -> web.StreamResponse:
         headers = {name: answer.headers[name] for name in _ANSWERED if name in answer.headers}
         response = web.StreamResponse(status=answer.status, headers=headers)
         if answer.content_length is not None:
             response.content_length = answer.content_length
-        end = asyncio.get_running_loop().time() + left_s
         is_whole = False
         try:
             await response.prepare(request)
-            while asyncio.get_running_loop().time() < end:
+            while goes_on():
                 reading = asyncio.ensure_future(answer.content.readany())
                 try:
-                    await self._while_it_leads(reading, leader)
+                    await self._while_it_leads(reading, leader, goes_on)
                 finally:
                     reading.cancel()
                 if not (piece := await reading):

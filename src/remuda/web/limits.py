@@ -1,5 +1,6 @@
 """How often somebody may ask: a bucket of requests for each address, filled at a steady pace."""
 
+import ipaddress
 from collections import OrderedDict
 
 from msgspec import Struct
@@ -32,6 +33,11 @@ class Limiter:
         #: address → what is left, and when that was
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
+    def is_used_up(self, peer: str) -> bool:
+        """Whether the next request would have to wait; it is not counted."""
+        left, since = self._left.get(peer, (float(self._pace.burst), 0.0))
+        return left + (self._clock.monotonic() - since) * self._pace.per_second < 1.0
+
     def wait_s(self, peer: str, cost: float = 1.0) -> float:
         """Count a request; how many seconds to wait before the next one, 0 when this one may go on."""
         now = self._clock.monotonic()
@@ -42,3 +48,31 @@ class Limiter:
         if len(self._left) > _MOST_KNOWN:
             self._left.popitem(last=False)
         return 0.0 if may_go else (cost - left) / self._pace.per_second
+
+
+class Acquainted:
+    """Who was let in from where, so that strangers at the same address do not keep them out later."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[str, str], None] = OrderedDict()
+
+    def add(self, peer: str, name: str) -> None:
+        """Somebody was let in."""
+        self._known[peer, name] = None
+        self._known.move_to_end((peer, name))
+        if len(self._known) > _MOST_KNOWN:
+            self._known.popitem(last=False)
+
+    def __contains__(self, pair: tuple[str, str]) -> bool:
+        return pair in self._known
+
+
+def neighbourhood(peer: str) -> str:
+    """What strangers are counted by: an address, and of IPv6 the network that one subscriber has."""
+    try:
+        address = ipaddress.ip_address(peer)
+    except ValueError:
+        return peer
+    if address.version == 4:
+        return peer
+    return str(ipaddress.ip_network((address, 64), strict=False))

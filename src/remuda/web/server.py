@@ -10,7 +10,7 @@ import hashlib
 import re
 import socket
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -21,7 +21,7 @@ from aiohttp import web
 from jinja2 import Environment
 from msgspec import Struct
 
-from remuda.control.answers import problem
+from remuda.control.answers import BODY, GOES_ON, GoesOn, problem, read_body
 from remuda.control.openapi import document
 from remuda.control.routes import LARGEST_BODY, Call, Route
 from remuda.errors import BadInput, NotFound, RemudaError, Unavailable
@@ -30,7 +30,7 @@ from remuda.loop.logs import Log
 from remuda.web.access import Access, Person
 from remuda.web.connections import Connections, most_connections
 from remuda.web.draw import regions
-from remuda.web.entrance import PERSON, SIGN_IN, Entrance
+from remuda.web.entrance import PERSON, SIGN_IN, SIGN_OUT, Entrance
 from remuda.web.forward import ANSWERS, DISBELIEVED, Forwarder
 from remuda.web.live import Hub
 from remuda.web.page import Ask, Content, Page
@@ -41,9 +41,10 @@ MakeAsk: TypeAlias = Callable[[], Ask]
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 #: seconds after which a watcher hears something though nothing changed
-STILL_ALIVE_S = 15.0
+STILL_ALIVE_S = 5.0
 #: of several replicas, seconds after which a page that stands still notices that another one leads
 _LOOK_S = 1.0
+_LARGEST_FORM = 4_096
 _KEEPALIVE_S = 20.0
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -52,7 +53,8 @@ _POLICY = (
 _HEADERS = {
     "Content-Security-Policy": _POLICY,
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
+    # Not `no-referrer`: browsers send `Origin: null` with forms then, and who sends it could not be told from others.
+    "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
@@ -76,9 +78,20 @@ class WebServer:
     """The dashboard on a port, until stopped."""
 
     def __init__(
-        self, site: Site, access: Access, clock: Clock, log: Log, peers: Peers | None = None
+        self,
+        site: Site,
+        access: Access,
+        clock: Clock,
+        log: Log,
+        peers: Peers | None = None,
+        still_alive_s: float | None = None,
     ) -> None:
-        """With `peers`, a replica that does not lead passes on what it is asked."""
+        """
+        With `peers`, a replica that does not lead passes on what it is asked.
+
+        After `still_alive_s` seconds a watcher hears something though nothing changed, and whether it may go on is looked at.
+        """
+        self._still_alive_s = still_alive_s or (STILL_ALIVE_S if peers is None else _LOOK_S)
         largest = max((route.most_bytes or LARGEST_BODY for route in site.routes), default=LARGEST_BODY)
         self._replicas = Forwarder(peers, largest) if peers is not None else None
         self._site = site
@@ -147,24 +160,28 @@ class WebServer:
         if STATEMENT in request.headers:
             return await self._answer_replica(request, handler)
         person = self._entrance.person(request)
-        self._welcome(request, person)
+        self._welcome(request, person, lambda: self._is_ours() and self._entrance.person(request) is not None)
         is_asset = request.method in {"GET", "HEAD"} and _ASSET_PATH.fullmatch(request.path)
         is_sign_in = request.path == SIGN_IN and request.method in {"GET", "POST"}
+        is_sign_out = request.path == SIGN_OUT and request.method == "POST"
         refused = self._entrance.too_often(request, person) or self._entrance.refusal(
             request,
             person,
-            is_open=bool(is_asset or is_sign_in),
+            is_open=bool(is_asset or is_sign_in or is_sign_out),
             is_question=request.path in self._questions,
         )
         if refused is not None:
             return refused
+        if is_sign_out:
+            return await self._sign_out(request, person)
         if person is not None and not is_asset and not is_sign_in and not self._is_ours():
             return await self._pass_on(request, person)
         return await _answered(request, handler)
 
-    def _welcome(self, request: web.Request, person: Person | None) -> None:
+    def _welcome(self, request: web.Request, person: Person | None, goes_on: Callable[[], bool]) -> None:
         if person is not None:
             request[PERSON] = person
+            request[GOES_ON] = GoesOn(goes_on)
             if self._connections is not None:
                 self._connections.is_known(request)
 
@@ -175,15 +192,30 @@ class WebServer:
     async def _pass_on(self, request: web.Request, person: Person) -> web.StreamResponse:
         """Ask the replica that leads; why it cannot be asked is a page that tries again, or a sentence for a program."""
         assert self._replicas is not None
-        left = self._entrance.session_left_s(request)
         try:
-            return await self._replicas.pass_on(request, person, self._replicas.leader(), left)
+            return await self._replicas.pass_on(
+                request, person, lambda: self._entrance.person(request) is not None
+            )
         except web.HTTPRequestEntityTooLarge:
             return problem(413, "the request is too large")
         except Unavailable as error:
             if "text/html" in request.headers.get("Accept", ""):
                 return await self._excuse(request, str(error), 503)
             return problem(503, str(error))
+
+    async def _sign_out(self, request: web.Request, person: Person | None) -> web.StreamResponse:
+        """End a session here and, where another replica leads, there."""
+        try:
+            request[BODY] = await read_body(request, _LARGEST_FORM)
+            answer = self._entrance.sign_out(request, person, request[BODY])
+            if answer.status == 303 and person is not None and self._replicas and not self._is_ours():
+                await self._replicas.tell(request, person)
+        except web.HTTPRequestEntityTooLarge:
+            return problem(413, "the request is too large")
+        except (OSError, Unavailable) as error:
+            self._log.error("a session was ended here alone, and until the next start", error=str(error))
+            return self._entrance.sign_out(request, None, b"")
+        return answer
 
     async def _answer_replica(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Answer what another replica passes on, to the person that it says; who only claims to be one is a stranger."""
@@ -197,7 +229,12 @@ class WebServer:
             return problem(413, "the request is too large")
         except Disbelieved as error:
             return self._entrance.too_often(request, None) or problem(DISBELIEVED, str(error))
-        self._welcome(request, person)
+        if self._entrance.has_ended(person):
+            return self._entrance.stranger(request)
+        self._welcome(request, person, lambda: self._is_ours() and not self._entrance.has_ended(person))
+        if request.path == SIGN_OUT:
+            self._entrance.end_session(person)
+            return web.Response()
         # That it came from a page of ours was looked at by who passed it on; what the person may do, by both.
         refused = self._entrance.too_often(request, person) or self._entrance.refusal(
             request,
@@ -307,12 +344,11 @@ class WebServer:
         self._watchers[person.name] += 1
         try:
             await response.prepare(request)
-            still_alive_s = STILL_ALIVE_S if self._replicas is None else _LOOK_S
-            async with aclosing(self._hub.watch(key, draw, still_alive_s)) as changes:
-                async for change in _until(changes, self._entrance.session_left_s(request)):
-                    if not self._is_ours():
-                        break  # the page asks again, and is passed on
-                    await response.write(_event(change, self._clock.now()))
+            async with aclosing(self._hub.watch(key, draw, self._still_alive_s)) as changes:
+                async for change in changes:
+                    if not request[GOES_ON].look():
+                        break  # the page asks again, and is told why or passed on
+                    await response.write(_event(change, self._clock.now(), person.csrf))
         except ConnectionError:
             pass  # whoever watched has gone
         finally:
@@ -340,23 +376,12 @@ def _html_answer(html: str, status: int = 200) -> web.Response:
     )
 
 
-async def _until(
-    changes: AsyncIterator[tuple[dict[str, str], str] | None], seconds: float
-) -> AsyncIterator[tuple[dict[str, str], str] | None]:
-    """What comes within some seconds."""
-    loop = asyncio.get_running_loop()
-    end = loop.time() + seconds
-    async for change in changes:
-        if loop.time() >= end:
-            return
-        yield change
-
-
-def _event(change: tuple[dict[str, str], str] | None, now: int) -> bytes:
+def _event(change: tuple[dict[str, str], str] | None, now: int, proof: str) -> bytes:
     if change is None:
         return b": still here\n\n"
     fresh, text = change
-    data = {"now": now, "regions": fresh, "problem": text}
+    # Who signed in again meanwhile has another proof.
+    data = {"now": now, "regions": fresh, "problem": text, "proof": proof}
     return b"data: " + msgspec.json.encode(data) + b"\n\n"
 
 

@@ -41,6 +41,9 @@
     });
   };
   const apply = (change) => {
+    // Whoever signed in again in another tab has another proof.
+    for (const each of document.querySelectorAll('meta[name="proof"]')) each.content = change.proof;
+    for (const each of document.querySelectorAll('input[name="proof"]')) each.value = change.proof;
     setNow(change.now);
     Object.values(change.regions).forEach(morph);
     say(change.problem);
