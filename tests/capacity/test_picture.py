@@ -162,7 +162,7 @@ def test_the_label_with_errors_is_shown_in_full_unless_another_is_asked_for(home
         kvm=policy(),
     )
     assert shown(home).chosen == "nix-kvm"
-    assert shown(home, label="AAA").chosen == "AAA"
+    assert shown(home, label="AAA").chosen == "aaa"
     with pytest.raises(NotFound, match='no kept audit knows a label "nix-kv"; did you mean nix-kvm'):
         shown(home, label="nix-kv")
 

@@ -1,6 +1,7 @@
 """The HTTP API of a real process, asked everything that its own OpenAPI document allows."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,8 @@ from tests.processes import Place, place, pool
 pytestmark = pytest.mark.slow
 CHECKS = [not_a_server_error, content_type_conformance, response_schema_conformance]
 #: of each operation
-EXAMPLES = 15
+EXAMPLES_EACH = 15
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +25,8 @@ def up() -> Iterator[Place]:
         here.write(pool("shell", min=1, max=2))
         here.start("--web-port", "0")
         here.wait_end(here.submit("echo", "hello"))
+        world, policy = (str(EXAMPLES / f"capacity-{name}") for name in ("cluster.json", "policy.yaml"))
+        here.cli("capacity", "audit", "--from", world, "--policy", policy)
         yield here
         here.clear()
 
@@ -37,7 +41,10 @@ def test_no_request_is_answered_with_a_mistake_of_ours_and_every_answer_is_as_de
         operation = found.ok()
 
         @settings(
-            max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+            max_examples=EXAMPLES_EACH,
+            deadline=None,
+            derandomize=True,
+            suppress_health_check=list(HealthCheck),
         )
         @given(case=operation.as_strategy())
         def ask(case: schemathesis.Case[Any]) -> None:
@@ -46,6 +53,7 @@ def test_no_request_is_answered_with_a_mistake_of_ours_and_every_answer_is_as_de
             case.call_and_validate(checks=CHECKS, headers=headers, timeout=60)
 
         ask()
-    assert asked > 20 * EXAMPLES
+    assert up.cli("why", "label", "nix-kvm").code == 0, "there was an audit to ask about"
+    assert asked > 20 * EXAMPLES_EACH
     assert up.processes[-1].poll() is None
     assert '"level":"error"' not in up.log

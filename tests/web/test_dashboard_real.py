@@ -98,6 +98,7 @@ PAGES = (
     "/pools/shell",
     "/jobs",
     "/jobs/1",
+    "/capacity",
     "/sizes",
     "/why",
     "/why?kind=pool&name=shell",

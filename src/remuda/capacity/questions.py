@@ -63,9 +63,10 @@ def _row(db: Database, item: Kept) -> AuditRow:
 def picture_of(db: Database, number: int, label: str) -> Picture:
     """A kept audit as a page shows it; `NotFound` names near misses of its number or a label."""
     judged = _judged(db, _numbered(db, number))
-    if label and not _has(judged.kept, label):
+    written = {folded(name): name for name in judged.kept.names}
+    if label and folded(label) not in written:
         raise NotFound(_no_label(label, judged.kept.names))
-    chosen = label or first_label(judged.audit, judged.kept.findings)
+    chosen = written.get(folded(label)) or first_label(judged.audit, judged.kept.findings)
     tried = _plan_of(judged, chosen) if chosen else None
     return picture(_row(db, judged.item), judged.audit, judged.kept.findings, tried)
 

@@ -24,15 +24,20 @@ class AskRoutes:
         asked = _written(query)
         route, names = match(self._routes, "GET", path)
         check_query(route, asked)
-        call = Call(names, asked)
-        answer: Any
+        return await self._answer(route, Call(names, asked))  # type: ignore[no-any-return]
+
+    async def question(self, path: str, body: object, kind: type[T]) -> T:
+        """What a route that is sent something and changes nothing answers; any other is none that a page may ask."""
+        del kind
+        route, names = match(tuple(each for each in self._routes if each.is_question), "POST", path)
+        return await self._answer(route, Call(names, {}, body))  # type: ignore[no-any-return]
+
+    async def _answer(self, route: Route, call: Call) -> Any:
         if route.view is not None:
             view = route.view
-            answer = await asyncio.to_thread(self._store.read, lambda db: view(db, call))
-        else:
-            assert route.handler is not None
-            answer = await route.handler(call)
-        return answer  # type: ignore[no-any-return]
+            return await asyncio.to_thread(self._store.read, lambda db: view(db, call))
+        assert route.handler is not None
+        return await route.handler(call)
 
     def routes(self) -> frozenset[str]:
         """All that can be asked without changing anything."""

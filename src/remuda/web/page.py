@@ -22,6 +22,10 @@ class Ask(Protocol):
         """What `GET path` answers; what is None is left out of the query. Raises `RemudaError` with a sentence."""
         ...
 
+    async def question(self, path: str, body: object, kind: type[T]) -> T:
+        """What `POST path` answers to a question, which changes nothing; raises as `get`."""
+        ...
+
     def routes(self) -> frozenset[str]:
         """The paths that can be asked for, as `/v1/why/pool/{pool}`; what a page shows may depend on what there is."""
         ...

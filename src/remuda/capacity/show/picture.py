@@ -69,8 +69,8 @@ def first_label(audit: Audit, findings: Iterable[Finding]) -> str:
 def bars_of(label: LabelAudit, context: LabelContext) -> LabelBars:
     """A label as bars of one scale: what runs, what its sets may have, and what owners would get."""
     reason = holding(label)
-    whole = max(label.ceiling or 0, label.max or 0, label.running or 0, 1)
-    lines = {"running": _running(label, context), "maxima": _maxima(label, whole), "shares": _shares(label)}
+    maxima = _maxima(label)
+    lines = {"running": _running(label, context), "maxima": maxima, "shares": _shares(label)}
     return LabelBars(
         name=label.name,
         policy=label.policy,
@@ -86,7 +86,7 @@ def bars_of(label: LabelAudit, context: LabelContext) -> LabelBars:
             for name, parts in lines.items()
             if (name != "shares" or label.owners) and (name != "running" or context.running is not None)
         ),
-        whole=whole,
+        whole=max(label.ceiling or 0, label.running or 0, sum(part.amount for part in maxima), 1),
     )
 
 
@@ -102,11 +102,20 @@ def _shares(label: LabelAudit) -> Iterator[BarPart]:
         yield BarPart(each.name, "share", each.share, f"{each.share} of the {each.wants} it may want")
 
 
-def _maxima(label: LabelAudit, whole: int) -> Iterator[BarPart]:
+def _maxima(label: LabelAudit) -> tuple[BarPart, ...]:
+    """What each set may have; one without a bound is drawn as wide as everything that has one."""
     names = set_names(label.scale_sets)
-    for each in label.scale_sets:
-        amount = whole if each.max is None else each.max
-        yield BarPart(names[each.kind, each.id], "maximum", amount, f"at most {count(each.max)}")
+    bounded = sum(each.max or 0 for each in label.scale_sets)
+    boundless = max(label.ceiling or 0, label.running or 0, bounded, 1)
+    return tuple(
+        BarPart(
+            names[each.kind, each.id],
+            "maximum",
+            boundless if each.max is None else each.max,
+            f"at most {count(each.max)}",
+        )
+        for each in label.scale_sets
+    )
 
 
 def _bounded(parts: Iterable[BarPart], ceiling: int | None) -> Iterator[BarPart]:
