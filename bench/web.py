@@ -8,6 +8,7 @@ import time
 
 import aiohttp
 
+from bench import web_fleet
 from bench.idle import cpu_seconds
 from bench.table import Row, at_most, quantile
 
@@ -95,4 +96,4 @@ def rows() -> list[Row]:
             f"first contentful paint of the same pool's page, Chromium on loopback, median of {PAINTS}"
         )
         found.append(at_most("first paint of a page", paint, 500, "ms", conditions))
-    return found
+    return [*found, *web_fleet.rows()]

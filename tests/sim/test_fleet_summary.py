@@ -29,7 +29,7 @@ from remuda.sim.fleet_faults import Faults
 from remuda.sim.fleet_history import FleetHistory, simulate
 from remuda.sim.fleet_machines import SimulatedMachines
 from remuda.sim.fleet_meter import Meter
-from remuda.sim.fleet_plot import page
+from remuda.sim.fleet_page import page
 from remuda.sim.fleet_queue import Queue
 from remuda.sim.fleet_rest import Rest
 from remuda.sim.fleet_scenario import Request, scenario
@@ -216,14 +216,29 @@ def test_the_page_draws_four_charts_and_loads_nothing() -> None:
     drawn = page(summary, history.meter.points)
     reader = Reader()
     reader.feed(drawn)
-    assert reader.tags.count("svg") == 4
-    assert "script" not in reader.tags
-    assert reader.links == []
-    assert "http:" not in drawn
-    assert "https:" not in drawn
+    assert drawn.count("data-chart=") == 4
+    assert (reader.tags.count("script"), reader.tags.count("style")) == (1, 1)
+    assert reader.links == ["#main"]
+    assert "default-src 'none'" in drawn.replace("&#39;", "'")
     assert summary.digest in drawn
-    assert all(word in drawn for word in ("Supply", "Demand", "Cost", "Churn"))
-    assert page(summary, []).startswith("<!doctype html>")
+    assert all(f"<h2>{word}</h2>" in drawn for word in ("Supply", "Demand", "Cost", "Churn"))
+    assert "remuda simulate fleet --seed 3 --machines 200 --clusters 4 --hours 0.1 --faults none" in drawn
+    assert "speculative ones are not drawn" in drawn
+    assert f"p50 {summary.bind_p50_s:,.1f} s, p99 {summary.bind_p99_s:,.1f} s" in drawn
+    assert page(summary, history.meter.points) == drawn
+    empty = page(summary, [])
+    assert (empty.startswith("<!doctype html>"), empty.count("Nothing was measured.")) == (True, 4)
+
+
+@pytest.mark.slow
+def test_the_tables_of_the_page_have_what_was_measured() -> None:
+    with FleetHistory(Request(3, hours=0.1, faults="none")) as history:
+        summary = history.live()
+    point = history.meter.points[-1]
+    rows = page(summary, [point]).replace("\n", "")
+    for count, unit in ((point.configured, "machines"), (point.asked, "units"), (point.actions, "actions")):
+        assert f'<td class="n">{count:,} {unit}</td>' in rows
+    assert f'<td class="n">${point.cost // 10_000 / 100:,.2f}'.rstrip("0").rstrip(".") in rows
 
 
 @pytest.mark.slow
@@ -236,7 +251,7 @@ def test_a_history_is_shown_as_one_object_and_several_as_a_list(run: Run, tmp_pa
     assert {"bind_p50_s", "bind_p99_s", "cost_per_hour", "churn", "shortfall_minutes", "faults"} <= set(
         summary
     )
-    assert "<svg" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8").count("data-chart=") == 4
     both = json.loads(run(*words, "--seed", "3", "--seeds", "2", "-o", "json").out)
     assert [one["seed"] for one in both] == [3, 4]
     assert both[1]["digest"] == summary["digest"]

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -19,6 +20,9 @@ from remuda.fleet import states
 from remuda.jobs import JOBS
 from remuda.ledger.store import FILE, SqliteStore
 from remuda.loop.clock import SystemClock
+from remuda.sim.fleet_history import FleetHistory
+from remuda.sim.fleet_page import page as simulated_page
+from remuda.sim.fleet_scenario import Request
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 PICTURES = os.environ.get("REMUDA_PICTURES")
@@ -142,10 +146,10 @@ async def test_pointing_at_the_map_says_what_lies_there_and_a_click_chooses_it(
 ) -> None:
     page = await sign_in(browser, served)
     canvas = page.it.locator(".areas canvas")
-    await canvas.hover(position={"x": 200, "y": 200})
+    await canvas.hover(position={"x": 200, "y": 100})
     await expect(page.it.locator(".areas .map p").last).to_contain_text("a · t1: ")
     await expect(page.it.locator(".areas .map p").first).to_have_text("A square is one machine.")
-    await canvas.click(position={"x": 200, "y": 200})
+    await canvas.click(position={"x": 200, "y": 100})
     await page.it.wait_for_url("**/fleet?zone=a&type=t1")
     await page.it.get_by_role("link", name="all machines").click()
     await page.it.wait_for_url("**/fleet")
@@ -180,3 +184,40 @@ async def test_a_wrong_name_is_said_on_a_page_with_what_is_near(browser: Browser
     page = await sign_in(browser, served)
     await page.it.goto(served.address("/fleet?cluster=cc"))
     await expect(page.it.locator(".problem")).to_contain_text('serves no cluster "cc"; did you mean c?')
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> str:
+    with FleetHistory(Request(3, 400, 5, 0.5, "some")) as history:
+        summary = history.live()
+    file = tmp_path_factory.mktemp("simulated") / "fleet.html"
+    file.write_text(simulated_page(summary, history.meter.points), encoding="utf-8")
+    return file.as_uri()
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+async def test_the_page_of_a_simulated_fleet_is_drawn_by_the_same_room_with_round_marks(
+    browser: Browser, simulated: str, scheme: Scheme, width: int
+) -> None:
+    person = await browser.person(scheme=scheme, width=width)
+    await person.add_init_script(
+        "const write = CanvasRenderingContext2D.prototype.fillText;"
+        "CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {"
+        " (window.texts ??= []).push(text); return write.call(this, text, ...rest); };"
+    )
+    page = await open_in(person, simulated)
+    for number in range(1, 5):
+        await page.it.locator(f"#chart-{number}").scroll_into_view_if_needed()
+        await expect(page.it.locator(f"#chart-{number} canvas")).to_have_count(1)
+    marks = {text for text in await page.evaluate("window.texts") if text[-1].isdecimal()}
+    assert "0:30" in marks, "times are since the beginning"
+    assert all(
+        re.fullmatch(r"\d:[0-5][05]|\$?[\d,]*[1-9]?[05]0*|\$?[\d,]*[12]0*|\$?0|\d", mark) for mark in marks
+    ), marks
+    assert await page.evaluate("document.documentElement.scrollWidth") <= width
+    found = await Axe().run(page.it)
+    assert found.violations_count == 0, found.generate_report()
+    assert page.requests == [simulated], "it loads nothing"
+    await check_clean(page)
+    if PICTURES:
+        await page.it.screenshot(path=f"{PICTURES}/simulated-{scheme}-{width}.png", full_page=True)

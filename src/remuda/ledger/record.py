@@ -29,6 +29,8 @@ _encode = msgspec.msgpack.Encoder().encode
 #: by kind: there are a handful of them in a process
 _decoders: dict[Any, msgspec.msgpack.Decoder[Any]] = {}
 _making = threading.Lock()
+#: times by which what is compressed grows again, about
+_ROOM = 16
 
 
 class Kinds(Struct, Generic[S, M, P, A], frozen=True):
@@ -57,7 +59,10 @@ def unpack(data: bytes, kind: Any, what: str) -> Any:
     `DamagedRow` says that `what` cannot be read.
     """
     try:
-        plain = zlib.decompress(data)
+        # Room for most of what comes out: a buffer that grows from small beginnings takes as long as the rest of it.
+        plain = zlib.decompress(
+            data, bufsize=max(zlib.DEF_BUF_SIZE, len(data) * _ROOM)
+        )  # pragma: no mutate - only the time
     except zlib.error as error:
         raise DamagedRow(f"{what} cannot be read: {error}") from error
     return decode(plain, kind, what)

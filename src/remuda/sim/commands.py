@@ -1,5 +1,6 @@
 """`remuda simulate`: the same judgement against a simulated world."""
 
+import importlib.util
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -190,6 +191,8 @@ def fleet(
     from remuda.sim.fleet_scenario import Request
 
     requests = [Request(number, machines, clusters, hours, faults) for number in range(seed, seed + seeds)]
+    if html is not None and importlib.util.find_spec("jinja2") is None:
+        raise BadInput("--html needs Jinja2: pip install 'remuda[fleet]'")
     if record is not None:
         _check_new(record, seeds)
     found = live_through_fleets(session, requests, html, decide, record)
@@ -217,7 +220,6 @@ def live_through_fleets(
     from remuda.ledger.backup import copy_new
     from remuda.ledger.store import FILE
     from remuda.sim.fleet_history import FleetHistory
-    from remuda.sim.fleet_plot import page
 
     shows = sys.stderr.isatty() and not session.quiet
     found = []
@@ -239,6 +241,8 @@ def live_through_fleets(
             raise click.exceptions.Exit(1) from None
         found.append(summary)
         if html is not None:
+            from remuda.sim.fleet_page import page
+
             html.write_text(page(summary, history.meter.points), encoding="utf-8")
     if shows:
         click.echo("\r\x1b[K", err=True, nl=False)

@@ -75,7 +75,7 @@
   const known = new WeakMap();
   const draw = (box) => {
     const map = JSON.parse(box.dataset.areas);
-    const width = Math.max(200, box.clientWidth), height = width < 640 ? 420 : 380;
+    const width = Math.max(200, box.clientWidth), height = box.parentElement.classList.contains("few") ? 180 : width < 640 ? 420 : 380;
     if (!box.querySelector("canvas")) box.replaceChildren(...["canvas", "p", "p"].map((tag) => document.createElement(tag)));
     const [canvas, scale] = box.children;
     canvas.setAttribute("role", "img");
