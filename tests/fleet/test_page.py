@@ -19,15 +19,17 @@ from remuda.jobs import JOBS
 from remuda.ledger.place import open_read_only
 from remuda.ledger.store import FILE, InlineStore, Store
 from remuda.model.times import MINUTE
+from remuda.web.access import Person
 from remuda.web.ask import AskRoutes
 from remuda.web.draw import environment, regions
+from remuda.web.page import Role
 from remuda.web.why import why_page
 
 __all__ = ["run"]
 JOBS.teach()
 FILES = ("--inventory", "examples/fleet-inventory.yaml", "--demand", "examples/fleet-demand.yaml")
 FRAME: dict[str, Any] = {
-    "menu": (), "person": {"csrf": "", "name": "me"}, "version": "1", "now": NOW, "may_write": False,
+    "menu": (), "person": Person("me", Role.READ), "version": "1", "now": NOW, "may_write": False,
 }  # fmt: skip
 
 
