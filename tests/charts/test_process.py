@@ -5,11 +5,14 @@ Where the system allows it, in a mount namespace of its own: there the files of 
 read-only root are where a kubelet would have put them.
 """
 
+import contextlib
+import hashlib
 import json
 import os
 import signal
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -98,7 +101,7 @@ def by_a_kubeconfig(
 
 
 def rendered_environ(made: dict[str, Any], namespace: str) -> dict[str, str]:
-    known = {"metadata.name": "remuda-0", "metadata.namespace": namespace}
+    known = {"metadata.name": "remuda-0", "metadata.namespace": namespace, "status.podIP": "127.0.0.1"}
     return {"PATH": os.environ["PATH"], "HOME": "/nonexistent"} | {
         item["name"]: item["value"] if "value" in item else known[item["valueFrom"]["fieldRef"]["fieldPath"]]
         for item in made["env"]
@@ -176,3 +179,80 @@ def test_no_permission_is_missing_or_unused(
     used, refused = asked(cluster, namespace)
     assert refused == []
     assert used == table
+
+
+WEB = {
+    "replicas": 2,
+    "web": {"existingSecret": "remuda-web", "accessKey": "access.yaml"},
+    # the same host has all replicas, and the last word counts
+    "extraArgs": ["--health-port=0", "--live-port=0", "--web-port=0", "--web-address=127.0.0.1"],
+    "interval": 0.2,
+}
+OWN, READ = "the-token-that-the-chart-mounts", "the-token-of-somebody-who-reads"
+
+
+def test_of_two_replicas_as_the_chart_starts_them_any_answers(
+    chart: Chart, cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    objects, crds = chart.objects(WEB, namespace=namespace), chart.crds()
+    cluster.kubectl(
+        "apply", "--server-side", "-n", namespace, "-f", "-", stdin=yaml.safe_dump_all([*crds, *objects])
+    )
+    names = [f"crd/{crd['metadata']['name']}" for crd in crds]
+    cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", *names)
+    pools = OBJECTS.format(namespace, "runnerpools")
+    assert cluster.request("POST", pools, pool("good", min=1, max=1)).status == 201
+    made = container(next(item for item in objects if item["kind"] == "Deployment"))
+    mounted = tmp_path / "web"
+    mounted.mkdir()
+    digest = hashlib.sha256(READ.encode()).hexdigest()
+    # as a kubelet does it: files behind links, for the group of the pod
+    for name, text in (("token", OWN), ("access.yaml", f'tokens: [{{name: wall, sha256: "{digest}"}}]')):
+        (mounted / f"..{name}").write_text(text)
+        (mounted / f"..{name}").chmod(0o440)
+        (mounted / name).symlink_to(f"..{name}")
+    made["args"] = [word.replace("/etc/remuda/web", str(mounted)) for word in made["args"]]
+
+    def begin(name: str) -> tuple[subprocess.Popen[bytes], Path]:
+        directory = tmp_path / name
+        directory.mkdir()
+        token = cluster.token_for(namespace, "remuda")
+        environ = rendered_environ(made, namespace) | {
+            "KUBECONFIG": str(cluster.kubeconfig(name, token=token, namespace="nowhere")),
+            "REMUDA_DATA_DIR": str(directory / "data"),
+            "POD_NAME": name,
+        }
+        return run([sys.executable, "-m", "remuda", *made["args"]], environ, directory), directory
+
+    def ask(directory: Path, path: str, token: str, method: str = "GET") -> tuple[int, Any]:
+        port = json.loads((directory / "data" / "ports.json").read_bytes())["web"]
+        headers = {"Authorization": f"Bearer {token}"}
+        asked = urllib.request.Request(f"http://127.0.0.1:{port}{path}", method=method, headers=headers)
+        try:
+            with urllib.request.urlopen(asked, timeout=30) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, json.load(error)
+
+    with contextlib.ExitStack() as ends:
+        replicas = []
+        for name in ("remuda-0", "remuda-1"):
+            process, directory = begin(name)
+            ends.enter_context(stopped(process, directory / "log"))
+            eventually((directory / "data" / "ports.json").exists, f"{name} is up")
+            replicas.append(directory)
+        lease = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/remuda"
+        eventually(
+            lambda: cluster.request("GET", lease).json().get("spec", {}).get("holderIdentity"), "one leads"
+        )
+        for directory in replicas:
+            eventually(
+                lambda at=directory: ask(at, "/v1/why/pool/good", OWN)[0] == 200, f"{directory.name} answers"
+            )
+            assert ask(directory, "/v1/loops", READ)[1]["loops"][0]["phase"] != "standby"
+            assert ask(directory, "/v1/pools/good/pause", READ, "POST")[0] == 403
+            assert ask(directory, "/v1/pools", "a-token-of-nobody")[0] == 401
+            assert ask(directory, "/v1/pools/good/pause", OWN, "POST")[0] == 200
+    _, refused = asked(cluster, namespace)
+    assert refused == [], "it takes no permission more"
