@@ -6,6 +6,7 @@ read-only root are where a kubelet would have put them.
 """
 
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -235,6 +236,9 @@ def test_of_two_replicas_as_the_chart_starts_them_any_answers(
             with error:
                 return error.code, json.load(error)
 
+    def answers(directory: Path) -> bool:
+        return ask(directory, "/v1/why/pool/good", OWN)[0] == 200
+
     with contextlib.ExitStack() as ends:
         replicas = []
         for name in ("remuda-0", "remuda-1"):
@@ -247,9 +251,8 @@ def test_of_two_replicas_as_the_chart_starts_them_any_answers(
             lambda: cluster.request("GET", lease).json().get("spec", {}).get("holderIdentity"), "one leads"
         )
         for directory in replicas:
-            eventually(
-                lambda at=directory: ask(at, "/v1/why/pool/good", OWN)[0] == 200, f"{directory.name} answers"
-            )
+            knows = functools.partial(answers, directory)
+            eventually(knows, f"{directory.name} answers")
             assert ask(directory, "/v1/loops", READ)[1]["loops"][0]["phase"] != "standby"
             assert ask(directory, "/v1/pools/good/pause", READ, "POST")[0] == 403
             assert ask(directory, "/v1/pools", "a-token-of-nobody")[0] == 401

@@ -119,6 +119,11 @@ def test_the_simulation_of_what_was_comes_near_it_and_a_file_changes_it(
         ),
         pytest.param("report --price cheap", "'cheap' is no price", id="no price"),
         pytest.param("report --price a=-1", "'a=-1' is no price", id="a price below nothing"),
+        pytest.param(
+            "report --since 1h --price shel=1",
+            "there was no pool shel in that time; there was: ",
+            id="the price of a pool that was not there",
+        ),
         pytest.param("report --since 40d --until 39d", "nothing is recorded since 40d", id="nothing then"),
         pytest.param(
             "simulate pools --from-ledger --since 40d --until 39d",

@@ -561,7 +561,16 @@ def test_a_server_that_is_not_there_is_reported_and_no_store_is_read_instead(
 ) -> None:
     ran = run("pools", "list", "--server", f"unix:{tmp_path}/nope.sock")
     assert ran.code == 1
-    assert f"no remuda runs with unix:{tmp_path}/nope.sock" in ran.err
+    assert f"nobody answers at unix:{tmp_path}/nope.sock: start Remuda there" in ran.err
+
+
+def test_a_diagnosis_of_an_address_where_nobody_answers_is_one_sentence(tmp_path: Path, run: Run) -> None:
+    ran = run("diagnose", "--server", f"unix:{tmp_path}/nope.sock")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == (
+        f"remuda: nobody answers at unix:{tmp_path}/nope.sock: start Remuda there with `remuda up`, or give --server the"
+        " address of its dashboard\n"
+    )
 
 
 @pytest.mark.slow

@@ -202,7 +202,7 @@ def test_a_server_that_does_not_run_is_reported_and_the_store_is_not_read_instea
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     for address in (f"http://127.0.0.1:{port}", f"unix:{stopped / 'no.sock'}"):
-        with pytest.raises(Unavailable, match="no remuda runs with " + address):
+        with pytest.raises(Unavailable, match=f"nobody answers at {address}: start Remuda there"):
             remuda(stopped, address).get("/v1/names/a", Named)
 
 

@@ -120,6 +120,21 @@ def test_up_draws_pools_machines_jobs_and_decisions_and_ctrl_c_restores_the_term
     assert '"msg":"remuda is up"' in (here.data / "remuda.log").read_text()
 
 
+def test_the_view_of_up_has_the_keys_of_top_but_q_does_not_stop_remuda(here: Place) -> None:
+    with terminal(here, "up", str(here.file), *UP, "--web-port", "0") as view:
+        view.wait_for(
+            "▸ pools (1)", "machines (2)", "/ filter · Ctrl-C to stop", "dashboard http://127.0.0.1:"
+        )
+        view.press(b"q\r")
+        view.wait_for("remuda why pool shell", "demand", "Esc back")
+        view.press(b"\x1b2")
+        view.wait_for("▸ machines (2)")
+        view.press(b"\x03")
+        assert view.wait_end() == 0
+    assert view.text.rindex(LEAVE) > view.text.rindex(ENTER)
+    assert "Traceback" not in view.text
+
+
 def test_a_second_up_on_a_terminal_leaves_the_log_of_the_first_alone(here: Place) -> None:
     with terminal(here, "up", str(here.file), *UP) as view:
         view.wait_for("machines (2)")

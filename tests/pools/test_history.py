@@ -97,6 +97,24 @@ async def test_a_pool_that_came_later_has_nothing_before() -> None:
 
 
 @virtually
+async def test_a_pool_that_never_was_is_refused_with_those_there_are_and_one_that_is_gone_is_shown() -> None:
+    history = History()
+    await history.record(NOW, busy("old", 1))
+    await history.record(NOW + MINUTE, busy("new", 1))
+
+    def asked(name: str, since: int, until: int) -> list[str]:
+        found = history.store.read(lambda db: pools_history(db, since, until, 10, name))
+        return [each.pool for each in found.pools]
+
+    for name, since in (("none", NOW), ("old", NOW + MINUTE)):
+        with pytest.raises(NotFound, match=f"there is no pool {name}; there is: new"):
+            asked(name, since, since + MINUTE)
+    assert asked("old", NOW, NOW + MINUTE) == ["old"]
+    assert asked("new", NOW - MINUTE, NOW) == ["new"]
+    history.store.close()
+
+
+@virtually
 async def test_the_share_of_a_ceiling_is_shown_where_there_is_one() -> None:
     store = InlineStore()
     ledger: Ledger[Snapshot, Memory, Policy, PoolAction] = Ledger(store, LOOP, POOL_KINDS)

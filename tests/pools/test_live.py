@@ -8,9 +8,11 @@ from rich.console import Console
 from tests.builders import NOW
 
 from remuda.control.client import NothingRuns, Remuda
+from remuda.control.notices import notices
 from remuda.loop.clock import Clock
 from remuda.model.jobs import Job, JobList, JobSpec, JobState
-from remuda.pools.live import picture
+from remuda.pools.controller import LOOP
+from remuda.pools.live import ask, render
 from remuda.pools.views import PoolsView
 
 T = TypeVar("T")
@@ -73,7 +75,8 @@ class Crowded(Remuda):
 def drawn(remuda: Remuda, height: int | None = None) -> list[str]:
     console = Console(width=200, height=height or 60, record=True, file=None, force_terminal=False)
     with console.capture() as captured:
-        console.print(picture(remuda, StillClock(), height))
+        seen = ask(remuda)
+        console.print(render(*seen, NOW, height, notices(remuda, LOOP, seen[0].seen_at, NOW)))
     return captured.get().splitlines()
 
 

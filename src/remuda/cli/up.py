@@ -290,7 +290,7 @@ async def _watch(
     from remuda.job import load
 
     try:
-        await load(view)(session.remuda, clock, stop, link=link)
+        await load(view)(session, clock, stop, link=link)
     except Exception as error:  # noqa: BLE001 - see above
         message = f"the live view failed ({type(error).__name__}: {error})"
         log.error(message)

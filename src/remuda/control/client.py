@@ -168,11 +168,15 @@ class Remuda:
             connection.connect()
         except (FileNotFoundError, ConnectionRefusedError) as error:
             connection.close()
-            where = self._data_dir if self._server is None else address
-            raise NothingRuns(where, is_refused=isinstance(error, ConnectionRefusedError)) from None
+            is_refused = isinstance(error, ConnectionRefusedError)
+            raise NothingRuns(self._data_dir, is_refused=is_refused, server=self._server or "") from None
         except OSError as error:
             connection.close()
-            raise Unavailable(f"cannot reach remuda at {address}: {error}") from error
+            raise Unavailable(
+                f"cannot reach remuda at {address}: {error}; --server is where its dashboard is"
+                if self._server
+                else f"cannot reach remuda at {address}: {error}"
+            ) from error
         return connection
 
 
@@ -200,10 +204,18 @@ def _read(body: bytes, kind: type[T]) -> T:
 class NothingRuns(Unavailable):
     """Nobody answers, so only the store can be read."""
 
-    def __init__(self, where: Path | str, *, is_refused: bool = False) -> None:
-        """`is_refused` when there is still a socket that nobody listens at, which only a process that died leaves behind."""
+    def __init__(self, where: Path | str, *, is_refused: bool = False, server: str = "") -> None:
+        """
+        `is_refused` when there is still a socket that nobody listens at, which only a process that died leaves behind.
+
+        `server` is the address that was given in the place of a data directory.
+        """
         self.is_refused = is_refused
-        super().__init__(f"no remuda runs with {where}: start one with `remuda up FILE…`")
+        super().__init__(
+            f"nobody answers at {server}: start Remuda there with `remuda up`, or give --server the address of its dashboard"
+            if server
+            else f"no remuda runs with {where}: start one with `remuda up FILE…`"
+        )
 
 
 def path_of(*parts: object) -> str:

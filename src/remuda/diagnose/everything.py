@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import click
 
@@ -15,6 +15,10 @@ from remuda.output.checks import exit_code, report_of
 
 #: looks and judges; `progress` hears what is looked at next. Where it does not apply it says nothing
 Checkup: TypeAlias = Callable[[Session, Callable[[str], None]], Iterable[CheckResult]]
+
+
+#: seconds that a Remuda elsewhere has to answer
+ANSWER_S = 10
 
 
 @click.command(cls=Command, name="diagnose")
@@ -32,6 +36,10 @@ def everything(session: Session, /, bundle: Path | None) -> None:
     Everything that applies here is checked: this data directory and who works with it, what this host allows, pools and
     their queue, and the cluster of the kubeconfig. Nothing is changed. Exit codes: 0 no problem, 1 problems, 2 bad input.
     """
+    if session.server is not None:
+        # Whoever gave an address that is wrong needs no list of all that cannot be seen there.
+        session.timeout_s = ANSWER_S
+        session.remuda.get("/v1/loops", dict[str, Any])
     with session.progress() as progress:
         found = tuple(check_everything(session, progress))
         if bundle is not None:

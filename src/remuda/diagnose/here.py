@@ -20,7 +20,7 @@ class SeenLoop(Struct, frozen=True):
 
 
 class SeenPort(Struct, frozen=True):
-    """A port of health pages: whether its page is well, or while nothing runs, whether it could be had."""
+    """A port of health pages or of the dashboard: whether its page is well, or while nothing runs, whether it could be had."""
 
     #: the option that chooses it
     option: str

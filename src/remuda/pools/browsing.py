@@ -15,9 +15,9 @@ Cell: TypeAlias = str | int
 #: kind and name, as `remuda why` takes them
 Subject: TypeAlias = tuple[str, str]
 
-KEYS = "Tab ↑↓ choose · Enter why · s sort · r reverse · / filter · q or Ctrl-C to stop"
+KEYS = "Tab ↑↓ choose · Enter why · s sort · r reverse · / filter"
 TYPING_KEYS = "Enter keeps the filter · Esc drops it"
-CLOSE_KEYS = "Esc back · ↑↓ scroll · q or Ctrl-C to stop"
+CLOSE_KEYS = "Esc back · ↑↓ scroll"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +56,18 @@ class Browsing:
     subject: Subject | None = None
     scrolled: int = 0
     is_over: bool = False
+    #: whether q ends it; not where what is watched would end with it
+    may_quit: bool = True
 
     @property
     def keys(self) -> str:
         """The keys that do something now."""
         if self.is_typing:
             return f"filter: {self.filter}▏   {TYPING_KEYS}"
+        stop = " · q or Ctrl-C to stop" if self.may_quit else " · Ctrl-C to stop"
         if self.subject:
-            return CLOSE_KEYS
-        return (f"filter: {self.filter}   " if self.filter else "") + KEYS
+            return CLOSE_KEYS + stop
+        return (f"filter: {self.filter}   " if self.filter else "") + KEYS + stop
 
 
 Direction: TypeAlias = Literal[-1, 1]
@@ -96,7 +99,7 @@ def press(at: Browsing, key: str, shown: Sequence[Sequence[Row]], columns: Seque
     rows = shown[at.table]
     match key:
         case "q":
-            return replace(at, is_over=True)
+            return replace(at, is_over=at.may_quit)
         case "tab" | "right":
             return replace(at, table=(at.table + 1) % len(TABLES), row=0)
         case "backtab" | "left":
@@ -147,7 +150,7 @@ def _type(at: Browsing, key: str) -> Browsing:
 def _look_closely(at: Browsing, key: str) -> Browsing:
     match key:
         case "q":
-            return replace(at, is_over=True)
+            return replace(at, is_over=at.may_quit)
         case "esc" | "backspace" | "left":
             return replace(at, subject=None, scrolled=0)
         case "down" | "j":

@@ -106,8 +106,20 @@ def pools_history(
     if times and ended > times[-1]:
         times.append(min(ended, until))
         rows.append(rows[-1])
-    names = sorted({name for row in rows for name in row} if only is None else {only})
+    names = sorted({name for row in rows for name in row})
+    if only is not None:
+        if only not in names:
+            refuse_unknown(db, only)
+        names = [only]
     return PoolsHistory(since, until, times, [_series(name, rows) for name in names])
+
+
+def refuse_unknown(db: Database, pool: str) -> None:
+    """`NotFound` for a pool that is not there now, with those that are."""
+    cycle = last_cycle(db)
+    there = [seen.name for seen in cycle.snapshot.pools] if cycle else []
+    if pool not in there:
+        raise NotFound(f"there is no pool {pool}; there is: {', '.join(there) or 'none'}")
 
 
 def _series(name: str, rows: list[dict[str, PoolPoint]]) -> PoolSeries:

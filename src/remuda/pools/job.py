@@ -42,7 +42,7 @@ JOB = Job(
     loops=("pools",),
     replay="remuda.pools.replay:PoolsReplay",
     runtime="remuda.pools.runtime:PoolsRuntime",
-    live_view="remuda.pools.live:watch",
+    live_view="remuda.pools.top:watch",
     pages=(
         PageReference("/pools", "remuda.pools.pages:pools_page", "/v1/pools", menu="Pools"),
         PageReference(

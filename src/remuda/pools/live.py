@@ -1,25 +1,18 @@
 """The live view of `remuda up` on a terminal and of `remuda top`."""
 
-import asyncio
-import contextlib
 import shlex
 from collections.abc import Callable, Sequence
 
-from rich.console import Console, Group
-from rich.live import Live
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
 from remuda.control.client import Remuda
-from remuda.control.notices import notices
-from remuda.errors import RemudaError
-from remuda.loop.clock import Clock
 from remuda.model.jobs import JobList, JobState
 from remuda.model.times import Instant
 from remuda.output.moments import age, clock_time
 from remuda.output.show import one_line
 from remuda.pools.browsing import Browsing, Order, Row, arranged
-from remuda.pools.controller import LOOP
 from remuda.pools.views import Decision, PoolsView
 
 _COLOURS = {
@@ -209,44 +202,9 @@ def _decisions(decisions: list[Decision], now: Instant) -> list[Row]:
     return found
 
 
-async def watch(
-    remuda: Remuda,
-    clock: Clock,
-    stop: asyncio.Event,
-    console: Console | None = None,
-    link: Callable[[], str] = lambda: "",
-) -> None:
-    """
-    Draw the view once a second until stopped; a Remuda that is away for a moment is waited for.
-
-    `link` opens the dashboard, once there is one.
-    """
-    screen = console or Console()
-    last: Group | None = None
-    with Live(console=screen, screen=screen.is_terminal, auto_refresh=False) as live:
-        while not stop.is_set():
-            dashboard = f" · dashboard {found}" if (found := link()) else ""
-            line = Text(f"Ctrl-C to stop{dashboard}", style="dim", overflow="fold")
-            try:
-                last = await asyncio.to_thread(picture, remuda, clock, screen.height)
-            except RemudaError as error:
-                line = lost("starting" if last is None else str(error))
-            live.update(Group(last, line) if last else line, refresh=True)
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(1):
-                    await stop.wait()
-
-
 def lost(message: str) -> Text:
     """A line that says why nothing new is shown."""
     return Text(one_line(message), style="red", no_wrap=True)
-
-
-def picture(remuda: Remuda, clock: Clock, height: int | None = None) -> Group:
-    """Ask for everything and draw it."""
-    pools, jobs, decisions = ask(remuda)
-    now = clock.now()
-    return render(pools, jobs, decisions, now, height, notices(remuda, LOOP, pools.seen_at, now))
 
 
 def ask(remuda: Remuda) -> tuple[PoolsView, JobList, list[Decision]]:

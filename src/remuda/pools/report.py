@@ -5,8 +5,10 @@ from typing import Any
 
 from msgspec import to_builtins
 
+from remuda.errors import BadInput
 from remuda.model.jobs import Job
 from remuda.model.times import HOUR
+from remuda.objects.problems import did_you_mean
 from remuda.output.charts import Series, chart
 from remuda.output.moments import age
 from remuda.output.sections import Section, Wanted
@@ -17,7 +19,12 @@ _MOST_PAIRS = 10
 
 
 def sections_of(figures: Figures, jobs: Sequence[Job], wanted: Wanted) -> Iterator[Section]:
-    """The sections of recorded figures."""
+    """The sections of recorded figures; `BadInput` for the price of a pool that there was not."""
+    for name in sorted(wanted.prices.keys() - figures.pools.keys() - {""}):
+        known = ", ".join(sorted(figures.pools)) or "none"
+        raise BadInput(
+            f"--price {name}=…: there was no pool {name} in that time; there was: {known}{did_you_mean(name, figures.pools)}"
+        )
     yield _waiting(figures, waits_of(jobs, wanted.until))
     yield _machines(figures, wanted)
     yield _limits(figures)

@@ -12,7 +12,15 @@ from remuda.ledger.store import Store
 from remuda.loop.clock import Clock
 from remuda.pools.controller import PoolsController
 from remuda.pools.decide.model import Override
-from remuda.pools.history import Next, PoolsHistory, StartTimes, pools_history, start_times, what_next
+from remuda.pools.history import (
+    Next,
+    PoolsHistory,
+    StartTimes,
+    pools_history,
+    refuse_unknown,
+    start_times,
+    what_next,
+)
 from remuda.pools.overrides import overrides, set_override
 from remuda.pools.policy import PoolSetup
 from remuda.pools.ports import Provider
@@ -83,7 +91,10 @@ def _history(db: Database, call: Call) -> PoolsHistory:
 
 def _starts(db: Database, call: Call) -> StartTimes:
     since, until, _ = _span(db, call)
-    return start_times(db, call.names["pool"], since, until)
+    found = start_times(db, call.names["pool"], since, until)
+    if not found.times:
+        refuse_unknown(db, call.names["pool"])
+    return found
 
 
 VIEWS: tuple[Route, ...] = (

@@ -1,4 +1,4 @@
-"""`remuda top` on a terminal: the live view, with keys."""
+"""The live view on a terminal, with keys: that of `remuda top`, and of `remuda up`."""
 
 import asyncio
 import contextlib
@@ -11,6 +11,7 @@ from rich.live import Live
 from rich.text import Text
 
 from remuda.control.client import Remuda
+from remuda.control.command import Session
 from remuda.control.notices import notices
 from remuda.errors import RemudaError
 from remuda.loop.clock import Clock
@@ -40,6 +41,8 @@ class Top:
     #: why there is no newer answer, and since when
     problem: str = ""
     silent_since: int = 0
+    #: what opens the dashboard, once there is one
+    link: Callable[[], str] = lambda: ""
 
     def ask(self) -> None:
         """Ask for everything anew; when that fails, what was answered before stays."""
@@ -78,13 +81,36 @@ class Top:
 
     def picture(self, height: int) -> Group:
         """What there is to see now."""
+        if self.answer is None and not self.at.may_quit:
+            return Group(Text("starting …", style="dim"))
         last = lost(self.problem) if self.problem else Text(self.at.keys, style="dim", no_wrap=True)
         if self.answer is None:
             return Group(last)
+        if link := self.link():
+            last.append(f"\ndashboard {link}", style="dim not red")
+            last.no_wrap, last.overflow = False, "fold"
+            height -= 1
         if self.at.subject is not None:
             title = f"remuda why {' '.join(self.at.subject)}"
             return Group(closely(title, self.lines, height, self.at.scrolled), last)
         return Group(render(*self.answer, self.clock.now(), height, self.notices, self.at), last)
+
+
+async def watch(
+    session: Session,
+    clock: Clock,
+    stop: asyncio.Event,
+    console: Console | None = None,
+    link: Callable[[], str] = lambda: "",
+) -> None:
+    """Draw what this process does until it is stopped; `link` opens its dashboard, once there is one."""
+    from remuda.pools.questions import why_report  # noqa: PLC0415 - for who asks why
+
+    def explain(kind: str, name: str) -> tuple[str, ...]:
+        return why_report(session, kind, name, history=True).lines
+
+    top = Top(session.remuda, clock, explain, Browsing(may_quit=False), link=link)
+    await browse(top, stop, console or Console())
 
 
 async def browse(

@@ -253,6 +253,15 @@ CASES: list[tuple[str, str, dict[str, Any], str, str, str, str]] = [
         "port 80 (--health-port): address already in use",
         "--health-port 0",
     ),
+    (
+        "a dashboard",
+        "ports",
+        {"ports": (SeenPort("--health-port", 80), SeenPort("--web-port", 81))},
+        "ok",
+        "health, metrics and the dashboard answer at 80, 81",
+        "",
+        "",
+    ),
     ("free ports", "ports", NOBODY, "ok", "ports 8000, 8001 are free", "", ""),
     (
         "a refused reload",

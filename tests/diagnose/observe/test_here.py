@@ -82,11 +82,15 @@ def test_what_a_page_for_probes_says_is_what_is_wrong_with_it() -> None:
         "/ready": lambda: (200, "application/json", b"{}"),
         "/live": lambda: (503, "application/json", b'{"problems": ["loop pools is stuck"]}'),
         "/odd": lambda: (500, "text/plain", b"oh"),
+        "/sign-in": lambda: (401, "text/html", b"who are you?"),
     }
     server = HealthServer("127.0.0.1", 0, pages)
     try:
         assert page_problem("127.0.0.1", server.port, "/ready") == ""
         assert page_problem("127.0.0.1", server.port, "/live") == "/live answers 503: loop pools is stuck"
+        assert page_problem("127.0.0.1", server.port, "/sign-in") == "", (
+            "a dashboard is well that asks for a token"
+        )
         assert page_problem("127.0.0.1", server.port, "/odd") == "/odd answers 500: oh"
     finally:
         server.close()

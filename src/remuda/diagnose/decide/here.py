@@ -195,7 +195,7 @@ def _answering(here: Here, seen: Seen) -> CheckResult:
 
 
 def ports(here: Here) -> CheckResult:
-    """Whether the pages for probes and Prometheus answer; before a start, whether their ports can be had."""
+    """Whether the dashboard and the pages for probes and Prometheus answer; before a start, whether their ports can be had."""
     seen = Seen("ports")
     if not here.ports:
         return seen.unknown("which ports it listens at is not known")
@@ -210,8 +210,10 @@ def ports(here: Here) -> CheckResult:
             seen.add(f"port {port.number} ({port.option}): {port.problem}", fix)
     numbers = ", ".join(str(port.number) for port in here.ports)
     if not seen:
-        return seen.ok(f"health and metrics answer at {numbers}" if runs else f"ports {numbers} are free")
-    return seen.problem("a page for probes is not well" if runs else "a port that remuda up takes is in use")
+        has_web = any(port.option == "--web-port" for port in here.ports)
+        answering = "health, metrics and the dashboard" if has_web else "health and metrics"
+        return seen.ok(f"{answering} answer at {numbers}" if runs else f"ports {numbers} are free")
+    return seen.problem("a page is not well" if runs else "a port that remuda up takes is in use")
 
 
 def reload(here: Here) -> CheckResult:

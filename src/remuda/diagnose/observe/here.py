@@ -36,9 +36,17 @@ _OURS = (
     "ballast",
     "remuda.log",
     "web-token",
+    "web-signed-out",
 )
 _DEFAULT_PORTS = {"--health-port": 8000, "--live-port": 8001}
-_PAGES = {"--health-port": ("health", "/ready"), "--live-port": ("live", "/live")}
+#: by option, the name of the port in `ports.json` and a page of it
+_PAGES = {
+    "--health-port": ("health", "/ready"),
+    "--live-port": ("live", "/live"),
+    "--web-port": ("web", "/sign-in"),
+}
+#: the dashboard is well when it asks a stranger to sign in
+_WELL = {"/sign-in": 401}
 
 
 class Looker:
@@ -148,14 +156,19 @@ class Looker:
                 yield SeenPort(option, number, in_use(number))
             return
         try:
-            written: dict[str, int] = json.loads((path / "ports.json").read_bytes())
+            written: dict[str, Any] = json.loads((path / "ports.json").read_bytes())
         except (OSError, ValueError):
             return
         address = str(self.about.options.get("address", "")) if self.about else ""
-        host = "127.0.0.1" if address in {"", "0.0.0.0", "::"} else address  # noqa: S104 - compared, not bound
         for option, (name, page) in _PAGES.items():
-            if name in written:
-                yield SeenPort(option, written[name], page_problem(host, written[name], page))
+            if written.get(name):  # 0 is that of a dashboard that there is not
+                at = str(written.get("web_address", "")) if name == "web" else address
+                yield SeenPort(option, written[name], page_problem(_host(at), written[name], page))
+
+
+def _host(address: str) -> str:
+    """Where something that listens at an address can be asked."""
+    return "127.0.0.1" if address in {"", "0.0.0.0", "::"} else address  # noqa: S104 - compared, not bound
 
 
 def _process(about: About | None, now: int) -> Process | None:
@@ -234,6 +247,8 @@ def page_problem(host: str, number: int, page: str) -> str:
             return ""
     except urllib.error.HTTPError as error:
         with error:
+            if error.code == _WELL.get(page):
+                return ""
             return f"{page} answers {error.code}: {_problems_in(error.read())}"
     except OSError as error:
         return f"{page} does not answer: {getattr(error, 'reason', error)}"
