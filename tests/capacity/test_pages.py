@@ -90,6 +90,19 @@ def test_another_audit_and_another_label_are_chosen(home: Home, page: Shown) -> 
     assert page.content(label="NIX").values["shown"].chosen == "nix"
 
 
+def test_an_address_stays_true_when_a_newer_audit_is_kept_and_says_that_there_is_one(
+    home: Home, page: Shown
+) -> None:
+    home.keep(busy(1), at=NOW)
+    home.keep(busy(4), at=NOW + DAY)
+    older = page.html(audit="1", ceiling="6")
+    assert "nix-kvm runs 1 of at most 4" in older
+    assert "<code>--ceiling nix-kvm=6</code>" in older
+    assert '<a href="/capacity?audit=2&amp;label=nix-kvm">There is a newer audit of it' in older
+    assert "There is a newer audit" not in page.html()
+    assert "There is a newer audit" not in page.html(audit="2")
+
+
 def test_what_another_version_kept_is_said_and_the_others_can_be_opened(home: Home, page: Shown) -> None:
     home.keep()
     documents.keep(home.path, "capacity/newer", NOW + DAY, {"schema": "remuda.dev/capacity-kept/v9"})
@@ -99,20 +112,17 @@ def test_what_another_version_kept_is_said_and_the_others_can_be_opened(home: Ho
 
 
 def test_a_policy_that_cannot_be_read_any_more_is_said(home: Home, page: Shown) -> None:
-    documents.keep(
-        home.path,
-        "capacity/x",
-        NOW,
-        {"schema": "remuda.dev/capacity-kept/v1", "policies": {"a": {"label": 3}}},
-    )
-    assert "a policy of the kept audit cannot be read" in page.html()
+    broken = {"schema": "remuda.dev/capacity-kept/v1", "policies": {"a": {"label": 3}}}
+    documents.keep(home.path, "capacity/x", NOW, broken)
+    with pytest.raises(BadInput, match="a policy of the kept audit cannot be read"):
+        page.content()
 
 
 @pytest.mark.parametrize(
     ("query", "says"),
     [
         ({"audit": "first"}, "audit wants the number of one, found 'first'"),
-        ({"audit": "99"}, "there is no audit 99 any more"),
+        ({"audit": "99"}, "no audit 99 is kept, it may have been forgotten for newer ones; there is: 1"),
         ({"label": "nix-kv"}, "did you mean nix-kvm"),
     ],
 )

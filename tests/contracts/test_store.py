@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from tests.contracts.stores import KINDS, Stored, opened
 
+from remuda.ledger import documents
 from remuda.ledger.dialects import one_by_one
+from remuda.ledger.record import pack
 from remuda.ledger.sql import Database
 
 
@@ -159,3 +161,23 @@ async def test_values_come_back_as_they_went_in(store: Stored) -> None:
     )
     assert found == [("50% of ? 'quoted'", data)]
     assert isinstance(found[0][1], bytes)
+
+
+async def test_documents_of_too_many_kinds_or_too_many_of_one_are_forgotten_the_oldest_first(
+    store: Stored,
+) -> None:
+    def keep(db: Database) -> None:
+        documents.put(db, "games/old", 0, pack(0))
+        for number in range(documents.MOST_KINDS + 2):
+            documents.put(db, f"toys/{number}", number, pack(number))
+        for at in range(100, 100 + documents.MOST_DOCUMENTS + 1):
+            documents.put(db, "toys/many", at, pack(at))
+
+    await store.write(keep)
+    found = store.read(lambda db: documents.kept_of_family(db, "toys"))
+    assert {item.kind for item in found} == {
+        "toys/many", *(f"toys/{number}" for number in range(3, documents.MOST_KINDS + 2)),
+    }  # fmt: skip
+    assert [item.at for item in found][: documents.MOST_DOCUMENTS] == [*range(140, 100, -1)]
+    assert len(store.read(lambda db: documents.kept_of_family(db, "games"))) == 1
+    assert store.read(lambda db: documents.unpacked(documents.packed(db, found[0]), found[0], int)) == 140

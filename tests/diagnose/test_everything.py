@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.capacity.builders import decision, sized, write, written_node, written_policy, written_set
 from tests.processes import Place, eventually, place, pool
 
 from remuda.diagnose.everything import check_everything
@@ -153,8 +154,35 @@ SECRETS = {
         "command",
         "annotation",
         "output",
+        "scope",
+        "runnerenv",
+        "rollback",
+        "node",
     )
 }
+
+
+def audit(home: Place) -> None:
+    """Keep an audit of a world in which somebody wrote secrets where they do not belong."""
+    scope: dict[str, Any] = {"githubConfigUrl": f"https://robot:{SECRETS['scope']}@github.com/acme"}
+    runner = {"name": "runner", "env": [{"name": "A", "value": SECRETS["runnerenv"]}]}
+    machine = written_node()
+    machine["metadata"]["annotations"] = {"password": SECRETS["node"]}
+    patch = {"spec": {"template": {"spec": {"containers": [{"env": {"A": SECRETS["rollback"]}}]}}}}
+    site = {
+        "node": "sting",
+        "envelopes": ["vm"],
+        "admitted": decision(),
+        "rollbacks": [{"lane": "vm-test", "patch": patch}],
+    }
+    envelope = {"name": "vm", "requests": sized("2", "8Gi", "4Gi"), "limits": sized("8", "16Gi", "8Gi")}
+    rules = written_policy(nodes={"primary": {"a": "b"}, "overflow": [site]}, envelopes=[envelope])
+    world = write(
+        home.home, written_set(pod={"containers": [runner]}, runnerScaleSetName="nix-kvm", **scope), machine
+    )
+    policy = write(home.home, rules, name="policy.json")
+    ran = home.cli("capacity", "audit", "--from", str(world), "--policy", str(policy))
+    assert ran.code == 1, ran.err
 
 
 def planted_in(data: bytes) -> list[str]:
@@ -209,6 +237,7 @@ def test_no_secret_that_is_planted_anywhere_is_in_a_bundle_the_log_the_ledger_me
     # Such words come back in messages: of a class that nobody serves, of a refused reload.
     home.file.write_text(json.dumps(pool(min=7, max=2)))
     eventually(lambda: home.health("ready")[1].details.get("refused_reload"), "the reload is refused")
+    audit(home)
     bundle = home.home / "bundle.tar.gz"
     ran = home.cli("diagnose", "--bundle", str(bundle), env={**ALONE, "SOME_API_KEY": SECRETS["caller"]})
     assert ran.code in {0, 1}, ran.err
@@ -241,8 +270,10 @@ def test_no_secret_that_is_planted_anywhere_is_in_a_bundle_the_log_the_ledger_me
             return body
 
     assert b"shell" in shown("/pools/shell")
+    assert b"nix-kvm is not known: pods were not read" in shown("/capacity")
     pages = {
-        **{path: shown(path) for path in ("/", "/pools", "/pools/shell")},
+        **{path: shown(path) for path in ("/", "/pools", "/pools/shell", "/capacity")},
+        "label": json.dumps(home.remuda.get("/v1/why/label/nix-kvm", dict)).encode(),
         "metrics": home.metrics().encode(),
         "ready": ready,
         "about": json.dumps(home.remuda.get("/v1/about", dict)["options"]).encode(),
@@ -251,6 +282,7 @@ def test_no_secret_that_is_planted_anywhere_is_in_a_bundle_the_log_the_ledger_me
         "ledger": recorded(home.data / FILE),
     }
     assert {name: planted_in(data) for name, data in pages.items() if planted_in(data)} == {}
+    assert b"https://github.com/acme" in pages["ledger"], "what is no secret is kept"
     # What a job's owner wrote of it is on its own page, which only who holds the token sees; its secret is not.
     assert SECRETS["file"].encode() not in shown("/jobs") + shown("/jobs/1")
     assert [name for name, data in (*files.items(), *pages.items()) if token.encode() in data] == []

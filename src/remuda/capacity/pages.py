@@ -12,7 +12,7 @@ from remuda.capacity.answers import AuditRow, BarPart, LabelBars, NodeBox, Pictu
 from remuda.capacity.form import FIELDS, Form, read_form
 from remuda.control.client import path_of
 from remuda.control.routes import Call
-from remuda.errors import BadInput, NotFound
+from remuda.errors import BadInput
 from remuda.web.page import Ask, Content
 
 _AUDITS = "/v1/capacity/audits"
@@ -62,28 +62,28 @@ class DrawnNode(NamedTuple):
 async def capacity_page(ask: Ask, call: Call) -> Content:
     """The audit that was asked for, or the newest; with fields of the form also what they would change."""
     rows = await ask.get(_AUDITS, list[AuditRow])
-    values: dict[str, Any] = {"audits": rows, "chosen": None, "shown": None, "problem": ""}
-    if rows:
-        chosen = _choose(rows, call.query.get("audit", ""))
+    number = call.query.get("audit", "")
+    if number and not re.fullmatch(r"[0-9]{1,18}", number):
+        raise BadInput(f"audit wants the number of one, found {number[:40]!r}")
+    values: dict[str, Any] = {"audits": rows, "chosen": None, "shown": None, "problem": "", "newer": None}
+    chosen = next((row for row in rows if row.id == int(number)), None) if number else next(iter(rows), None)
+    if chosen is not None and chosen.problem:
         values |= {"chosen": chosen, "problem": chosen.problem}
-        if not chosen.problem:
-            values |= await _shown(ask, chosen, call)
+    elif chosen is not None or number:
+        values |= await _shown(ask, chosen.id if chosen else int(number), call)
+        values["newer"] = next((row for row in rows if _is_newer(row, values["chosen"])), None)
     return Content("capacity/capacity.html", values, title="Capacity")
 
 
-async def _shown(ask: Ask, chosen: AuditRow, call: Call) -> dict[str, Any]:
-    try:
-        shown = await ask.get(
-            path_of("v1", "capacity", "audits", chosen.id), Picture, label=call.query.get("label") or None
-        )
-    except BadInput as error:
-        if isinstance(error, NotFound):
-            raise
-        return {"problem": str(error)}
+async def _shown(ask: Ask, number: int, call: Call) -> dict[str, Any]:
+    """The audit of a number, be it the newest of its source or one before; `NotFound` when it is forgotten."""
+    label = call.query.get("label") or None
+    shown = await ask.get(path_of("v1", "capacity", "audits", number), Picture, label=label)
     form = read_form(call.query, shown.chosen, shown.label.node_names if shown.label else ())
     answer, problems = await _answer(ask, form, shown)
     bars = next((each for each in shown.labels if each.name == shown.chosen), None)
     return {
+        "chosen": shown.audit,
         "shown": shown,
         "labels": [draw_label(each) for each in shown.labels],
         "nodes": [draw_node(each) for each in shown.label.nodes] if shown.label else [],
@@ -95,6 +95,10 @@ async def _shown(ask: Ask, chosen: AuditRow, call: Call) -> dict[str, Any]:
         "is_wrong": bool(problems),
         "now_ceiling": "" if bars is None or bars.ceiling is None else f"now {bars.ceiling}",
     }
+
+
+def _is_newer(row: AuditRow, shown: AuditRow) -> bool:
+    return row.source == shown.source and row.id != shown.id and row.at >= shown.at
 
 
 async def _answer(ask: Ask, form: Form, shown: Picture) -> tuple[Planned | None, dict[str, list[str]]]:
@@ -138,17 +142,6 @@ def _heading(text: str) -> str:
     words = [word if word == "CPU" or not word.isupper() else word.lower() for word in text.split()]
     joined = " ".join(words) or "what"
     return joined[0].upper() + joined[1:]
-
-
-def _choose(rows: list[AuditRow], chosen: str) -> AuditRow:
-    if not chosen:
-        return rows[0]
-    if not re.fullmatch(r"[0-9]{1,18}", chosen):
-        raise BadInput(f"audit wants the number of one, found {chosen[:40]!r}")
-    found = next((row for row in rows if row.id == int(chosen)), None)
-    if found is None:
-        raise NotFound(f"there is no audit {chosen} any more: a newer one has taken its place")
-    return found
 
 
 def draw_label(label: LabelBars) -> DrawnLabel:

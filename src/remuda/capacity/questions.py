@@ -179,9 +179,9 @@ def _judged(db: Database, item: Kept) -> Judged:
     return _judge(documents.packed(db, item), item)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=2)
 def _judge(data: bytes, item: Kept) -> Judged:
-    """What is kept never changes: who looks again at a large cluster need not wait again."""
+    """What is kept never changes: who looks again at a large cluster need not wait again. Two of them fit into memory anywhere."""
     found = kept.read(data, item, KeptAudit)
     policies = found.specs()
     return Judged(item, found, policies, audit(found.snapshot, found.labels, policies, found.at))
