@@ -19,8 +19,9 @@ from remuda.control.server import SOCKET
 from remuda.job import Jobs
 from remuda.kube.client import Client
 from remuda.ledger.place import open_read_only
+from remuda.ledger.read_only import ReadOnlyStore
 from remuda.ledger.record import Kinds, Ledger, MemoryRecorder
-from remuda.ledger.store import FILE, InlineStore, ReadOnlyStore, Store
+from remuda.ledger.store import FILE, InlineStore, Store
 from remuda.loop.clock import Clock
 from remuda.loop.controller import Controller
 from remuda.loop.logs import Log

@@ -9,7 +9,8 @@ from tests.cli.conftest import Run
 from tests.processes import Place
 
 from remuda.datadir import DataDir
-from remuda.ledger.store import FILE, SqliteStore, reading
+from remuda.ledger.read_only import reading
+from remuda.ledger.store import FILE, SqliteStore
 from remuda.model.jobs import JobSpec
 from remuda.sources.queue import rows
 from remuda.sources.queue.schema import TABLES

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from remuda.ledger.condition import last_cycles, look_at_store
+from remuda.ledger.read_only import reading
 from remuda.ledger.record import pack
 from remuda.ledger.schema import VERSIONS
-from remuda.ledger.store import FILE, SqliteStore, reading
+from remuda.ledger.store import FILE, SqliteStore
 
 NOW = 1_900_000_000_000
 

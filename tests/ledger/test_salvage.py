@@ -9,8 +9,9 @@ import pytest
 
 from remuda.errors import BadInput
 from remuda.ledger.identity import lineage
+from remuda.ledger.read_only import reading
 from remuda.ledger.salvage import Salvaged, _by_halves, _carry_numbers, _joined, salvage
-from remuda.ledger.store import FILE, SqliteStore, reading
+from remuda.ledger.store import FILE, SqliteStore
 from remuda.model.jobs import Finished, JobSpec, JobState
 from remuda.sources.queue import rows
 from remuda.sources.queue.schema import TABLES

@@ -17,10 +17,11 @@ from typing import Any
 import pytest
 
 from remuda.errors import BadInput, Unavailable
+from remuda.ledger.read_only import ReadOnlyStore, reading
 from remuda.ledger.record import pack
 from remuda.ledger.retention import make_room
 from remuda.ledger.schema import APPLICATION_ID, VERSIONS, Tables, is_behind, migrate
-from remuda.ledger.store import InlineStore, ReadOnlyStore, SqliteStore, explained, reading, writing
+from remuda.ledger.store import InlineStore, SqliteStore, explained, writing
 from remuda.model.plans import Plan
 
 OPEN: dict[str, Callable[[Path], object]] = {
@@ -581,6 +582,25 @@ async def test_a_dry_run_reads_what_another_process_commits_and_writes_nothing(
     with pytest.raises(Unavailable, match="nothing is written in a dry run"):
         await dry.write(put("b"))
     dry.close()
+
+
+def test_who_reads_a_store_that_is_behind_sees_what_is_committed_meanwhile_and_when_it_is_of_today(
+    path: Path,
+) -> None:
+    toys = (Tables("toys", ("CREATE TABLE toys (name)",)),)
+    with writing(path) as db:
+        put("a")(db)
+    behind = ReadOnlyStore(path, toys)
+    assert behind.read(names) == {"a"}
+    with writing(path) as db:
+        put("b")(db)
+    assert behind.read(names) == {"a", "b"}
+    SqliteStore(path, tables=toys).close()
+    with writing(path) as db:
+        put("c")(db)
+    assert behind.read(names) == {"a", "b", "c"}
+    assert behind.read(lambda db: db.execute("PRAGMA database_list").fetchone()[2]) == str(path)
+    behind.close()
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,10 @@ import pytest
 from remuda.control.client import Remuda
 from remuda.ledger.documents import documents, kept, read
 from remuda.ledger.history import cycles_between, oldest
+from remuda.ledger.read_only import reading
 from remuda.ledger.record import Ledger
 from remuda.ledger.schema import VERSIONS
-from remuda.ledger.store import FILE, InlineStore, SqliteStore, reading
+from remuda.ledger.store import FILE, InlineStore, SqliteStore
 from remuda.model.jobs import Job, JobList
 from remuda.pools.controller import LOOP
 from remuda.pools.kinds import POOL_KINDS

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from remuda.ledger.read_only import reading
 from remuda.ledger.record import Ledger
-from remuda.ledger.store import FILE, SqliteStore, reading
+from remuda.ledger.store import FILE, SqliteStore
 from remuda.model.machines import Machine, State
 from remuda.model.needs import Need
 from remuda.model.times import MINUTE, SECOND

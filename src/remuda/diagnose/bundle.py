@@ -30,7 +30,8 @@ from remuda.errors import BadInput, RemudaError
 from remuda.job import load
 from remuda.kube.config import find_access
 from remuda.ledger.condition import last_cycles
-from remuda.ledger.store import FILE, explained, reading
+from remuda.ledger.read_only import reading
+from remuda.ledger.store import FILE, explained
 from remuda.loop.clock import SystemClock
 from remuda.model.checks import CheckResult
 from remuda.model.jobs import Job, JobList

@@ -9,9 +9,10 @@ from msgspec import Struct
 
 from remuda.errors import RemudaError
 from remuda.ledger.dialects import store_version
+from remuda.ledger.read_only import reading
 from remuda.ledger.record import unpack
 from remuda.ledger.schema import VERSIONS, Tables
-from remuda.ledger.store import DamagedRow, explained, reading
+from remuda.ledger.store import DamagedRow, explained
 from remuda.model.times import SECOND, Instant
 
 #: recorded cycles of each loop that are looked through for a clock that was set back

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from remuda.ledger import store
+from remuda.ledger import read_only, store
 from remuda.ledger.address import PostgresAddress
 from remuda.ledger.schema import Tables
 from remuda.ledger.sql import Database
@@ -33,7 +33,7 @@ def may_be_there(place: Place) -> bool:
 def reading(place: Place, tables: Sequence[Tables] = ()) -> Iterator[Database]:
     """Questions to a store that may or may not be in use, as of one moment; `BadInput` when there is none."""
     if isinstance(place, Path):
-        with store.reading(place, tables) as file, store.explained(place):
+        with read_only.reading(place, tables) as file, store.explained(place):
             yield file
         return
     from remuda.ledger import postgres  # noqa: PLC0415 - an extra
@@ -42,10 +42,12 @@ def reading(place: Place, tables: Sequence[Tables] = ()) -> Iterator[Database]:
         yield db
 
 
-def open_read_only(place: Place, tables: Sequence[Tables] = ()) -> "store.ReadOnlyStore | ReadOnlyPostgres":
+def open_read_only(
+    place: Place, tables: Sequence[Tables] = ()
+) -> "read_only.ReadOnlyStore | ReadOnlyPostgres":
     """A store that someone else may be writing, for many questions; `BadInput` when there is none."""
     if isinstance(place, Path):
-        return store.ReadOnlyStore(place, tables)
+        return read_only.ReadOnlyStore(place, tables)
     from remuda.ledger.postgres import ReadOnlyPostgres  # noqa: PLC0415 - an extra
 
     return ReadOnlyPostgres(place, tables)

@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar
 from remuda.errors import BadInput, Unavailable
 from remuda.ledger.backup import back_up
 from remuda.ledger.ballast import Ballast, is_full
-from remuda.ledger.schema import Tables, check, is_behind, make_in_memory, migrate
+from remuda.ledger.schema import Tables, check, make_in_memory, migrate
 from remuda.ledger.seat import Claimant
 from remuda.ledger.sql import Database
 
@@ -157,10 +157,10 @@ class SqliteStore:
         """Answer from a read-only connection of the calling thread."""
         connection: sqlite3.Connection | None = getattr(self._readers, "connection", None)
         if connection is None:
-            connection = _connect(self.path, "ro")
+            connection = connect(self.path, "ro")
             self._readers.connection = connection
             self._open_readers.append(connection)
-        with _one_moment(connection), _row_explained(self.path):
+        with one_moment(connection), row_explained(self.path):
             return question(connection)
 
     def take_seat(self, who: Claimant) -> None:
@@ -292,7 +292,7 @@ class InlineStore:
 
     def __init__(self, tables: Sequence[Tables] = ()) -> None:
         """`tables` are those of jobs that keep their own."""
-        self._connection = _connect(None, "memory")
+        self._connection = connect(None, "memory")
         make_in_memory(self._connection, tables)
 
     async def write(self, change: SqliteWrite[T], *, durable: bool = True) -> T:
@@ -309,45 +309,6 @@ class InlineStore:
     def close(self) -> None:
         """Forget everything."""
         self._connection.close()
-
-
-class ReadOnlyStore:
-    """A store that someone else may be writing: for dry runs."""
-
-    is_apart = False
-    is_writer = False
-
-    def __init__(self, path: Path, tables: Sequence[Tables] = ()) -> None:
-        """`tables` are those of jobs that keep their own."""
-        self._path = path
-        self._connection = _open_for_reading(path, tables)
-
-    async def write(self, change: SqliteWrite[T], *, durable: bool = True) -> T:
-        """Refuse."""
-        del change, durable
-        raise Unavailable("nothing is written in a dry run")
-
-    def read(self, question: SqliteWrite[T]) -> T:
-        """Answer from committed data."""
-        with _one_moment(self._connection), _row_explained(self._path):
-            return question(self._connection)
-
-    def close(self) -> None:
-        """Let go of the file."""
-        self._connection.close()
-
-
-@contextmanager
-def reading(path: Path, tables: Sequence[Tables] = ()) -> Iterator[sqlite3.Connection]:
-    """A read-only connection to a store that may or may not be in use; `BadInput` when there is none."""
-    if not path.exists():
-        raise BadInput(f"there is no store at {path}: nothing has run with this data directory yet")
-    connection = _open_for_reading(path, tables)
-    try:
-        with _one_moment(connection):
-            yield connection
-    finally:
-        connection.close()
 
 
 @contextmanager
@@ -374,32 +335,8 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
         connection.close()
 
 
-def _open_for_reading(path: Path, tables: Sequence[Tables]) -> sqlite3.Connection:
-    """Of a store that an older program left behind, a copy in memory that is brought to this one's version."""
-    with explained(path):
-        connection = _connect(path, "ro")
-        try:
-            _check_written(connection, path, tables)
-            if not is_behind(connection, tables):
-                return connection
-            copy = _connect(None, "memory")
-            connection.backup(copy)
-            migrate(copy, str(path), tables)
-        except BaseException:
-            connection.close()
-            raise
-        connection.close()
-        return copy
-
-
-def _check_written(connection: sqlite3.Connection, path: Path, tables: Sequence[Tables]) -> None:
-    check(connection, str(path), tables)
-    if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
-        raise BadInput(f"the store at {path} is empty: nothing has run with this data directory yet")
-
-
 @contextmanager
-def _one_moment(connection: sqlite3.Connection) -> Iterator[None]:
+def one_moment(connection: sqlite3.Connection) -> Iterator[None]:
     """Several questions see the same state, whatever is committed in between."""
     connection.execute("BEGIN")
     try:
@@ -428,7 +365,8 @@ def explained(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _row_explained(path: Path) -> Iterator[None]:
+def row_explained(path: Path) -> Iterator[None]:
+    """Likewise of a row that makes no sense."""
     try:
         yield
     except DamagedRow:
@@ -446,7 +384,7 @@ def _open_for_writing(
             path.touch(mode=0o600)
         except OSError as error:
             raise sqlite3.OperationalError(error.strerror) from error
-        connection = _connect(path, "rw")
+        connection = connect(path, "rw")
         try:
             # Before anything is set, because settings are kept in the file.
             check(connection, str(path), tables)
@@ -475,7 +413,7 @@ def _check_whole(connection: sqlite3.Connection) -> None:
         raise sqlite3.DatabaseError(problem.splitlines()[-1])
 
 
-def _connect(path: Path | None, mode: str) -> sqlite3.Connection:
+def connect(path: Path | None, mode: str) -> sqlite3.Connection:
     """Without a path, a database in memory."""
     return sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}" if path is not None else ":memory:",
