@@ -14,6 +14,8 @@ from remuda.errors import BadInput
 
 VARIABLE = "REMUDA_STORE"
 SCHEMA = "remuda"
+QUEUE_VARIABLE = "REMUDA_QUEUE"
+QUEUE_SCHEMA = "remuda_queue"
 _FORM = "postgresql://USER@HOST/DATABASE"
 #: a name, an IPv6 address in brackets or the directory of a socket, and a port
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[\w.-]*|(%2[Ff]|[\w.-])+)(:[0-9]{1,5})?")
@@ -52,11 +54,24 @@ def find_address(given: str | None, environ: Mapping[str, str]) -> PostgresAddre
     return read_address(found, VARIABLE, environ) if found else None
 
 
-def read_address(text: str, origin: str, environ: Mapping[str, str] | None = None) -> PostgresAddress:
+def find_queue(given: str | None, environ: Mapping[str, str]) -> PostgresAddress | None:
+    """The address of the queue that hosts share, given or of the environment; None where the store has the queue."""
+    text, origin = (given, "--queue") if given else (environ.get(QUEUE_VARIABLE), QUEUE_VARIABLE)
+    return read_address(text, origin, environ, default=QUEUE_SCHEMA) if text else None
+
+
+def read_address(
+    text: str, origin: str, environ: Mapping[str, str] | None = None, *, default: str = SCHEMA
+) -> PostgresAddress:
     """Read a URL; `BadInput` says what is wrong with that of `origin`, without repeating what may be a secret."""
     scheme, found, rest = text.partition("://")
     if not found or scheme not in ("postgresql", "postgres"):
-        raise BadInput(f"{origin} wants {_FORM}; without it the store is a file in the data directory")
+        what = (
+            "the job queue is in the store"
+            if default == QUEUE_SCHEMA
+            else "the store is a file in the data directory"
+        )
+        raise BadInput(f"{origin} wants {_FORM}; without it {what}")
     problem = BadInput(
         f"{origin} is no address of a database: write {_FORM}, and in a user's name or password % as %25, @ as %40,"
         " / as %2F, : as %3A, ? as %3F and # as %23"
@@ -71,7 +86,7 @@ def read_address(text: str, origin: str, environ: Mapping[str, str] | None = Non
         query = parse_qsl(parts.query, strict_parsing=bool(parts.query), keep_blank_values=True)
     except ValueError:
         raise problem from None
-    schema = dict(query).get("schema", SCHEMA)
+    schema = dict(query).get("schema", default)
     if not _SCHEMA.fullmatch(schema):
         raise BadInput(
             f"{origin}: {schema!r} cannot be a schema: use small letters, digits and underscores, as in schema=remuda_2"
@@ -81,7 +96,7 @@ def read_address(text: str, origin: str, environ: Mapping[str, str] | None = Non
     secrets = {password, unquote(password), *(value for name, value in options if name in _SECRET_OPTIONS)}
     secrets.add((environ or {}).get("PGPASSWORD", ""))
     shown = f"postgresql://{user}{':***' if colon else ''}{at}{hosts}{parts.path}"
-    if schema != SCHEMA:
+    if schema != default:
         shown += f"?schema={schema}"
     url = f"postgresql://{who}{at}{hosts}{parts.path}"
     if options:

@@ -19,6 +19,7 @@ import psycopg
 from remuda.errors import BadInput, RemudaError, Unavailable
 from remuda.ledger import seat
 from remuda.ledger.address import PostgresAddress
+from remuda.ledger.batches import Harmed, Task, fail, run, run_apart
 from remuda.ledger.postgres import (
     PostgresDatabase,
     Raw,
@@ -30,7 +31,7 @@ from remuda.ledger.postgres import (
 )
 from remuda.ledger.postgres_schema import migrate
 from remuda.ledger.schema import Tables
-from remuda.ledger.seat import Claimant, Fenced, SeatTaken
+from remuda.ledger.seat import Claimant, Fenced, Seats, SeatTaken
 from remuda.ledger.store import Write
 from remuda.model.times import Instant
 
@@ -65,17 +66,6 @@ class _Doubt(Exception):
         self.number, self.answers = number, answers
 
 
-class _Task:
-    __slots__ = ("change", "durable", "future")
-
-    def __init__(self, change: Write[Any], *, durable: bool) -> None:
-        self.change = change
-        self.durable = durable
-        self.future: Future[Any] = Future()
-        # From now on it cannot be cancelled: the writer must be able to answer, whoever still listens.
-        self.future.set_running_or_notify_cancel()
-
-
 class _Order:
     """Something that the writer's thread does between two batches."""
 
@@ -93,13 +83,22 @@ class PostgresStore:
     #: an upgrade is one transaction, and a copy is the business of who runs the server
     backup = None
 
+    #: a process that has nothing to write shows after so long that it is there; None where nobody asks
+    beat_s: float | None = None
+
     def __init__(
-        self, address: PostgresAddress, now: Callable[[], Instant], *, tables: Sequence[Tables] = ()
+        self,
+        address: PostgresAddress,
+        now: Callable[[], Instant],
+        *,
+        tables: Sequence[Tables] = (),
+        seats: Seats = seat,
     ) -> None:
         """Connect and bring the tables to this version. Nothing can be written before `take_seat`."""
         self.address = address
+        self._seats = seats
         self._now = now
-        self._tasks: SimpleQueue[_Task | _Order | None] = SimpleQueue()
+        self._tasks: SimpleQueue[Task | _Order | None] = SimpleQueue()
         self._idle: list[Raw] = []
         self._idle_lock = threading.Lock()
         self._readers = threading.BoundedSemaphore(_READERS)
@@ -115,6 +114,7 @@ class PostgresStore:
         raw = self._connect_writer()
         try:
             with raw.transaction():
+                seats.check_place(PostgresDatabase(raw), address.schema)
                 migrate(PostgresDatabase(raw), address, tables)
         except psycopg.Error as error:
             raw.close()
@@ -152,7 +152,7 @@ class PostgresStore:
         """Run `change` in the writer thread; cancelling the caller does not undo it."""
         if self._closing.is_set():
             raise Unavailable(f"{self.address} is closed: remuda is stopping")
-        task = _Task(change, durable=durable)
+        task = Task(change, durable=durable)
         self._tasks.put(task)
         from asyncio import wrap_future  # noqa: PLC0415 - as in SqliteStore
 
@@ -234,11 +234,15 @@ class PostgresStore:
                     self._raw.close()
                 return
 
-    def _next_batch(self) -> tuple[list[_Task], _Task | _Order | None]:
+    def _next_batch(self) -> tuple[list[Task], Task | _Order | None]:
         """What was asked for meanwhile, and what ended it: an order, the end of everything (None) or the last task."""
-        task = self._tasks.get()
-        batch: list[_Task] = []
-        while isinstance(task, _Task):
+        try:
+            task = self._tasks.get(timeout=self.beat_s)
+        except Empty:
+            beat = Task(lambda _: None, durable=True)
+            return [beat], beat
+        batch: list[Task] = []
+        while isinstance(task, Task):
             batch.append(task)
             if len(batch) == _BATCH:
                 break
@@ -248,16 +252,20 @@ class PostgresStore:
                 break
         return batch, task
 
-    def _commit(self, batch: list[_Task]) -> None:
+    def _commit(self, batch: list[Task]) -> None:
         """Commit a batch and answer it. One whose connection was lost before COMMIT is tried once more."""
-        is_again = False
+        is_again = is_apart = False
         while True:
             try:
-                answers = self._try_commit(batch)
+                answers = self._try_commit(batch, is_apart=is_apart)
+            except Harmed:
+                # Or two hosts waited for each other, and the server chose us to begin again.
+                is_apart = True
+                continue
             except _Lost as lost:
                 self._drop()
                 if is_again:
-                    _fail(batch, explain(lost.__cause__ or lost, self.address))
+                    fail(batch, explain(lost.__cause__ or lost, self.address))
                     return
                 is_again = True
                 continue
@@ -267,16 +275,16 @@ class PostgresStore:
                     if not self._was_done(doubt):
                         continue
                 except RemudaError as error:
-                    _fail(batch, error)
+                    fail(batch, error)
                     return
                 answers = doubt.answers
             except psycopg.Error as error:
                 if error.sqlstate == _DEMOTED:
                     self._drop()
-                _fail(batch, explain(error, self.address))
+                fail(batch, explain(error, self.address))
                 return
             except RemudaError as error:
-                _fail(batch, error)
+                fail(batch, error)
                 return
             break
         for task, (answer, problem) in zip(batch, answers, strict=True):
@@ -285,7 +293,7 @@ class PostgresStore:
             else:
                 task.future.set_exception(problem)
 
-    def _try_commit(self, batch: list[_Task]) -> list[tuple[Any, Exception | None]]:
+    def _try_commit(self, batch: list[Task], *, is_apart: bool) -> list[tuple[Any, Exception | None]]:
         if self._token is None:
             raise Unavailable(self._why_not)
         raw = self._ready()
@@ -293,7 +301,7 @@ class PostgresStore:
         try:
             control(raw, "BEGIN", *(() if is_durable else ("SET LOCAL synchronous_commit TO off",)))
             number = self._count(raw)
-            answers = _run(raw, batch, self.address)
+            answers = (run_apart if is_apart else run)(raw, batch, self.address)
         except BaseException as error:
             if raw.closed:
                 raise _Lost from error
@@ -314,7 +322,7 @@ class PostgresStore:
     def _count(self, raw: Raw) -> int:
         """The number of the transaction under way; `Fenced` when the seat is somebody else's."""
         assert self._token is not None
-        number = seat.count_commit(PostgresDatabase(raw), self._token)
+        number = self._seats.count_commit(PostgresDatabase(raw), self._token)
         if number is None:
             raise self._fenced(raw)
         return number
@@ -341,7 +349,7 @@ class PostgresStore:
         with suppress(Empty):
             while True:
                 task = self._tasks.get_nowait()
-                if isinstance(task, _Task):
+                if isinstance(task, Task):
                     task.future.set_exception(Unavailable(str(error)))
                 else:
                     kept.append(task)
@@ -368,14 +376,14 @@ class PostgresStore:
                 raise
             self._raw = raw
         if self._token is not None and not self._has_lock:
-            self._has_lock = seat.lock(PostgresDatabase(self._raw), self.address.schema)
+            self._has_lock = self._seats.lock(PostgresDatabase(self._raw), self.address.schema)
         return self._raw
 
     def _look_around(self, raw: Raw, doubtful: int) -> None:
         """After a new connection: whether the store is the one that we left, and the seat still ours."""
         if self._token is None:
             return
-        found = seat.standing(PostgresDatabase(raw), self._token)
+        found = self._seats.standing(PostgresDatabase(raw), self._token)
         if found is None or found.commits < self._flushed:
             self._token = None
             self._why_not = (
@@ -390,7 +398,7 @@ class PostgresStore:
     def _fenced(self, raw: Raw) -> Fenced:
         self._token = None
         self._why_not = (
-            f"{self.address} is written by another Remuda now ({seat.present_holder(PostgresDatabase(raw))}): this one may"
+            f"{self.address} is written by another Remuda now ({self._seats.present_holder(PostgresDatabase(raw))}): this one may"
             " not any more"
         )
         return Fenced(self._why_not)
@@ -416,16 +424,16 @@ class PostgresStore:
         with self._asked() as db:
             deadline = time.monotonic() + _HANDOVER_S
             while True:
-                self._has_lock = self._has_lock or seat.lock(db, self.address.schema)
+                self._has_lock = self._has_lock or self._seats.lock(db, self.address.schema)
                 try:
                     with db.raw.transaction():
-                        token = seat.take(db, who, self._now(), has_lock=self._has_lock)
+                        token = self._seats.take(db, who, self._now(), has_lock=self._has_lock)
                 except SeatTaken as taken:
                     if time.monotonic() < deadline and not self._closing.wait(_GLANCE_S):
                         continue
                     raise BadInput(
-                        f"{self.address} is in use by another Remuda ({taken}): stop that one, or give this one a store of"
-                        " its own with ?schema=NAME; one that is gone is noticed within 30 s"
+                        f"{self.address} is in use by another Remuda ({taken}): {self._seats.WAY_OUT}; one that is gone is"
+                        " noticed within 30 s"
                     ) from None
                 break
         self._token, self._commits, self._flushed = token, 0, 0
@@ -435,7 +443,7 @@ class PostgresStore:
         if self._has_lock and self._raw is not None:
             self._has_lock = False
             with self._asked() as db:
-                seat.unlock(db, self.address.schema)
+                self._seats.unlock(db, self.address.schema)
 
     @contextmanager
     def _asked(self) -> Iterator[PostgresDatabase]:
@@ -447,30 +455,3 @@ class PostgresStore:
             if raw.closed:
                 self._drop()
             raise explain(error, self.address) from None
-
-
-def _run(raw: Raw, batch: list[_Task], address: PostgresAddress) -> list[tuple[Any, Exception | None]]:
-    """Each change behind a savepoint, so that one that fails does not harm its neighbours."""
-    db = PostgresDatabase(raw)
-    answers: list[tuple[Any, Exception | None]] = []
-    control(raw, "SAVEPOINT one")
-    for place, task in enumerate(batch, 1):
-        try:
-            answers.append((task.change(db), None))
-        except Exception as error:
-            if raw.closed:
-                raise
-            answers.append(
-                (None, explain(error, address) if isinstance(error, psycopg.OperationalError) else error)
-            )
-            control(raw, "ROLLBACK TO one")
-        if place < len(batch):
-            control(raw, "RELEASE one", "SAVEPOINT one")
-    return answers
-
-
-def _fail(batch: list[_Task], problem: RemudaError) -> None:
-    # Who writes has said nothing wrong, also when somebody changed a password meanwhile.
-    problem = problem if isinstance(problem, Unavailable) else Unavailable(str(problem))
-    for task in batch:
-        task.future.set_exception(problem)

@@ -12,9 +12,11 @@ Beside it a session holds an advisory lock while it writes, which the server giv
 ends. Who finds it held is refused, unless an election says that its holder's time is over.
 """
 
+from typing import Protocol
+
 from msgspec import Struct
 
-from remuda.errors import Unavailable
+from remuda.errors import BadInput, Unavailable
 from remuda.ledger.sql import Database
 from remuda.model.times import Instant, write_instant
 
@@ -38,6 +40,46 @@ class Claimant(Struct, frozen=True):
     holder: str
     scope: str
     is_elected: bool = False
+
+
+#: what a person can do where another process has the seat
+WAY_OUT = "stop that one, or give this one a store of its own with ?schema=NAME"
+
+
+class Seats(Protocol):
+    """How one comes to write a store, and shows it: by this module where there is one seat for all."""
+
+    WAY_OUT: str
+
+    def check_place(self, db: Database, schema: str) -> None:
+        """Raise `BadInput` where a schema is kept in another way; before anything is made in it."""
+
+    def lock(self, db: Database, schema: str) -> bool:
+        """As the function `lock`, and so the others."""
+
+    def unlock(self, db: Database, schema: str) -> None:
+        """Give the lock back."""
+
+    def take(self, db: Database, who: Claimant, now: Instant, *, has_lock: bool) -> str:
+        """Begin to write; `SeatTaken` names who has the seat."""
+
+    def count_commit(self, db: Database, token: str) -> int | None:
+        """Raise the count, first of all in a transaction; None when the seat is lost."""
+
+    def standing(self, db: Database, token: str) -> "Standing | None":
+        """How the seat stands."""
+
+    def present_holder(self, db: Database) -> str:
+        """Who has it now, in words."""
+
+
+def check_place(db: Database, schema: str) -> None:
+    """Raise `BadInput` where hosts share a queue in the schema: they would not know of a writer."""
+    if db.execute("SELECT to_regclass(?)", (f'"{schema}".hosts',)).fetchone()[0] is not None:
+        raise BadInput(
+            f"schema {schema} is a job queue that hosts share: name it with --queue, and for the store another one"
+            " with ?schema=NAME"
+        )
 
 
 def lock(db: Database, schema: str) -> bool:
