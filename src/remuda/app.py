@@ -50,7 +50,7 @@ from remuda.loop.supervise import run_loops
 from remuda.model.plans import Action
 from remuda.model.times import write_duration
 from remuda.objects.load import Objects
-from remuda.runtime import Services, Status
+from remuda.runtime import Services, SharedPlace, Status
 
 if TYPE_CHECKING:
     from remuda.cluster.replica import Replica, ReplicaConfig
@@ -88,6 +88,8 @@ class Options:
     web: "WebOptions | None" = None
     #: the database that keeps the store instead of a file in the data directory
     store: PostgresAddress | None = None
+    #: the job queue that this host shares with others
+    queue: SharedPlace | None = None
 
 
 class App:
@@ -206,6 +208,7 @@ class App:
             cluster=self._replica.access if self._replica else None,
             fault_point=self._fault_point,
             refused_callers=self._refused_callers,
+            queue=self.options.queue,
         )
 
     def _may_act(self) -> bool:
@@ -266,6 +269,8 @@ class App:
         details["data_dir"] = str(self.home.path)
         if self.options.store is not None:
             details["store"] = str(self.options.store)
+        if self.options.queue is not None:
+            details["queue"] = str(self.options.queue.address)
         if self._refused is not None:
             details["refused_reload"] = self._refused
         if self._replica is not None:

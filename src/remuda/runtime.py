@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry
 
 from remuda.control.routes import Route
 from remuda.kube.client import Client
+from remuda.ledger.address import PostgresAddress
 from remuda.ledger.record import Kinds
 from remuda.ledger.retention import Retention
 from remuda.ledger.store import Store
@@ -53,6 +54,14 @@ class ClusterAccess(Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
+class SharedPlace:
+    """A database that several hosts share the job queue in; who shows no sign of life for `lease_ms` has lost its jobs."""
+
+    address: PostgresAddress
+    lease_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Services:
     """What a job is handed."""
 
@@ -73,6 +82,8 @@ class Services:
     fault_point: FaultPoint = no_fault
     #: by the pid of a caller, whether the control API refuses it; a job may add to it
     refused_callers: list[Callable[[int], bool]] = field(default_factory=list)
+    #: where jobs are handed in and taken from together with other hosts; None where the store has them
+    queue: SharedPlace | None = None
     #: nothing outside the process may be changed
     is_dry_run: bool = False
 

@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 from tests.contracts.patience import PATIENCE_S, eventually
+from tests.contracts.stores import Stored, opened
+from tests.servers.postgres import PostgresServer
 from tests.sources.circleci.fake import Rig as CircleRig
+from tests.sources.queue.shared_host import SharedHost
 
-from remuda.ledger.store import InlineStore, SqliteStore
 from remuda.loop.clock import SystemClock
 from remuda.model.jobs import Finished, JobSpec
 from remuda.model.machines import pool_of
@@ -112,20 +114,47 @@ def circle_rig() -> Rig:
     return Rig(circle.source, desk, desk.submit, circle.source.refresh)
 
 
-@pytest.fixture(params=["queue", "queue in a file", "simulated"])
+QUEUES = [
+    "queue",
+    "queue in a file",
+    pytest.param("queue on PostgreSQL", marks=pytest.mark.slow),
+    pytest.param("queue that hosts share", marks=pytest.mark.slow),
+]
+
+
+@pytest.fixture(params=[*QUEUES, "simulated"])
 async def rig(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Rig]:
-    async for rig in open_rig(request.param, tmp_path):
+    async for rig in open_rig(request.param, tmp_path, request):
         yield rig
 
 
-@pytest.fixture(params=["queue", "queue in a file", "simulated", "circleci"])
+@pytest.fixture(params=[*QUEUES, "simulated", "circleci"])
 async def any_rig(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Rig]:
-    async for rig in open_rig(request.param, tmp_path):
+    async for rig in open_rig(request.param, tmp_path, request):
         yield rig
 
 
-async def open_rig(kind: str, tmp_path: Path) -> AsyncIterator[Rig]:
+async def shared_rig(server: PostgresServer, schema: str, directory: Path) -> AsyncIterator[Rig]:
+    """One of two hosts; the other one is there, and serves nothing."""
+    other, one = SharedHost(server, schema, directory, "two"), SharedHost(server, schema, directory, "one")
+    one.queue.serve(TERMS)
+    spec = JobSpec(("true",))
+
+    async def hand_in(job_class: str, retries: int) -> object:
+        return await one.queue.submit(rows.Submission(job_class, spec, 0, retries))
+
+    yield Rig(one.queue, one.queue, hand_in, one.queue.look_around)
+    one.close()
+    other.close()
+
+
+async def open_rig(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Rig]:
     clock = SystemClock()
+    if kind == "queue that hosts share":
+        server, schema = request.getfixturevalue("postgres"), request.getfixturevalue("schema")
+        async for rig in shared_rig(server, schema, tmp_path):
+            yield rig
+        return
     if kind == "circleci":
         yield circle_rig()
         return
@@ -137,16 +166,18 @@ async def open_rig(kind: str, tmp_path: Path) -> AsyncIterator[Rig]:
 
         yield Rig(source, source, hand_in)
         return
-    store = (
-        InlineStore((TABLES,)) if kind == "queue" else SqliteStore(tmp_path / "remuda.db", tables=(TABLES,))
-    )
+    stores = {"queue": "inline", "queue in a file": "sqlite", "queue on PostgreSQL": "postgres"}
+    with opened(stores[kind], tmp_path, request, (TABLES,)) as store:
+        yield queue_rig(store, tmp_path, clock)
+
+
+def queue_rig(store: Stored, tmp_path: Path, clock: SystemClock) -> Rig:
     queue = Queue(store, JobFiles(tmp_path / "jobs"), clock, lambda: None)
     queue.serve(TERMS)
     spec = JobSpec(("true",))
-    yield Rig(
+    return Rig(
         queue, queue, lambda job_class, retries: queue.submit(rows.Submission(job_class, spec, 0, retries))
     )
-    store.close()
 
 
 async def test_a_class_without_jobs_has_a_need_of_nothing(any_rig: Rig) -> None:

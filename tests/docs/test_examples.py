@@ -29,7 +29,7 @@ PAGES = [
     )),
     *(f"guides/{name}.md" for name in (
         "pools", "jobs", "dashboard", "operating", "postgres", "why", "circleci", "diagnose", "fleet", "rightsize", "capacity",
-        "report",
+        "report", "shared-queue",
     )),
 ]  # fmt: skip
 DEADLINE_S = 60
@@ -94,6 +94,8 @@ def test_a_page_says_what_happens(
     directory, environ = sandbox
     if page == "guides/postgres.md":
         environ["REMUDA_STORE"] = request.getfixturevalue("postgres").url(request.getfixturevalue("schema"))
+    if page == "guides/shared-queue.md":
+        environ["REMUDA_QUEUE"] = request.getfixturevalue("postgres").url(request.getfixturevalue("schema"))
     for command, expected in steps(page):
         if command.endswith("&"):
             with (directory / "up.log").open("ab") as log:

@@ -17,6 +17,7 @@ from tests.builders import (
 from remuda.model.machines import Ended, State
 from remuda.model.plans import Operation, Outcome
 from remuda.output.words import sentence
+from remuda.pools.arithmetic import pool_lines
 from remuda.pools.decide import decide
 from remuda.pools.decide.model import Memory, Override, PoolAction, PoolMemory, PoolPolicy, PoolSeen
 
@@ -375,3 +376,19 @@ def test_a_rollout_says_who_cannot_be_replaced() -> None:
         "a has the 3 machines it wants; 3 still have an old template; 1 has too short a grace period to end a job: "
         "an immediate rollout removes what does not end by itself"
     )
+
+
+def test_what_other_hosts_of_a_queue_count_is_said_and_makes_no_machine() -> None:
+    seen = pool("a", waiting=2)
+    assert seen.need is not None
+    shared = structs.replace(seen, need=structs.replace(seen.need, elsewhere=7))
+    plan, _ = decide(snapshot(shared), Memory(), policy(settings()), NOW)
+    assert len(plan.actions) == 2
+    assert plan.reasons[0].terms["elsewhere"] == 7
+    assert pool_lines(plan.reasons[0])[0] == (
+        "demand",
+        "2 = 2 unclaimed + 0 running + 0 headroom",
+        "7 more wait, which other hosts of the queue count",
+    )
+    plan, _ = decide(snapshot(seen), Memory(), policy(settings()), NOW)
+    assert "elsewhere" not in plan.reasons[0].terms

@@ -6,11 +6,13 @@ import msgspec
 from msgspec import UnsetType
 
 from remuda.backends.foreign import Foreign
+from remuda.backends.shared_queue import join
 from remuda.control.routes import Call, Route
 from remuda.errors import NotFound, Unavailable
 from remuda.ledger.dialects import number_from
 from remuda.ledger.identity import lineage, new_identity, renew
 from remuda.ledger.retention import Retention
+from remuda.ledger.store import Store
 from remuda.machines.process.cgroups import find_cgroups
 from remuda.machines.process.driver import ProcessMachines
 from remuda.machines.process.limits import enforcement
@@ -25,7 +27,7 @@ from remuda.providers.process import ProcessProvider, read_settings
 from remuda.runtime import Services
 from remuda.sources.queue.output import JobFiles
 from remuda.sources.queue.queue import Queue
-from remuda.sources.queue.retention import forget_jobs
+from remuda.sources.queue.retention import forget_jobs, forget_shared_jobs
 from remuda.sources.queue.routes import QueueRoutes, Standing
 from remuda.sources.queue.settle import Terms
 
@@ -73,14 +75,21 @@ class QueueOnProcesses(Backend):
             owns=lambda file: services.store.read(lineage).made(file.store, number_of(file.name)),
         )
         services.refused_callers.append(self._machines.is_separated_job)
-        self.queue = Queue(
-            services.store,
-            self._files,
-            services.clock,
-            services.wake,
-            services.fault_point,
-            self._identity,
+        self._joined = join(services, services.queue, self._files, self._identity) if services.queue else None
+        self.queue = (
+            self._joined.queue
+            if self._joined
+            else Queue(
+                services.store,
+                self._files,
+                services.clock,
+                services.wake,
+                services.fault_point,
+                self._identity,
+            )
         )
+        #: what has the jobs
+        self._store: Store = self._joined.store if self._joined else services.store
         self.sources = {"queue": self.queue}
         self.providers = {"process": ProcessProvider(self._machines)}
         self.partners = {"process": "queue"}
@@ -88,10 +97,10 @@ class QueueOnProcesses(Backend):
 
     def routes(self) -> tuple[Route, ...]:
         """Submitting, looking at and ending jobs."""
-        store = self._services.store
+        shared = self._joined.store if self._joined else None
         return (
-            *QueueRoutes(self.queue, self._files, lambda: self._classes, self._vouch).routes(),
-            *Foreign(lambda: self._identity, self._machines, self._files, store, self.queue).routes(),
+            *QueueRoutes(self.queue, self._files, lambda: self._classes, self._vouch, shared).routes(),
+            *Foreign(lambda: self._identity, self._machines, self._files, self._store, self.queue).routes(),
             Route(
                 "GET",
                 "/v1/machines/{machine}/confinement",
@@ -160,10 +169,20 @@ class QueueOnProcesses(Backend):
                 machines=[item.name for item in foreign],
             )
 
+    async def run(self) -> None:
+        """Follow what other hosts do with a queue that is shared with them."""
+        if self._joined is not None:
+            await self._joined.queue.follow()
+
     async def keep_house(self, keep: Retention, now: Instant) -> None:
         """Forget jobs that ended long ago, with their output."""
-        await forget_jobs(self._services.store, self._files, keep, now)
+        if self._joined is not None:
+            await forget_shared_jobs(self._joined.store, self._files, self.queue.running(), keep, now)
+        else:
+            await forget_jobs(self._services.store, self._files, keep, now)
 
     def close(self) -> None:
-        """Let go of machines; they go on."""
+        """Let go of machines; they go on, and their jobs for as long as a lease of a shared queue holds."""
         self._machines.close()
+        if self._joined is not None:
+            self._joined.store.close()

@@ -20,8 +20,11 @@ if TYPE_CHECKING:
     from remuda.job import Jobs
     from remuda.loop.clock import SystemClock
     from remuda.loop.logs import Log
+    from remuda.runtime import SharedPlace
     from remuda.web.dashboard import WebOptions
 
+#: what a lease may be: shorter ones end by chance, longer ones keep jobs from being tried again
+_SHORTEST_LEASE, _LONGEST_LEASE = 5_000, 3_600_000
 #: a log that is longer begins anew with the next start
 _LONGEST_LOG = 16 * 1024 * 1024
 
@@ -93,6 +96,13 @@ _LONGEST_LOG = 16 * 1024 * 1024
     metavar="SIZE",
     help="The most output of ended jobs that is kept; beyond it the oldest jobs are forgotten.",
 )
+@click.option(
+    "--queue-lease",
+    default="2m",
+    show_default=True,
+    metavar="DURATION",
+    help="With --queue: how long after its last sign of life the jobs of this host may be taken by another.",
+)
 @click.option("--dry-run", is_flag=True, help="Observe and decide, but change nothing.")
 @pass_session
 def up(
@@ -114,6 +124,7 @@ def up(
     keep: str,
     keep_size: str,
     keep_output: str,
+    queue_lease: str,
     dry_run: bool,
 ) -> None:
     """
@@ -157,6 +168,7 @@ def up(
         cluster=_replica(clock, namespace, context) if cluster else None,
         web=None if no_web or dry_run else _web(web_address, web_port, web_access, web_token),
         store=session.address,
+        queue=_shared_queue(session, queue_lease, cluster=cluster, dry_run=dry_run),
     )
     if dry_run:
         _show_plan(session, options, clock)
@@ -225,6 +237,31 @@ def _web(address: str, port: int | None, access: Path | None, token: Path | None
     from remuda.web.dashboard import WebOptions
 
     return WebOptions(address, port, access, token)
+
+
+def _shared_queue(session: Session, lease: str, *, cluster: bool, dry_run: bool) -> "SharedPlace | None":
+    """The queue that this host shares with others, where one was named."""
+    from remuda.model.times import Duration
+    from remuda.runtime import SharedPlace
+
+    try:
+        length = Duration.parse(lease)
+    except ValueError as error:
+        raise BadInput(f"--queue-lease: {error}") from None
+    if not _SHORTEST_LEASE <= length <= _LONGEST_LEASE:
+        raise BadInput(f"--queue-lease wants 5s to 1h, found {lease}")
+    address = session.queue_address
+    if address is None:
+        return None
+    if cluster:
+        raise BadInput(
+            "--queue is for hosts: the replicas of a cluster share the queue of their store, and one gives out jobs"
+        )
+    if dry_run:
+        raise BadInput(
+            "--dry-run cannot look into a queue that hosts share: leave out --queue and REMUDA_QUEUE"
+        )
+    return SharedPlace(address, int(length))
 
 
 def _replica(clock: "SystemClock", namespace: str | None, context: str | None) -> "ReplicaConfig":

@@ -48,17 +48,18 @@ class Remuda:
         timeout_s: int = 60,
         token: str = "",
         address: "PostgresAddress | None" = None,
+        queue: "PostgresAddress | None" = None,
     ) -> None:
         """
         `warn` is called once when what is read comes from the store because the process died.
 
         `token` is for a `server` elsewhere: the socket of this host needs none. `address` is where the store is when it is
-        not in the data directory.
+        not in the data directory, `queue` where the jobs are when they are not in the store.
         """
         self._token = token if server and not server.startswith("unix:") else ""
         self._timeout_s = timeout_s
         self._data_dir = data_dir
-        self._address = address
+        self._address, self._queue = address, queue
         self._server = server
         self._views = views
         self._warn = warn
@@ -122,7 +123,10 @@ class Remuda:
         if route.view is None:
             raise NothingRuns(self._data_dir)
         check_query(route, query)
-        with reading(place_of(self._address or self._data_dir), route.tables) as db:
+        home = self._address or self._data_dir
+        if route.is_of_queue and self._queue is not None:
+            home = self._queue
+        with reading(place_of(home), route.tables) as db:
             return route.view(db, Call(names, query))
 
     def _request(self, method: str, path: str, body: bytes | None) -> bytes:

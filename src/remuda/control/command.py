@@ -1,7 +1,7 @@
 """
 What every command shares: where Remuda is, how answers are shown, and how errors end.
 
-Every command takes `-o`, `--quiet`, `--data-dir`, `--store` and `--server`, before or after its own words; the session that
+Every command takes `-o`, `--quiet`, `--data-dir`, `--store`, `--queue` and `--server`, before or after its own words; the session that
 comes out of them is in the context.
 """
 
@@ -48,6 +48,7 @@ class Session:
         self.data_dir = default_data_dir(dict(os.environ))
         #: as it was given; it may hold a password, and is shown by `address` alone
         self.store: str | None = None
+        self.queue: str | None = None
 
     @cached_property
     def address(self) -> "PostgresAddress | None":
@@ -55,6 +56,13 @@ class Session:
         from remuda.ledger.address import find_address  # noqa: PLC0415 - not for --help
 
         return find_address(self.store, os.environ)
+
+    @cached_property
+    def queue_address(self) -> "PostgresAddress | None":
+        """The database of the job queue that this host shares with others; None where the store has the queue."""
+        from remuda.ledger.address import find_queue  # noqa: PLC0415 - not for --help
+
+        return find_queue(self.queue, os.environ)
 
     @property
     def home(self) -> "Home":
@@ -71,7 +79,16 @@ class Session:
                 click.echo(message, err=True)
 
         token = os.environ.get("REMUDA_TOKEN", "").strip()
-        return Remuda(self.data_dir, self.server, self.jobs.views, warn, self.timeout_s, token, self.address)
+        return Remuda(
+            self.data_dir,
+            self.server,
+            self.jobs.views,
+            warn,
+            self.timeout_s,
+            token,
+            self.address,
+            self.queue_address,
+        )
 
     def load(self, files: Iterable[str]) -> "Objects":
         """
@@ -171,6 +188,13 @@ def shared_options() -> list[click.Option]:
             callback=_set("store"),
             metavar="URL",
             help="Keep the store in PostgreSQL, postgresql://USER@HOST/DATABASE. Default: $REMUDA_STORE, else a file.",
+        ),
+        click.Option(
+            ["--queue"],
+            expose_value=False,
+            callback=_set("queue"),
+            metavar="URL",
+            help="Share the job queue with other hosts, in PostgreSQL at URL. Default: $REMUDA_QUEUE, else the store's.",
         ),
         click.Option(
             ["--server"],

@@ -71,6 +71,8 @@ class Route(Struct, frozen=True):
     is_question: bool = False
     #: only on the socket of this host: what machines ask
     is_local: bool = False
+    #: `view` reads the job queue, which hosts may share in another database than the store
+    is_of_queue: bool = False
     #: beside the ledger's, the tables that `view` reads
     tables: "tuple[Tables, ...]" = ()
 

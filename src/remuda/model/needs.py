@@ -21,6 +21,8 @@ class Need(Struct, frozen=True, gc=False):
     stale_since: Instant | None = None
     #: since then the source cannot say who is idle, so nobody may be taken for it
     unsure_since: Instant | None = None
+    #: tasks that could be taken here too, and that other hosts of a shared queue count
+    elsewhere: int = 0
 
 
 class Worker(Struct, frozen=True, gc=False):

@@ -34,7 +34,12 @@ def _demand_line(terms: Mapping[str, Term]) -> tuple[str, str, str]:
     parts = " + ".join(f"{number(terms, name)} {name}" for name in ("unclaimed", "running", "headroom"))
     beyond = number(terms, "beyond")
     if not beyond:
-        return "demand", f"{demand(terms)} = {parts}", ""
+        elsewhere = number(terms, "elsewhere")
+        return (
+            "demand",
+            f"{demand(terms)} = {parts}",
+            f"{elsewhere} more wait, which other hosts of the queue count" if elsewhere else "",
+        )
     return (
         "demand",
         f"{demand(terms)} = {parts} − {beyond} beyond the plan's {number(terms, 'concurrency')}",

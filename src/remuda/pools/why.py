@@ -70,7 +70,8 @@ def why_pool(db: Database, name: str, at: Instant) -> Why:
     steps = [_with_holders(step, cycle, reason) if step.label == "ceiling" else step for step in steps]
     policy = cycle.policy.pools.get(name)
     if policy is not None and policy.source:
-        steps[0] = structs.replace(steps[0], remark=f"source {policy.source}")
+        remarks = filter(None, (f"source {policy.source}", steps[0].remark))
+        steps[0] = structs.replace(steps[0], remark="; ".join(remarks))
     override = next(seen.override for seen in cycle.snapshot.pools if seen.name == name)
     if override != Override():
         steps.append(

@@ -21,6 +21,7 @@ from tests.machines.process.stand_in import (
 )
 
 from remuda.machines.process import shim
+from remuda.machines.process.lease import steady, write_lease
 from remuda.machines.process.records import boot, read_json, start_time
 
 pytestmark = pytest.mark.slow
@@ -499,3 +500,52 @@ def test_an_order_of_another_store_is_run_though_it_has_the_numbers_of_the_last(
         eventually(lambda store=store: [item for item in remuda.finished if item["store"] == store])  # type: ignore[misc]
     assert [(item["store"], item["exit_code"]) for item in remuda.finished] == [("sa", 0), ("sb", 7)]
     assert remuda.asks("/m/next")[-1]["ran"] == 2
+
+
+def leased(directory: Path, order: JSON, tenure: str = "t1") -> JSON:
+    lease = {"file": str(directory / "lease"), "tenure": tenure}
+    return {**order, "job": {**order["job"], "lease": lease}}
+
+
+def test_a_job_of_a_shared_queue_goes_on_while_its_lease_is_renewed_and_is_stopped_when_it_is_not(
+    hold: Hold, remuda: Remuda, tmp_path: Path
+) -> None:
+    hold()
+    write_lease(str(tmp_path / "lease"), "t1", steady(), 600)
+    order = sh(tmp_path, "j", f"trap '' TERM; echo $$ > {tmp_path}/pid; while :; do sleep 0.1; done")
+    remuda.order("m", leased(tmp_path, order))
+    job = pid_in(tmp_path / "pid")
+    remuda.stop()
+    assert is_alive(job), "it holds without Remuda"
+    write_lease(str(tmp_path / "lease"), "t1", steady() - 600, 600.0)
+    eventually(lambda: not is_alive(job), "the job to be killed, though it ignores SIGTERM")
+    result = eventually(lambda: json.loads((tmp_path / "attempt-j-1.json").read_text()))
+    assert (result["status"], result["exit_code"]) == ("killed", 137)
+    assert "lease" in result["detail"]
+
+
+def test_a_job_whose_host_has_begun_another_lease_is_killed(
+    hold: Hold, remuda: Remuda, tmp_path: Path
+) -> None:
+    hold()
+    write_lease(str(tmp_path / "lease"), "t1", steady(), 600)
+    remuda.order("m", leased(tmp_path, sh(tmp_path, "j", f"echo $$ > {tmp_path}/pid; exec sleep 600")))
+    job = pid_in(tmp_path / "pid")
+    write_lease(str(tmp_path / "lease"), "t2", steady(), 600)
+    eventually(lambda: not is_alive(job), "the job to be gone")
+
+
+@pytest.mark.parametrize(
+    ("tenure", "age"),
+    [pytest.param("t2", 0, id="of another lease"), pytest.param("t1", 60, id="of one that is over")],
+)
+def test_a_job_is_not_begun_without_its_lease(
+    hold: Hold, remuda: Remuda, tmp_path: Path, tenure: str, age: float
+) -> None:
+    hold()
+    write_lease(str(tmp_path / "lease"), tenure, steady() - age, 60)
+    remuda.order("m", leased(tmp_path, sh(tmp_path, "j", f"touch {tmp_path}/began")))
+    eventually(lambda: remuda.finished)
+    assert remuda.finished[0]["status"] == "returned"
+    assert "lease" in str(remuda.finished[0]["detail"])
+    assert not (tmp_path / "began").exists()

@@ -43,8 +43,11 @@ class Following:
         self.task = asyncio.get_running_loop().create_task(self._follow())
 
     async def _follow(self) -> None:
-        async for piece in follow(self._files, lambda: self.job, self._wait):
+        async for piece in follow(self._files, self._look, self._wait):
             self.got += piece
+
+    async def _look(self) -> Job | None:
+        return self.job
 
     async def _wait(self) -> None:
         self._looked.set()

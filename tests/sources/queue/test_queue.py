@@ -91,7 +91,7 @@ class Desk:
         return answer.job
 
     def job(self, number: int) -> Job:
-        found = self.queue.job(number)
+        found = self.store.read(lambda db: rows.job(db, number))
         assert found is not None
         return found
 

@@ -30,6 +30,7 @@ from remuda.machines.process.launch import (
     oom_kills,
     prepare_work,
 )
+from remuda.machines.process.lease import ENDED, LOOK_S, Lease, steady
 from remuda.machines.process.link import CHUNK, Link
 from remuda.machines.process.output import Mask, Output
 from remuda.machines.process.records import (
@@ -122,14 +123,17 @@ def say(text: str) -> None:
 class Job:
     """A running job: its main process, its output and when it must end."""
 
-    def __init__(self, order: dict[str, Any], output: Output, pid: int, pipe: int) -> None:
-        self.order, self.output, self.pid, self.pipe = order, output, pid, pipe
+    def __init__(
+        self, order: dict[str, Any], output: Output, pid: int, pipe: int, lease: Lease | None = None
+    ) -> None:
+        self.order, self.output, self.pid, self.pipe, self.lease = order, output, pid, pipe, lease
         self.started_at = wall_ms()
         now = time.monotonic()
         self.timeout_at = now + order["timeout_ms"] / 1000 if order.get("timeout_ms") else None
         self.watch_at: float | None = now + WATCH_AFTER_S
         self.kill_at: float | None = None
         self.stopped = ""
+        self.notes: list[str] = []
         self.wait_status: int | None = None
 
     def read(self) -> bool:
@@ -157,7 +161,19 @@ class Job:
         """Ask, then make the job end when its time is up."""
         if self.timeout_at is not None and now >= self.timeout_at:
             self.stop("timeout")
+        if self.lease is not None:
+            self.on_lease(self.lease, steady())
         if self.kill_at is not None and now >= self.kill_at:
+            self.kill_at = None
+            self._signal(signal.SIGKILL)
+
+    def on_lease(self, lease: Lease, now: float) -> None:
+        """End the job before another host may take it."""
+        lease.look(now)
+        if now >= lease.stop_at and not self.stopped:
+            self.stop("killed")
+            self.notes.append(ENDED)
+        if now >= lease.kill_at:
             self.kill_at = None
             self._signal(signal.SIGKILL)
 
@@ -258,6 +274,7 @@ class Shim:
             poller.register(self.link.sock, select.POLLOUT if self.link.unsent else select.POLLIN)
         if self.job:
             due += [at for at in (self.job.timeout_at, self.job.kill_at, self.job.watch_at) if at is not None]
+            due += [now + LOOK_S] if self.job.lease else []
             if self.job.pipe >= 0:
                 poller.register(self.job.pipe, select.POLLIN)
         else:
@@ -353,6 +370,12 @@ class Shim:
             note = f"the directory of machine {self.machine['name']} was deleted before the job could start"
             self.hand_in(order, output, ("returned", 127), begun, [note])
             return
+        lease = Lease(order["lease"]) if order.get("lease") else None
+        if lease is not None:
+            lease.look(steady())
+            if steady() >= lease.stop_at:
+                self.hand_in(order, output, ("returned", 127), begun, [f"{ENDED} before the job could start"])
+                return
         try:
             prepare_work(self.directory, (self.machine.get("separation") or {}).get("uid"))
             self.oom_kills = oom_kills(self.machine["cgroup"])
@@ -360,12 +383,12 @@ class Shim:
         except StartError as problem:
             self.hand_in(order, output, ("unstartable", problem.exit_code), begun, [problem.detail])
         else:
-            self.job = Job(order, output, pid, pipe)
+            self.job = Job(order, output, pid, pipe, lease)
 
     def on_job_end(self, job: Job) -> None:
         """The main process has ended: end what it left behind, and keep the result."""
         alive = end_descendants(job.pid, self.machine["cgroup"])
-        notes = [f"{alive} processes of the job could not be killed"] if alive else []
+        notes = [*job.notes, *([f"{alive} processes of the job could not be killed"] if alive else [])]
         for _ in range(64):  # whoever else holds the pipe cannot keep a job from ending
             if job.pipe < 0 or not job.read():
                 break

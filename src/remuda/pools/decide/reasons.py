@@ -49,6 +49,8 @@ def reason_for(case: PoolDecision, moves: Moves, now: Instant) -> Reason:
     terms = _QUIET.copy()
     terms["unclaimed"] = wish.unclaimed
     terms["running"] = wish.running
+    if seen.need is not None and seen.need.elsewhere:
+        terms["elsewhere"] = seen.need.elsewhere
     if wish.headroom:
         terms["headroom"] = wish.headroom
     terms["min"] = wish.min

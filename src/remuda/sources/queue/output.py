@@ -28,10 +28,10 @@ _NAME = re.compile(
 
 
 class JobFiles:
-    """Knows where things are under `<data>/jobs`."""
+    """Knows where things are under `<data>/jobs`. `host` is this one's name in a queue that several share."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    def __init__(self, root: Path, host: str = "") -> None:
+        self.root, self.host = root, host
 
     def prepare(self) -> None:
         """Make the place for all of them, if it is not there."""
@@ -75,6 +75,18 @@ class JobFiles:
             return {}  # someone deleted the place: it is made again for the next output
         return found
 
+    def ages(self) -> dict[Run, int]:
+        """By attempt, when something of it was last written, in milliseconds since 1970."""
+        found: dict[Run, int] = {}
+        with contextlib.suppress(OSError), os.scandir(self.root) as entries:
+            for entry in entries:
+                if name := _NAME.fullmatch(entry.name):
+                    run = Run(name["store"] or "", int(name["job"]), int(name["attempt"]))
+                    with contextlib.suppress(OSError):
+                        written = entry.stat(follow_symlinks=False).st_mtime_ns // 1_000_000
+                        found[run] = max(found.get(run, 0), written)
+        return found
+
     def has_output(self, run: Run) -> bool:
         """Whether there is a file of an attempt's output."""
         return Path(f"{self.stem(run)}.log").exists()
@@ -98,12 +110,27 @@ def written(files: JobFiles, job: Job, attempt: str | None) -> Iterator[bytes]:
 
 
 def _pieces(files: JobFiles, run: Run, attempt: Attempt) -> Iterator[bytes]:
+    if note := _elsewhere(files, run, attempt):
+        yield note
+        return
     offset = 0
     while piece := files.read(run, offset):
         offset += len(piece)
         yield piece
     if loss := _loss(files, run, attempt):
         yield loss
+
+
+def _elsewhere(files: JobFiles, run: Run, attempt: Attempt) -> bytes:
+    """A line for output that another host of a shared queue has; nothing when it is here."""
+    host, is_host, machine = attempt.machine.partition("/")
+    if not is_host or host == files.host:
+        return b""
+    does = "runs" if attempt.finished_at is None else "ran"
+    return (
+        f"[remuda: try {attempt.number} {does} on host {host} ({machine}), which has its output:"
+        f" ask there with remuda jobs logs {run.job}]\n"
+    ).encode()
 
 
 def _loss(files: JobFiles, run: Run, attempt: Attempt) -> bytes:
@@ -116,21 +143,29 @@ def _loss(files: JobFiles, run: Run, attempt: Attempt) -> bytes:
 
 
 async def follow(
-    files: JobFiles, look: Callable[[], Job | None], wait: Callable[[], Awaitable[None]]
+    files: JobFiles, look: Callable[[], Awaitable[Job | None]], wait: Callable[[], Awaitable[None]]
 ) -> AsyncIterator[bytes]:
     """
     The output of a job as it comes, attempt after attempt, until the job has ended.
 
     `look` gives the job as it is now, `wait` returns when it is worth looking again.
     """
-    number, offset = 1, 0
+    number, offset, noted = 1, 0, 0
     while True:
-        job = look()
+        job = await look()
         if job is None:
             return
         known = {attempt.number: attempt for attempt in job.attempts}
         while number in known:
             ended = known[number].finished_at is not None
+            if note := _elsewhere(files, job.run(known[number]), known[number]):
+                if noted < number:
+                    noted = number
+                    yield note
+                if not ended:
+                    break
+                number += 1
+                continue
             piece = files.read(job.run(known[number]), offset)
             offset += len(piece)
             if piece:

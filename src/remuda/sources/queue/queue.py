@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 from msgspec import Struct, structs
 
 from remuda.errors import BadInput
-from remuda.ledger.store import Store
+from remuda.ledger.store import Store, Write
 from remuda.loop.clock import Clock
 from remuda.loop.faults import FaultPoint, no_fault
 from remuda.model.jobs import Finished, Job, JobState, Run, Selection
@@ -25,7 +25,7 @@ from remuda.model.needs import Need, Reading, Worker
 from remuda.sources.queue import rows
 from remuda.sources.queue.output import OUTPUT_LIMIT, JobFiles
 from remuda.sources.queue.secrets import read_secrets
-from remuda.sources.queue.settle import CallForWork, Terms, settle, settle_and_claim
+from remuda.sources.queue.settle import CallForWork, Site, Terms, settle, settle_and_claim
 
 #: a long poll is answered after so many seconds at the latest
 POLL = 25.0
@@ -49,6 +49,8 @@ class Work(Struct, frozen=True, omit_defaults=True):
     timeout_ms: int
     #: the store's identity, without which the numbers mean nothing
     store: str = ""
+    #: of a queue that hosts share: the file that says how long it may run here, and the lease that must be in it
+    lease: dict[str, str] = {}
 
     @property
     def run(self) -> Run:
@@ -80,9 +82,12 @@ class Queue:
         wake: Callable[[], None],
         fault_point: FaultPoint = no_fault,
         identity: str = "",
+        site: Site | None = None,
     ) -> None:
+        """`site` is this host, as the queue sees it; without it, the only one."""
         self._store = store
         self._files = files
+        self._site = site or Site(files)
         self._clock = clock
         self._wake = wake
         self._fault_point = fault_point
@@ -99,14 +104,14 @@ class Queue:
 
     def take_up(self, identity: str) -> None:
         """Go by what the store says, which another process may have written, and give out jobs under an identity."""
-        self._identity = identity
+        self._identity, prefix = identity, self._site.prefix
         self._waiting = Counter(self._store.read(rows.waiting_counts))
         self._running = Counter()
         self._workers = {
             row.machine: Worker(row.since, None, row.uses, row.closed)
-            for row in self._store.read(rows.workers)
+            for row in self._store.read(lambda db: rows.workers(db, prefix))
         }
-        for machine, number, job_class in self._store.read(rows.running):
+        for machine, number, job_class in self._store.read(lambda db: rows.running(db, prefix)):
             known = self._workers.get(machine, Worker(self._clock.now()))
             self._workers[machine] = structs.replace(known, job=str(number))
             self._running[job_class] += 1
@@ -118,6 +123,10 @@ class Queue:
     def elsewhere(self) -> tuple[str, ...]:
         """Machines that may be busy for another store."""
         return tuple(sorted(self._doing))
+
+    def running(self) -> set[str]:
+        """The numbers of the jobs that run here, and words where one is not known."""
+        return {worker.job for worker in self._workers.values() if worker.job} | set(self._doing.values())
 
     def serve(self, terms: dict[str, Terms]) -> None:
         """Set what each pool's machines may take; machines of other pools are told to end."""
@@ -145,8 +154,8 @@ class Queue:
         return await self._go_through(self._close(machine))
 
     async def _close(self, machine: str) -> bool:
-        now = self._clock.now()
-        is_free = await self._store.write(lambda db: rows.close(db, machine, now))
+        now, key = self._clock.now(), self._site.prefix + machine
+        is_free = await self._store.write(lambda db: rows.close(db, key, now))
         self._note_closed(machine)
         return is_free and machine not in self._doing
 
@@ -161,7 +170,7 @@ class Queue:
     async def _forget(self, machine: str) -> None:
         now = self._clock.now()
         terms = self._terms.get(pool_of(machine))
-        settled = await self._store.write(lambda db: settle(db, machine, self._files, terms, now))
+        settled = await self._store.write(lambda db: settle(db, machine, self._site, terms, now))
         await self._fault_point("queue.forgot")
         self._workers.pop(machine, None)
         self._doing.pop(machine, None)
@@ -270,9 +279,10 @@ class Queue:
 
         An attempt that this store has not given to it goes on: it is another store's, and the machine is busy with it.
         """
-        is_ours, is_known, is_cancelled = self._store.read(
+        key = self._site.prefix + machine
+        is_ours, is_known, is_cancelled = await self._look(
             lambda db: (
-                rows.running_on(db, machine) == run,
+                rows.running_on(db, key) == run,
                 rows.knows(db, run),
                 rows.is_cancelled(db, run.job),
             )
@@ -288,14 +298,19 @@ class Queue:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(POLL):
                     await changed.wait()
-        return "cancel" if is_ours and self._is_cancelled(run.job) else "continue"
+        if is_ours and await self._look(lambda db: rows.is_cancelled(db, run.job)):
+            return "cancel"
+        return "continue"
 
-    def _is_cancelled(self, job: int) -> bool:
-        return self._store.read(lambda db: rows.is_cancelled(db, job))
-
-    def job(self, number: int) -> Job | None:
+    async def job(self, number: int) -> Job | None:
         """One job as it is now."""
-        return self._store.read(lambda db: rows.job(db, number))
+        return await self._look(lambda db: rows.job(db, number))
+
+    async def _look(self, question: Write[T]) -> T:
+        """Ask the store; one across a network does not keep everything else waiting."""
+        if self._store.is_apart:
+            return await asyncio.to_thread(self._store.read, question)
+        return self._store.read(question)
 
     async def changed(self, number: int, timeout: float) -> None:
         """Return when a job changed, or after `timeout` seconds."""
@@ -334,7 +349,7 @@ class Queue:
         """One transaction, and the mirror after it."""
         now, machine = self._clock.now(), call.machine
         is_new = machine not in self._workers
-        ended, row, claim = await self._store.write(lambda db: settle_and_claim(db, call, self._files, now))
+        ended, row, claim = await self._store.write(lambda db: settle_and_claim(db, call, self._site, now))
         await self._fault_point("queue.exchanged")
         settled = bool(ended)
         for each in ended:
@@ -368,6 +383,7 @@ class Queue:
             output_limit=OUTPUT_LIMIT,
             timeout_ms=spec.timeout or (terms.job_timeout if terms else 0),
             store=claim.store,
+            lease={"file": self._site.lease_file, "tenure": claim.tenure} if claim.tenure else {},
         )
 
     async def _wait_for_work(self, job_class: str, timeout: float) -> bool:
@@ -406,6 +422,9 @@ class Queue:
         self._begun.discard(task)
         if not task.cancelled():
             task.exception()  # whoever asked has it, or has gone
+
+    def _wake_machines(self, job_class: str, count: int) -> None:
+        _wake_idle(self._idle[job_class], count)
 
     def _add_waiting(self, job_class: str) -> None:
         self._waiting[job_class] += 1

@@ -12,6 +12,7 @@ from remuda.control.about import HIDDEN
 from remuda.control.routes import Call, Route
 from remuda.errors import BadInput, NotFound, Unavailable
 from remuda.ledger.sql import Database
+from remuda.ledger.store import Store
 from remuda.model.jobs import (
     Ahead,
     AllChanged,
@@ -176,6 +177,7 @@ VIEWS: tuple[Route, ...] = (
         "Why a job is as it is.",
         WhyJob,
         view=why_job,
+        is_of_queue=True,
         tables=(TABLES,),
         query=_AT,
     ),
@@ -186,6 +188,7 @@ VIEWS: tuple[Route, ...] = (
         JobList,
         view=list_jobs,
         for_readers=_all_without_values,
+        is_of_queue=True,
         tables=(TABLES,),
         query={
             "state": "Only these states.",
@@ -195,10 +198,23 @@ VIEWS: tuple[Route, ...] = (
         },
     ),
     Route(
-        "GET", "/v1/jobs/{job}", "One job.", Job, view=one_job, for_readers=_without_values, tables=(TABLES,)
+        "GET",
+        "/v1/jobs/{job}",
+        "One job.",
+        Job,
+        view=one_job,
+        for_readers=_without_values,
+        is_of_queue=True,
+        tables=(TABLES,),
     ),
     Route(
-        "GET", "/v1/jobs/{job}/ahead", "How many jobs come before one.", Ahead, view=ahead, tables=(TABLES,)
+        "GET",
+        "/v1/jobs/{job}/ahead",
+        "How many jobs come before one.",
+        Ahead,
+        view=ahead,
+        is_of_queue=True,
+        tables=(TABLES,),
     ),
 )
 
@@ -206,8 +222,16 @@ VIEWS: tuple[Route, ...] = (
 class QueueRoutes:
     """What changes the queue or waits for it."""
 
-    def __init__(self, queue: Queue, files: JobFiles, classes: Callable[[], set[str]], vouch: Vouch) -> None:
-        """`vouch` knows the machines that may pull."""
+    def __init__(
+        self,
+        queue: Queue,
+        files: JobFiles,
+        classes: Callable[[], set[str]],
+        vouch: Vouch,
+        shared: Store | None = None,
+    ) -> None:
+        """`vouch` knows the machines that may pull; `shared` has the jobs, where that is not the store that has all else."""
+        self._shared = shared
         self._queue = queue
         self._vouch = vouch
         self._files = files
@@ -216,7 +240,7 @@ class QueueRoutes:
     def routes(self) -> tuple[Route, ...]:
         """All of them."""
         return (
-            *VIEWS,
+            *(VIEWS if self._shared is None else (_of(self._shared, route) for route in VIEWS)),
             Route("POST", "/v1/jobs", "Hand a job in.", Submitted, handler=self.submit, body=Submit),
             Route(
                 "POST",
@@ -319,12 +343,12 @@ class QueueRoutes:
 
     async def cancel(self, call: Call) -> Changed:
         """End a job."""
-        number = self._existing(call).id
+        number = (await self._existing(call)).id
         return Changed(number, await self._queue.cancel(number))
 
     async def retry(self, call: Call) -> Changed:
         """Run an ended job again."""
-        number = self._existing(call).id
+        number = (await self._existing(call)).id
         before = await self._queue.retry(number)
         if not before.is_end:
             raise BadInput(f"job {number} is {before}: only a job that has ended can be retried")
@@ -332,12 +356,12 @@ class QueueRoutes:
 
     async def logs(self, call: Call) -> AsyncIterator[bytes]:
         """Stream the output of all attempts, or of one."""
-        number = self._existing(call).id
+        job = await self._existing(call)
         if call.query.get("follow") == "true":
             return follow(
-                self._files, lambda: self._queue.job(number), lambda: self._queue.changed(number, _GLANCE_S)
+                self._files, lambda: self._queue.job(job.id), lambda: self._queue.changed(job.id, _GLANCE_S)
             )
-        return _one_by_one(written(self._files, self._existing(call), call.query.get("attempt")))
+        return _one_by_one(written(self._files, job, call.query.get("attempt")))
 
     async def next(self, call: Call) -> Answer:
         """Long-poll for work."""
@@ -368,11 +392,34 @@ class QueueRoutes:
             raise Unavailable(f"machine {machine} belongs to another store")
         return standing
 
-    def _existing(self, call: Call) -> Job:
-        found = self._queue.job(call.number("job"))
+    async def _existing(self, call: Call) -> Job:
+        found = await self._queue.job(call.number("job"))
         if found is None:
             raise NotFound(f"there is no job {call.names['job']}")
         return found
+
+
+def _of(store: Store, route: Route) -> Route:
+    """A view of another store than the ledger's."""
+    view = why_shared_job if route.view is why_job else route.view
+    assert view is not None
+
+    async def answer(call: Call) -> Any:
+        return await asyncio.to_thread(store.read, lambda db: view(db, call))
+
+    return structs.replace(route, view=None, handler=answer)
+
+
+def why_shared_job(db: Database, call: Call) -> WhyJob:
+    """What is known of a job of a queue that hosts share."""
+    answer = why_job(db, call)
+    host = rows.bound_to(db, call.number("job"))
+    if not host:
+        return answer
+    step = Step(
+        "host", f"only {host} may run it", "it was handed in there, and its secrets are files of that host"
+    )
+    return structs.replace(answer, steps=(*answer.steps, step))
 
 
 async def _one_by_one(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:

@@ -37,6 +37,8 @@ class Submission(Struct, frozen=True):
     priority: int = 0
     retries: int = 0
     idempotency: str | None = None
+    #: in a queue that hosts share, the only one that may run it
+    host: str = ""
 
 
 class Claim(Struct, frozen=True):
@@ -50,6 +52,8 @@ class Claim(Struct, frozen=True):
     store: str = ""
     #: given before, but the machine may not have heard of it
     again: bool = False
+    #: where hosts share the queue, the lease under which it was given
+    tenure: str = ""
 
 
 class Settled(Struct, frozen=True):
@@ -71,49 +75,90 @@ class WorkerRow(Struct, frozen=True):
 
 
 def submit(db: Database, job: Submission, now: Instant) -> tuple[int, bool]:
-    """Add a job; return its id and whether it is new."""
-    if job.idempotency is not None:
-        row = db.execute("SELECT id FROM jobs WHERE idempotency = ?", (job.idempotency,)).fetchone()
-        if row:
-            return row[0], False
-    number: int = db.execute(
-        "INSERT INTO jobs (class, state, priority, spec, retries, submitted_at, changed_at, idempotency)"
-        " VALUES (?, 'waiting', ?, ?, ?, ?, ?, ?) RETURNING id",
-        (job.job_class, job.priority, _encode(job.spec), job.retries, now, now, job.idempotency),
-    ).fetchone()[0]
-    return number, True
-
-
-def register(db: Database, machine: str, now: Instant, uses: int = 0) -> WorkerRow:
-    """Know a machine from its first call on, and of how many jobs it says itself that it has taken."""
-    db.execute("INSERT INTO workers (machine, since) VALUES (?, ?) ON CONFLICT DO NOTHING", (machine, now))
-    db.execute("UPDATE workers SET uses = ? WHERE machine = ? AND uses < ?", (uses, machine, uses))
+    """Add a job; return its id and whether it is new. Another host may be handing in the same one just now."""
+    known = _known(db, job.idempotency)
+    if known is not None:
+        return known, False
     row = db.execute(
-        "SELECT machine, uses, closed, since FROM workers WHERE machine = ?", (machine,)
+        "INSERT INTO jobs (class, state, priority, spec, retries, submitted_at, changed_at, idempotency)"
+        " VALUES (?, 'waiting', ?, ?, ?, ?, ?, ?) ON CONFLICT (idempotency) DO NOTHING RETURNING id",
+        (job.job_class, job.priority, _encode(job.spec), job.retries, now, now, job.idempotency),
     ).fetchone()
-    return WorkerRow(row[0], row[1], bool(row[2]), row[3])
+    if row is None:
+        known = _known(db, job.idempotency)
+        assert known is not None
+        return known, False
+    if job.host:
+        db.execute("UPDATE jobs SET host = ? WHERE id = ?", (job.host, row[0]))
+    return int(row[0]), True
+
+
+def _known(db: Database, key: str | None) -> int | None:
+    if key is None:
+        return None
+    row = db.execute("SELECT id FROM jobs WHERE idempotency = ?", (key,)).fetchone()
+    return int(row[0]) if row else None
+
+
+def register(db: Database, machine: str, now: Instant, uses: int = 0, *, is_freed: bool = False) -> WorkerRow:
+    """
+    Know a machine from its first call on, and of how many jobs it says itself that it has taken.
+
+    `is_freed` says that it is without a job since now.
+    """
+    row = db.execute(
+        "INSERT INTO workers (machine, since, uses) VALUES (?, ?, ?) ON CONFLICT (machine) DO UPDATE SET"
+        " uses = CASE WHEN workers.uses < excluded.uses THEN excluded.uses ELSE workers.uses END,"
+        " since = CASE WHEN ? = 1 THEN excluded.since ELSE workers.since END"
+        " RETURNING uses, closed, since",
+        (machine, now, uses, int(is_freed)),
+    ).fetchone()
+    return WorkerRow(machine, row[0], bool(row[1]), row[2])
 
 
 def claim(db: Database, machine: str, job_class: str, now: Instant, identity: str = "") -> Claim | None:
     """
-    Give the machine the next job of its class: highest priority first, then first come, first served.
+    Give the machine the job that it has, else the next one of its class.
 
     `identity` is the store's own, which the attempt carries from now on.
     """
+    return held_by(db, machine) or take_next(db, machine, job_class, now, identity)
+
+
+def held_by(db: Database, machine: str) -> Claim | None:
+    """The job that a machine has, to be given to it again."""
     held = db.execute(
         "SELECT jobs.id, jobs.attempt, class, spec, store FROM jobs"
         " JOIN attempts ON job = jobs.id AND attempts.attempt = jobs.attempt"
         " WHERE jobs.machine = ? AND state = 'running'",
         (machine,),
     ).fetchone()
-    if held:
-        return Claim(held[0], held[1], held[2], _spec(held[3]), held[4], again=True)
-    row = db.execute(
-        "UPDATE jobs SET state = 'running', attempt = attempt + 1, machine = ?, changed_at = ? WHERE id ="
-        " (SELECT id FROM jobs WHERE class = ? AND state = 'waiting' ORDER BY priority DESC, id LIMIT 1)"
-        " RETURNING id, attempt, spec",
-        (machine, now, job_class),
-    ).fetchone()
+    return Claim(held[0], held[1], held[2], _spec(held[3]), held[4], again=True) if held else None
+
+
+_BEGIN = "UPDATE jobs SET state = 'running', attempt = attempt + 1, machine = ?, changed_at = ? WHERE id ="
+_NEXT = " (SELECT id FROM jobs WHERE class = ? AND state = 'waiting'"
+_FIRST = " ORDER BY priority DESC, id LIMIT 1"
+
+
+def take_next(
+    db: Database, machine: str, job_class: str, now: Instant, identity: str, host: str = ""
+) -> Claim | None:
+    """
+    Give a machine that has none a job of a class: highest priority first, then first come, first served.
+
+    `host` is the machine's, where several share the queue: what another one is just taking is passed over.
+    """
+    if host:
+        mine = " AND (host IS NULL OR host = ?)"
+        row = db.execute(
+            f"{_BEGIN}{_NEXT}{mine}{_FIRST} FOR UPDATE SKIP LOCKED) RETURNING id, attempt, spec",
+            (machine, now, job_class, host),
+        ).fetchone()
+    else:
+        row = db.execute(
+            f"{_BEGIN}{_NEXT}{_FIRST}) RETURNING id, attempt, spec", (machine, now, job_class)
+        ).fetchone()
     if row is None:
         return None
     db.execute(
@@ -125,27 +170,30 @@ def claim(db: Database, machine: str, job_class: str, now: Instant, identity: st
 
 
 def finish(db: Database, machine: str, ended: Finished, now: Instant) -> Settled | None:
-    """End the attempt if it is the one running on this machine; None when it is not."""
+    """End the attempt if it is the one running on this machine, which is free then; None when it is not."""
+    settled = end_attempt(db, machine, ended, now)
+    if settled is not None:
+        db.execute("UPDATE workers SET since = ? WHERE machine = ?", (now, machine))
+    return settled
+
+
+def end_attempt(db: Database, machine: str, ended: Finished, now: Instant) -> Settled | None:
+    """As `finish`, for who registers the machine as free itself."""
+    is_good = int(ended.status == "exited" and ended.exit_code == 0)
+    # The machine was at fault before anything ran: it is no try that the job has used up.
+    is_returned = int(ended.status == "returned")
     row = db.execute(
-        "SELECT class, retries, cancelled FROM jobs WHERE id = ? AND attempt = ? AND machine = ? AND state = 'running'"
-        " AND EXISTS (SELECT 1 FROM attempts WHERE job = jobs.id AND attempt = jobs.attempt AND store = ?)",
-        (ended.job, ended.attempt, machine, ended.store),
+        "UPDATE jobs SET machine = NULL, changed_at = ?,"
+        " state = CASE WHEN ? = 1 THEN 'succeeded' WHEN cancelled = 1 THEN 'cancelled'"
+        " WHEN ? = 1 OR attempt <= retries THEN 'waiting' ELSE 'failed' END,"
+        " retries = retries + CASE WHEN ? = 1 AND cancelled = 0 THEN 1 ELSE 0 END"
+        " WHERE id = ? AND attempt = ? AND machine = ? AND state = 'running'"
+        " AND EXISTS (SELECT 1 FROM attempts WHERE job = jobs.id AND attempt = jobs.attempt AND store = ?)"
+        " RETURNING class, state",
+        (now, is_good, is_returned, is_returned, ended.job, ended.attempt, machine, ended.store),
     ).fetchone()
     if row is None:
         return None
-    job_class, retries, cancelled = row
-    if ended.status == "exited" and ended.exit_code == 0:
-        state = JobState.SUCCEEDED
-    elif cancelled:
-        state = JobState.CANCELLED
-    elif ended.status == "returned":
-        # The machine was at fault before anything ran: it is no try that the job has used up.
-        db.execute("UPDATE jobs SET retries = retries + 1 WHERE id = ?", (ended.job,))
-        state = JobState.WAITING
-    elif ended.attempt <= retries:
-        state = JobState.WAITING
-    else:
-        state = JobState.FAILED
     db.execute(
         "UPDATE attempts SET finished_at = ?, status = ?, exit_code = ?, detail = ?, output_bytes = ?"
         " WHERE job = ? AND attempt = ?",
@@ -159,11 +207,7 @@ def finish(db: Database, machine: str, ended: Finished, now: Instant) -> Settled
             ended.attempt,
         ),
     )
-    db.execute(
-        "UPDATE jobs SET state = ?, machine = NULL, changed_at = ? WHERE id = ?", (state, now, ended.job)
-    )
-    db.execute("UPDATE workers SET since = ? WHERE machine = ?", (now, machine))
-    return Settled(ended.job, ended.attempt, job_class, state)
+    return Settled(ended.job, ended.attempt, row[0], JobState(row[1]))
 
 
 def close(db: Database, machine: str, now: Instant) -> bool:
@@ -191,32 +235,34 @@ def running_on(db: Database, machine: str) -> Run | None:
 
 def cancel(db: Database, number: int, now: Instant) -> tuple[JobState, str] | None:
     """Mark a job cancelled; one that waits ends at once. Return its state before and its class."""
-    row = db.execute("SELECT state, class FROM jobs WHERE id = ?", (number,)).fetchone()
-    if row is None:
-        return None
-    state = JobState(row[0])
-    if state is JobState.WAITING:
-        db.execute(
-            "UPDATE jobs SET state = 'cancelled', cancelled = 1, changed_at = ? WHERE id = ?", (now, number)
-        )
-    elif state is JobState.RUNNING:
-        db.execute("UPDATE jobs SET cancelled = 1 WHERE id = ?", (number,))
-    return state, row[1]
+    row = db.execute(
+        "UPDATE jobs SET cancelled = 1, changed_at = CASE WHEN state = 'waiting' THEN ? ELSE changed_at END,"
+        " state = CASE WHEN state = 'waiting' THEN 'cancelled' ELSE state END"
+        " WHERE id = ? AND state IN ('waiting', 'running') RETURNING state, class",
+        (now, number),
+    ).fetchone()
+    if row is not None:
+        return (JobState.WAITING if row[0] == JobState.CANCELLED else JobState.RUNNING), row[1]
+    return _state(db, number)
 
 
 def retry(db: Database, number: int, now: Instant) -> tuple[JobState, str] | None:
     """Let an ended job wait again with one more attempt allowed. Return its state before and its class."""
+    before = _state(db, number)
+    if before is None or not before[0].is_end:
+        return before
+    row = db.execute(
+        "UPDATE jobs SET state = 'waiting', cancelled = 0, changed_at = ?,"
+        " retries = CASE WHEN retries < attempt THEN attempt ELSE retries END WHERE id = ? AND state = ? RETURNING id",
+        (now, number, before[0]),
+    ).fetchone()
+    # Somebody else has retried it just now.
+    return before if row is not None else _state(db, number)
+
+
+def _state(db: Database, number: int) -> tuple[JobState, str] | None:
     row = db.execute("SELECT state, class FROM jobs WHERE id = ?", (number,)).fetchone()
-    if row is None:
-        return None
-    state = JobState(row[0])
-    if state.is_end:
-        db.execute(
-            "UPDATE jobs SET state = 'waiting', cancelled = 0, changed_at = ?,"
-            " retries = CASE WHEN retries < attempt THEN attempt ELSE retries END WHERE id = ?",
-            (now, number),
-        )
-    return state, row[1]
+    return None if row is None else (JobState(row[0]), row[1])
 
 
 def is_cancelled(db: Database, number: int) -> bool:
@@ -309,6 +355,12 @@ def ahead_of(db: Database, number: int) -> int:
     return int(row[0])
 
 
+def bound_to(db: Database, number: int) -> str:
+    """Of a queue that hosts share, the only one that may run a job; nothing when all may."""
+    row = db.execute("SELECT host FROM jobs WHERE id = ?", (number,)).fetchone()
+    return str(row[0] or "") if row else ""
+
+
 def waiting_counts(db: Database) -> dict[str, int]:
     """How many jobs wait, by class."""
     return dict(
@@ -321,15 +373,24 @@ def state_counts(db: Database) -> dict[str, int]:
     return dict(db.execute("SELECT state, count(*) FROM jobs GROUP BY state").fetchall())
 
 
-def running(db: Database) -> list[tuple[str, int, str]]:
-    """Machine, job and class of everything that runs."""
-    return db.execute("SELECT machine, id, class FROM jobs WHERE state = 'running' ORDER BY id").fetchall()
+def running(db: Database, prefix: str = "") -> list[tuple[str, int, str]]:
+    """Machine, job and class of everything that runs on machines that are called so; without the prefix."""
+    found = db.execute(
+        "SELECT machine, id, class FROM jobs WHERE state = 'running' AND substr(machine, 1, ?) = ? ORDER BY id",
+        (len(prefix), prefix),
+    )
+    return [(machine[len(prefix) :], number, job_class) for machine, number, job_class in found.fetchall()]
 
 
-def workers(db: Database) -> list[WorkerRow]:
-    """Every machine that ever called and is not gone."""
-    rows = db.execute("SELECT machine, uses, closed, since FROM workers ORDER BY machine").fetchall()
-    return [WorkerRow(machine, uses, bool(closed), since) for machine, uses, closed, since in rows]
+def workers(db: Database, prefix: str = "") -> list[WorkerRow]:
+    """Every machine that is called so, ever called and is not gone; without the prefix."""
+    found = db.execute(
+        "SELECT machine, uses, closed, since FROM workers WHERE substr(machine, 1, ?) = ? ORDER BY machine",
+        (len(prefix), prefix),
+    ).fetchall()
+    return [
+        WorkerRow(machine[len(prefix) :], uses, bool(closed), since) for machine, uses, closed, since in found
+    ]
 
 
 def knows(db: Database, run: Run) -> bool:
@@ -394,3 +455,14 @@ def _forget(db: Database, found: list[tuple[int]]) -> tuple[int, list[Run]]:
     db.executemany("DELETE FROM attempts WHERE job = ?", found)
     db.executemany("DELETE FROM jobs WHERE id = ?", found)
     return len(found), runs
+
+
+def forget_ended_shared(db: Database, before: Instant, most: int = 500) -> int:
+    """As `forget_ended`, beside other hosts that do the same or run one of the jobs once more; return how many."""
+    found = db.execute(
+        "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE state NOT IN ('waiting', 'running')"
+        " AND changed_at < ? ORDER BY id LIMIT ? FOR UPDATE SKIP LOCKED) RETURNING id",
+        (before, most),
+    ).fetchall()
+    db.executemany("DELETE FROM attempts WHERE job = ?", found)
+    return len(found)
