@@ -228,3 +228,11 @@ def test_a_plan_that_was_printed_is_explained_without_numpy(tmp_path: Path, run:
     ran = without_numpy("why", "need", "prod/web", "--from", str(plan))
     assert ran.code == 0
     assert "prod/web gets 8 units" in ran.out
+
+
+@pytest.mark.slow
+def test_without_numpy_the_records_of_a_fleet_say_what_to_install(tmp_path: Path, run: Run) -> None:
+    run("fleet", "plan", *FILES, "--keep", "--data-dir", tmp_path)
+    ran = without_numpy("why", "need", "prod/web", "--data-dir", str(tmp_path))
+    assert (ran.code, ran.out) == (1, "")
+    assert "needs NumPy: pip install 'remuda[fleet]'" in ran.err

@@ -1,5 +1,7 @@
 """What is recorded of a fleet and its demand restores them: equal columns, and the same plan to the byte."""
 
+import zlib
+from collections.abc import Callable
 from random import Random
 
 import msgspec
@@ -11,8 +13,10 @@ from tests.examples import examples
 from tests.fleet.generate import ALL, by_cluster, draw_machines, draw_needs
 from tests.fleet.world import STEP, LivingFleet, draw_world
 
+from remuda.fleet import states
 from remuda.fleet.columns import COLUMNS
 from remuda.fleet.decide import decide
+from remuda.fleet.history.packing import CHECKPOINT, pack_record, unpack_counted, unpack_record
 from remuda.fleet.history.stored import (
     StoredMemory,
     StoredPlan,
@@ -23,6 +27,7 @@ from remuda.fleet.history.stored import (
 )
 from remuda.fleet.journal import Journal, Record, Restored
 from remuda.fleet.memory import Memory
+from remuda.ledger.store import DamagedRow
 
 DEMAND = (
     "code", "cluster", "profile", "priority", "count", "arrival", "interruption_penalty", "reclamation_penalty",
@@ -31,7 +36,9 @@ DEMAND = (
 
 def again(record: Record) -> Record:
     """As it is read from a store."""
-    return msgspec.msgpack.decode(msgspec.msgpack.encode(record), type=Record)
+    read = unpack_record(pack_record(record), "it")
+    assert read == msgspec.msgpack.decode(msgspec.msgpack.encode(record), type=Record)
+    return read
 
 
 def disturb(world: LivingFleet, rng: Random) -> None:
@@ -117,3 +124,30 @@ def test_plans_and_memories_are_read_as_they_were_written(seed: int) -> None:
     )
     assert memory.settled is None
     assert restore_memory(StoredMemory(), names).unmet.tolist() == Memory().unmet.tolist()
+
+
+def test_a_checkpoint_that_was_written_as_one_piece_is_read_as_well() -> None:
+    world = draw_world(1)
+    record = Journal(world.fleet, world.demand).checkpoint(is_complete=True)
+    before = CHECKPOINT + zlib.compress(msgspec.msgpack.encode(record), 1)
+    assert unpack_record(before, "it") == again(record)
+    assert unpack_counted(before, "it") == unpack_counted(pack_record(record), "it")
+
+
+@pytest.mark.parametrize("read", [unpack_record, unpack_counted])
+def test_a_record_that_is_cut_off_or_is_none_is_damaged(read: Callable[[bytes, str], object]) -> None:
+    world = draw_world(1)
+    whole = pack_record(Journal(world.fleet, world.demand).checkpoint(is_complete=True))
+    for data in (whole[:60], b"Cx", b"", CHECKPOINT + zlib.compress(b"\xc1")):
+        with pytest.raises(DamagedRow, match="the one cannot be read"):
+            read(data, "the one")
+
+
+def test_what_is_counted_is_in_the_checksum_at_the_end() -> None:
+    world = draw_world(1)
+    journal = Journal(world.fleet, world.demand)
+    ends = set()
+    for state in (states.IDLE, states.FAILED, states.CREATING):
+        world.fleet.state[0] = state
+        ends.add(pack_record(journal.checkpoint(is_complete=True))[-4:])
+    assert len(ends) == 3

@@ -99,6 +99,7 @@ PAGES = (
     "/jobs",
     "/jobs/1",
     "/capacity",
+    "/fleet",
     "/sizes",
     "/why",
     "/why?kind=pool&name=shell",

@@ -13,12 +13,12 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from remuda.errors import NotFound
-from remuda.fleet.history.recorder import CHECKPOINT
+from remuda.fleet.history.packing import CHECKPOINT, unpack_counted
 from remuda.fleet.history.stored import StoredPlan
 from remuda.fleet.policy import Policy
 from remuda.fleet.situation import Situation, situation
 from remuda.fleet.snapshot import LOOP
-from remuda.fleet.standing import CountedRecord, Standing
+from remuda.fleet.standing import Standing
 from remuda.ledger.dialects import one_by_one
 from remuda.ledger.record import unpack
 from remuda.ledger.sql import Database
@@ -134,7 +134,7 @@ def _advance(db: Database, standing: Standing, last: int, to: int) -> None:
     )
     for number, data in rows:
         what = f"the snapshot of cycle {number}"
-        record: CountedRecord = unpack(data[1:], CountedRecord, what)
+        record = unpack_counted(data, what)
         try:
             standing.apply(record)
         except (ValueError, IndexError, KeyError) as error:

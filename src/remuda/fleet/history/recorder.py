@@ -10,8 +10,9 @@ import zlib
 import msgspec
 from msgspec.structs import replace
 
+from remuda.fleet.history.packing import pack_record
 from remuda.fleet.history.stored import StoredMemory, restore_memory, store_memory, store_plan
-from remuda.fleet.journal import Journal, Record
+from remuda.fleet.journal import Journal
 from remuda.fleet.memory import Memory
 from remuda.fleet.names import Names
 from remuda.fleet.plan import Plan
@@ -26,8 +27,6 @@ from remuda.model.times import Instant
 
 _encode = msgspec.msgpack.Encoder().encode
 
-#: What a stored snapshot begins with.
-CHECKPOINT, CHANGES = b"C", b"D"
 #: A checkpoint is written again once what changed since is larger than it, and than this.
 _LEAST_CHECKPOINT = 1 << 20
 
@@ -173,17 +172,6 @@ class FleetLedger:
         if self._plan is None or self._plan[0] is not plan:
             self._plan = (plan, _encode(store_plan(plan)))
         return self._plan[1]
-
-
-def pack_record(record: Record) -> bytes:
-    """The stored form of a snapshot."""
-    return (CHECKPOINT if record.is_checkpoint else CHANGES) + zlib.compress(_encode(record), 1)
-
-
-def unpack_record(data: bytes, what: str) -> Record:
-    """Read a stored snapshot; `DamagedRow` says that `what` cannot be read."""
-    read: Record = unpack(data[1:], Record, what)
-    return read
 
 
 def _stored(batch: Batch) -> StoredBatch:

@@ -10,7 +10,7 @@ from remuda.errors import NotFound
 from remuda.fleet.columns import Fleet
 from remuda.fleet.decide import decide
 from remuda.fleet.demand import Demand
-from remuda.fleet.history.recorder import CHECKPOINT, unpack_record
+from remuda.fleet.history.packing import CHECKPOINT, unpack_record
 from remuda.fleet.history.stored import StoredMemory, StoredPlan, restore_memory, restore_plan
 from remuda.fleet.inputs import Inputs
 from remuda.fleet.journal import Restored
