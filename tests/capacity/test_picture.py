@@ -227,6 +227,13 @@ def test_everything_wrong_with_changes_comes_at_once(home: Home) -> None:
     ]
 
 
+def test_words_that_mean_nothing_are_refused_though_the_rest_is_right(home: Home) -> None:
+    home.keep()
+    with pytest.raises(BadInput) as wrong:
+        home.post(WhatIf(sets=("vm-test.max=3",), ceilings=("x",)))
+    assert str(wrong.value) == '--ceiling "x": "x" is no whole number from 0 to 100,000'
+
+
 @pytest.mark.parametrize("asked", [WhatIf(sets=("a.max=1",) * 201), WhatIf(ceilings=("9" * 2_001,))])
 def test_too_much_at_once_is_refused(home: Home, asked: WhatIf) -> None:
     home.keep()
