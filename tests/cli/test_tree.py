@@ -132,8 +132,8 @@ _LARGE = {"aiohttp", "asyncio", "numba", "prometheus_client", "rich", "scipy", "
             "rightsize review --from examples/rightsize-cluster.yaml --usage {usage} --at 2026-01-01T00:00:00Z",
             {
                 *_LARGE,
-                "remuda.rightsize.report.page",
-                "remuda.output.plots",
+                "jinja2",
+                "remuda.rightsize.sizes_file",
                 "remuda.rightsize.patches",
             },
             id="review",

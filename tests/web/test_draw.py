@@ -1,5 +1,9 @@
 """From values to HTML: everything is text, and a page falls into the regions that are sent."""
 
+import json
+import re
+from html import unescape
+
 import pytest
 from jinja2 import UndefinedError
 
@@ -27,6 +31,8 @@ def test_the_data_of_a_chart_is_safe_in_its_attribute() -> None:
     text = made.from_string("{{ parts.chart(chart, 'c') }}").render(chart=chart)
     assert "<script" not in text
     assert text.count("data-chart") == 1
+    (data,) = re.findall("data-chart='([^']*)'", text)
+    assert json.loads(unescape(data))["title"] == HOSTILE
 
 
 def test_a_chart_without_data_says_so() -> None:

@@ -9,13 +9,14 @@ import pytest
 import pytest_asyncio
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import expect
-from tests.servers.browser import Browser, Scheme
+from tests.servers.browser import ANSWER_S, Browser, Scheme
 from tests.web.charts import AT, content
 
 from remuda.web.standalone import write_page
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 PICTURES = os.environ.get("REMUDA_PICTURES")
+expect.set_options(timeout=ANSWER_S * 1_000)
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")

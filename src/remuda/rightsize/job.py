@@ -35,7 +35,19 @@ JOB = Job(
             "remuda.rightsize.pages:sizes_page",
             "/v1/documents",
             menu="Sizes",
-            query={"review": "The number of a review.", "sort": "By what workloads are sorted."},
+            query={
+                "review": "The number of a review.",
+                "sort": "By what workloads are sorted; with - before it the other way.",
+                "namespace": "Only workloads of this namespace.",
+                "risk": "Only workloads of this risk.",
+                "find": "Only workloads with these words in their names, kinds or verdicts.",
+            },
+        ),
+        PageReference(
+            "/sizes/workload",
+            "remuda.rightsize.pages:workload_page",
+            "/v1/documents",
+            query={"review": "The number of a review.", "name": "NAMESPACE/KIND/NAME of a workload."},
         ),
     ),
 )

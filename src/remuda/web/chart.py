@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from remuda.model.times import Instant
 
 #: rows of the table beside a chart
-_MOST_ROWS = 24
+MOST_ROWS = 24
 
 
-class Series(Struct, frozen=True):
+class Series(Struct, frozen=True, omit_defaults=True):
     """One line: its name, the name of its colour in the style, and its value at each moment; None is a gap."""
 
     name: str
@@ -20,7 +20,7 @@ class Series(Struct, frozen=True):
     is_dashed: bool = False
 
 
-class Level(Struct, frozen=True):
+class Level(Struct, frozen=True, omit_defaults=True):
     """A value that is the same all the time, as a limit is; unlike the values of lines it is not multiplied."""
 
     name: str
@@ -29,7 +29,7 @@ class Level(Struct, frozen=True):
     is_dashed: bool = False
 
 
-class Chart(Struct, frozen=True):
+class Chart(Struct, frozen=True, omit_defaults=True):
     """
     Lines over the same moments. Between two moments a value is what it was at the first.
 
@@ -53,6 +53,10 @@ class Chart(Struct, frozen=True):
     is_stacked: bool = False
     #: moments are since a beginning, and not of a day
     is_elapsed: bool = False
+    #: the time that is drawn, from and to; that of the moments by default
+    span: tuple[Instant, Instant] | None = None
+    #: what it says, in a sentence
+    summary: str = ""
 
     @property
     def is_empty(self) -> bool:
@@ -60,16 +64,20 @@ class Chart(Struct, frozen=True):
         return not self.times or not self.series
 
     @property
+    def drawing(self) -> "Chart":
+        """What the script draws: all but the words around it."""
+        return structs.replace(self, summary="")
+
+    @property
     def last(self) -> list[tuple[str, int | float | None]]:
         """The last value of each line, and each level."""
         lines = [(line.name, self._value(line, -1) if line.values else None) for line in self.series]
         return [*lines, *((level.name, level.value) for level in self.levels)]
 
-    @property
-    def rows(self) -> Iterator[tuple[Instant, tuple[int | float | None, ...]]]:
+    def rows(self, most: int = MOST_ROWS) -> Iterator[tuple[Instant, tuple[int | float | None, ...]]]:
         """Some moments, evenly chosen, with the value of each line: what the chart says, for a table."""
         count = len(self.times)
-        few = min(count, _MOST_ROWS)
+        few = min(count, most)
         for place in dict.fromkeys(n * (count - 1) // max(1, few - 1) for n in range(few)):
             yield self.times[place], tuple(self._value(line, place) for line in self.series)
 

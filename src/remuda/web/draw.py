@@ -21,7 +21,7 @@ from remuda.model.amount_texts import bytes_text, cores, trimmed
 from remuda.model.times import HOUR, MINUTE, Instant, write_duration, write_instant
 from remuda.output.moments import age, clock_time
 from remuda.output.show import one_line
-from remuda.web.chart import Chart
+from remuda.web.chart import MOST_ROWS, Chart
 
 _FRAME = "remuda.web"
 #: a region of a page that is sent again when it changes: `<section id="pools" data-live>` up to the end that names it
@@ -48,6 +48,7 @@ def _environment(packages: Sequence[str], frame: str) -> Environment:
         loader=ChoiceLoader(loaders),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_harmless,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -57,6 +58,7 @@ def _environment(packages: Sequence[str], frame: str) -> Environment:
     made.filters["elapsed"] = _elapsed
     made.filters["duration"] = write_duration
     made.filters["json"] = _json
+    made.filters["json_in_single_quotes"] = _json_in_single_quotes
     made.filters["line"] = one_line
     made.filters["plural"] = _plural
     made.filters["since"] = _since
@@ -67,9 +69,22 @@ def _environment(packages: Sequence[str], frame: str) -> Environment:
     return made
 
 
+def _harmless(value: Any) -> Any:
+    """What others wrote without characters that hide or turn around what is beside them; lines stay lines."""
+    if type(value) is not str or value.isprintable():
+        return value
+    return "".join(c if c.isprintable() or c in "\n\t" else " " if c.isspace() else "�" for c in value)
+
+
 def _json(value: Any) -> str:
     """For an attribute: its quotes are escaped by the template."""
     return msgspec.json.encode(value, enc_hook=_plain).decode()
+
+
+def _json_in_single_quotes(value: Any) -> Markup:
+    """For an attribute in single quotes, in which its own need not be escaped: of a large one that is a part that counts."""
+    text = _json(value).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("'", "&#39;")
+    return Markup(text)  # noqa: S704 - escaped above
 
 
 def _plain(value: Any) -> Any:
@@ -93,9 +108,9 @@ def _amount(value: float | None, unit: str) -> str:
     return f"{text} {unit}".rstrip()
 
 
-def _alongside(charts: Sequence[Chart]) -> Iterator[tuple[Any, ...]]:
+def _alongside(charts: Sequence[Chart], most: int = MOST_ROWS) -> Iterator[tuple[Any, ...]]:
     """Rows of a table: a moment, and the values of every line of charts that have the same moments."""
-    for rows in zip(*(chart.rows for chart in charts), strict=True):
+    for rows in zip(*(chart.rows(most) for chart in charts), strict=True):
         texts = (
             _amount(value, chart.unit)
             for chart, (_, values) in zip(charts, rows, strict=True)

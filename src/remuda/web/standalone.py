@@ -16,7 +16,7 @@ from remuda.web.draw import environment
 from remuda.web.page import Content
 
 _STYLES = ("uPlot.min.css", "remuda.css")
-_SCRIPTS = ("uPlot.iife.min.js", "charts.js")
+_SCRIPTS = ("uPlot.iife.min.js", "charts.js", "tables.js")
 
 
 def write_page(content: Content, packages: Iterable[str], now: Instant, made: str = "") -> str:

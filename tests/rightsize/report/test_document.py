@@ -9,7 +9,7 @@ from tests.rightsize.report.reviews import AT, sample_review
 
 from remuda.errors import BadInput
 from remuda.rightsize.report.compare import changes
-from remuda.rightsize.report.document import data, read_review, schema, schema_report, text, without_series
+from remuda.rightsize.report.document import data, read_review, schema, schema_report, text
 from remuda.rightsize.review import Review
 
 WRITTEN = "".join(text(sample_review()))
@@ -255,17 +255,3 @@ def test_all_problems_are_reported_at_once_but_not_thousands() -> None:
 
 def test_keys_of_a_later_writer_are_passed_over() -> None:
     assert read_review(broken(later={"a": 1}), "x") == sample_review()
-
-
-def test_without_series_everything_else_is_there() -> None:
-    small = without_series(sample_review())
-    assert all(
-        item.evidence is None or item.evidence.series is None
-        for workload in small.workloads
-        for item in workload.containers
-    )
-    assert "series" in WRITTEN
-    assert len(msgspec.json.encode(small)) < len(WRITTEN) / 2
-    app = small.workloads[0].containers[0].evidence
-    assert app is not None
-    assert app.kills

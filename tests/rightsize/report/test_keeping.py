@@ -1,16 +1,19 @@
 """Reviews in the ledger: the last of a source, and that nothing is lost where one cannot be kept."""
 
+import random
 from pathlib import Path
 
 import msgspec
 import pytest
+from tests.rightsize.estimate.builders import BEGIN
 from tests.rightsize.report.reviews import AT, SOURCE, sample_review
 
 from remuda.errors import BadInput
 from remuda.ledger import documents
+from remuda.ledger.record import pack
 from remuda.ledger.store import FILE
-from remuda.rightsize.report.document import without_series
-from remuda.rightsize.report.kept import keep, last, newest_of_each
+from remuda.rightsize.evidence import Series
+from remuda.rightsize.report.kept import MOST_POINTS, keep, kept_form, last, newest_of_each
 from remuda.rightsize.review import Review
 
 
@@ -18,13 +21,51 @@ def at(moment: int, source: str = SOURCE) -> Review:
     return msgspec.structs.replace(sample_review(), at=moment, source=source)
 
 
-def test_the_last_review_of_a_source_is_read_back_without_its_plots(tmp_path: Path) -> None:
+def test_the_last_review_of_a_source_is_read_back_with_the_points_of_its_charts(tmp_path: Path) -> None:
     assert last(tmp_path, SOURCE) is None
     assert keep(tmp_path, at(AT)) == ""
     assert keep(tmp_path, at(AT + 5)) == ""
-    assert last(tmp_path, SOURCE) == without_series(at(AT + 5))
-    assert last(tmp_path, SOURCE, until=AT + 4) == without_series(at(AT))
+    assert last(tmp_path, SOURCE) == at(AT + 5)
+    assert last(tmp_path, SOURCE, until=AT + 4) == at(AT)
     assert last(tmp_path, SOURCE, until=AT - 1) is None
+
+
+def of_many(containers: int, points: int) -> Review:
+    """Workloads with a container each, whose use is all noise: what can be compressed least."""
+    rng = random.Random(7)
+    review = sample_review()
+    item = review.workloads[0].containers[0]
+    assert item.evidence is not None
+    workloads = []
+    for n in range(containers):
+        used = Series(
+            BEGIN,
+            1_800,
+            tuple(rng.randrange(4_000) for _ in range(points)),
+            tuple(rng.randrange(2**33) for _ in range(points)),
+        )
+        own = msgspec.structs.replace(item, evidence=msgspec.structs.replace(item.evidence, series=used))
+        workloads.append(
+            msgspec.structs.replace(
+                review.workloads[0], name=f"{review.workloads[0].name}-{n}", containers=(own,)
+            )
+        )
+    return msgspec.structs.replace(review, workloads=tuple(workloads))
+
+
+def test_points_of_charts_are_kept_few_however_many_there_were() -> None:
+    review = of_many(20, 400)
+    for item in kept_form(review).workloads:
+        evidence = item.containers[0].evidence
+        assert evidence is not None
+        assert evidence.series is not None
+        assert len(evidence.series.memory_bytes) == MOST_POINTS
+
+
+@pytest.mark.slow
+def test_two_thousand_workloads_are_kept_in_a_few_megabytes_even_of_noise() -> None:
+    packed = pack(kept_form(of_many(2_000, 384)))
+    assert len(packed) < 5 * 2**20
 
 
 def test_sources_do_not_mix_even_where_one_begins_as_the_other(tmp_path: Path) -> None:

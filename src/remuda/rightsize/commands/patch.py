@@ -117,7 +117,9 @@ def _show(session: Session, made: "Made", form: str, out: Path | None) -> None:
         session.show(_report(made, form))
         return
     if out is None:
-        _print(made, form)
+        from remuda.rightsize.patches import text_of
+
+        click.echo(text_of(made, form), nl=False)
     if session.quiet:
         return
     if out is not None and made.files:
@@ -146,23 +148,3 @@ def _report(made: "Made", form: str) -> Report:
         {"form": form, "files": files, "left": list(made.left), "beware": list(made.beware)},
         (Table(("FILE", "WORKLOAD"), rows, note="nothing is to be changed"), Table(("LEFT OUT",), left)),
     )
-
-
-def _print(made: "Made", form: str) -> None:
-    """All files one after the other; JSON, which has no comments, as one object by workload."""
-    from remuda.rightsize.patches import FORMS
-
-    if form == "json":
-        from msgspec import Raw, json
-
-        found = {
-            "/".join(file.workload): Raw(file.text.encode())
-            for file in made.files
-            if file.workload is not None
-        }
-        click.echo(json.format(json.encode(found), indent=2).decode())
-        return
-    for number, file in enumerate(made.files):
-        divider = FORMS[form].divider
-        head = f"{divider}# file: {file.path}\n" if len(made.files) > 1 else ""
-        click.echo(("\n" if number and not divider else "") + head + file.text, nl=False)

@@ -234,15 +234,17 @@ def _check_html(file: Path) -> None:
         raise BadInput(
             "--html writes to a file, and the review itself is printed: give it a name, like --html report.html"
         )
+    if importlib.util.find_spec("jinja2") is None:
+        raise BadInput("--html needs Jinja2: pip install 'remuda[rightsize]'")
     if not file.parent.is_dir():
         raise RemudaError(f"{file}: cannot be written: there is no directory {file.parent}")
 
 
 def _write(session: Session, file: Path, made: "Review", changes: "Changes | None") -> None:
-    from remuda.rightsize.report.page import html
+    from remuda.rightsize.sizes_file import sizes_file
 
     try:
-        file.write_text(html(made, changes), encoding="utf-8")
+        file.write_text(sizes_file(made, changes), encoding="utf-8")
     except OSError as error:
         raise RemudaError(f"{file}: cannot be written: {error.strerror or error}") from None
     if not session.quiet:

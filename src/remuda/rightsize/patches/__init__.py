@@ -7,7 +7,7 @@ is reported with the reason: provisional ones, those a review keeps or leaves, a
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from msgspec import Struct
+from msgspec import Raw, Struct, json
 
 from remuda.errors import BadInput
 from remuda.rightsize.patches import helm, json6902, kustomize, terraform, tfvars
@@ -17,7 +17,7 @@ from remuda.rightsize.patches.texts import Made, PatchFile, describe_finding
 from remuda.rightsize.review import Review
 from remuda.rightsize.snapshot import WorkloadId
 
-__all__ = ["FORMS", "Form", "Made", "PatchFile", "make"]
+__all__ = ["FORMS", "Form", "Made", "PatchFile", "make", "text_of"]
 
 
 class Form(Struct, frozen=True):
@@ -50,6 +50,23 @@ def make(review: Review, form: str, only: Collection[WorkloadId] = ()) -> Made:
     where = {item.id.namespace for item in changed}
     beyond = tuple(_beyond(review, where)) if made.files else ()
     return Made(made.files, (*left, *made.left), (*beyond, *made.beware))
+
+
+def text_of(made: Made, form: str) -> str:
+    """All files one after the other, as they are printed; JSON, which has no comments, as one object by workload."""
+    if form == "json":
+        found = {
+            "/".join(file.workload): Raw(file.text.encode())
+            for file in made.files
+            if file.workload is not None
+        }
+        return json.format(json.encode(found), indent=2).decode() + "\n"
+    divider = FORMS[form].divider
+    parts = []
+    for number, file in enumerate(made.files):
+        head = f"{divider}# file: {file.path}\n" if len(made.files) > 1 else ""
+        parts.append(("\n" if number and not divider else "") + head + file.text)
+    return "".join(parts)
 
 
 def _beyond(review: Review, where: Collection[str]) -> Iterator[str]:

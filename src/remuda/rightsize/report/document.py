@@ -22,7 +22,7 @@ from remuda.output.show import Report
 from remuda.rightsize.input_files import read_input
 from remuda.rightsize.report.compare import Changes
 from remuda.rightsize.report.validity import problems_of
-from remuda.rightsize.review import SCHEMA, ContainerReview, Review
+from remuda.rightsize.review import SCHEMA, Review
 
 #: a review of 20,000 containers has about 150 MB
 MOST_BYTES = 512 * 1024 * 1024
@@ -92,21 +92,6 @@ def _formatted(value: Any, indent: str = "  ") -> str:
     written = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
     narrow = _NUMBERS.sub(lambda found: f"[{_BREAK.sub(', ', found[1])}]", written)
     return narrow.replace("\n", "\n" + indent)
-
-
-def without_series(review: Review) -> Review:
-    """The review without the plots' points, which are most of it: what is kept."""
-    workloads = tuple(
-        structs.replace(workload, containers=tuple(map(_without_series, workload.containers)))
-        for workload in review.workloads
-    )
-    return structs.replace(review, workloads=workloads)
-
-
-def _without_series(item: ContainerReview) -> ContainerReview:
-    if item.evidence is None or item.evidence.series is None:
-        return item
-    return structs.replace(item, evidence=structs.replace(item.evidence, series=None))
 
 
 class _Head(Struct, frozen=True):

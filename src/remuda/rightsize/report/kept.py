@@ -8,25 +8,32 @@ from remuda.ledger import documents
 from remuda.ledger.place import Home, may_be_there, place_of
 from remuda.ledger.sql import Database
 from remuda.model.times import Instant
-from remuda.rightsize.report.document import without_series
+from remuda.rightsize.report.size_charts import with_few_points
 from remuda.rightsize.review import SCHEMA, Review
 
 FAMILY = "rightsize"
+#: points of a chart that are kept, and of all charts of one resource together, so that a large review stays small
+MOST_POINTS, MOST_TOGETHER = 200, 400_000
 
 
 def keep(home: Home, review: Review, scope: str = "") -> str:
     """
-    Keep a review, without the points of its plots; return why it cannot be kept, or nothing.
+    Keep a review, with few points of its charts; return why it cannot be kept, or nothing.
 
     One of some workloads alone has a `scope`, so that it is not compared with one of all.
 
     It is no error: whoever made the review has it already, and must not lose it over this.
     """
     try:
-        documents.keep(home, _kind(review.source, scope), review.at, without_series(review))
+        documents.keep(home, _kind(review.source, scope), review.at, kept_form(review))
     except (RemudaError, sqlite3.Error) as error:
         return str(error)
     return ""
+
+
+def kept_form(review: Review) -> Review:
+    """A review as it is kept."""
+    return with_few_points(review, MOST_POINTS, MOST_TOGETHER)
 
 
 def last(home: Home, source: str, scope: str = "", until: Instant | None = None) -> Review | None:

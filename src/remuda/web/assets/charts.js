@@ -7,21 +7,25 @@ const remuda = (() => {
   const setNow = (at) => { ahead = at - Date.now(); };
   const now = () => Date.now() + ahead;
 
+  const two = (number) => String(number).padStart(2, "0");
+
   // Times ---------------------------------------------------------------------------------------------------------
   const age = (ms) => {
     const s = Math.max(0, Math.floor(ms / 1000));
-    const two = (big, unit, small, part) => `${Math.floor(s / big)}${unit}` + (Math.floor((s % big) / small) ? `${Math.floor((s % big) / small)}${part}` : "");
+    const both = (big, unit, small, part) => `${Math.floor(s / big)}${unit}` + (Math.floor((s % big) / small) ? `${Math.floor((s % big) / small)}${part}` : "");
     if (s < 60) return `${s}s`;
-    if (s < 3600) return two(60, "m", 1, "s");
-    if (s < 86400) return two(3600, "h", 60, "m");
-    return two(86400, "d", 3600, "h");
+    if (s < 3600) return both(60, "m", 1, "s");
+    if (s < 86400) return both(3600, "h", 60, "m");
+    return both(86400, "d", 3600, "h");
   };
+  // The day is left out where it is today; a file is read on other days.
+  const isFile = !document.getElementById("pulse");
   const clock = (at) => {
     const time = new Date(at);
-    const day = Math.abs(now() - at) < 86400000 ? "" : `${time.toLocaleDateString()} `;
+    const isToday = !isFile && Math.abs(now() - at) < 86400000;
+    const day = isToday ? "" : `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())} `;
     return day + time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
   };
-  const two = (number) => String(number).padStart(2, "0");
   const mark = (at, step) => {
     const time = new Date(at * 1000);
     if (step >= 86400 || (time.getHours() === 0 && time.getMinutes() === 0 && time.getSeconds() === 0)) return time.toLocaleDateString([], { day: "numeric", month: "short" });
@@ -80,7 +84,7 @@ const remuda = (() => {
       height: height(chart),
       legend: { show: !chart.is_small, live: !chart.is_small },
       cursor: { show: !chart.is_small, y: false, points: { size: 6 }, drag: { x: false, y: false } },
-      scales: { y: { range: (_, __, most) => [0, isWhole(chart) ? Math.max(1, most * 1.08) : most * 1.08 || 1] } },
+      scales: { ...(chart.span ? { x: { range: chart.span.map((at) => at / 1000) } } : {}), y: { range: (_, __, most) => [0, isWhole(chart) ? Math.max(1, most * 1.08) : most * 1.08 || 1] } },
       axes: [
         { stroke: colour("soft"), grid: { stroke: colour("grid"), width: 1 }, ticks: { show: false }, size: 28, space: 76,
           ...(chart.is_elapsed ? { incrs: [60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800] } : {}),
@@ -177,8 +181,12 @@ const remuda = (() => {
   }, { rootMargin: "600px" });
   const drawAll = () => {
     for (const box of document.querySelectorAll("[data-chart]")) {
-      if (drawn.has(box)) draw(box);
-      else near.observe(box);
+      if (drawn.has(box)) {
+        draw(box);
+        continue;
+      }
+      box.replaceChildren(); // what is said where no script runs
+      near.observe(box);
     }
   };
   const redraw = () => {
