@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.file_systems import small_file_system
 
-from remuda.errors import BadInput
+from remuda.errors import BadInput, Unavailable
 from remuda.ledger.ballast import BYTES, Ballast, is_full
 from remuda.ledger.retention import make_room
 from remuda.ledger.store import FILE, SqliteStore
@@ -21,6 +21,13 @@ MIB = 1024 * 1024
 def disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 24 MiB."""
     with small_file_system(tmp_path / "disk") as place:
+        yield place
+
+
+@pytest.fixture
+def large_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 64 MiB: room for the real ballast, and for history beside it."""
+    with small_file_system(tmp_path / "disk", "64m") as place:
         yield place
 
 
@@ -70,10 +77,47 @@ async def test_on_a_full_disk_history_gives_way_and_its_room_goes_back_to_the_di
     assert size < 5 * MIB, "300 settings of 10 kB, and no history"
     assert store.read(lambda db: db.execute("SELECT count(*) FROM cycles").fetchone())[0] < 300
     assert store.read(lambda db: db.execute("SELECT count(*) FROM settings").fetchone())[0] >= 300
-    assert not (disk / "ballast").exists()
-    assert not ballast.keep()
-    (disk / "other").unlink()
+    assert (disk / "ballast").exists(), "laid out again, in the room of history"
+    store.close()
+
+
+@pytest.mark.slow
+async def test_a_disk_that_is_full_again_and_again_takes_history_each_time(large_disk: Path) -> None:
+    disk, ballast = large_disk, Ballast(large_disk / "ballast")
     assert ballast.keep()
+    store = SqliteStore(disk / FILE, make_room=some_room, ballast=ballast)
+    for _ in range(35):
+        await remember(store, 60)
+    for time in range(3):
+        fill(disk)
+        before = cycles_in(store)
+        for n in range(1_000):
+            await store.write(partial(_insert, row=(f"{time}/{n}", bytes(10_000))))
+            if cycles_in(store) < before:
+                break
+        assert 0 < cycles_in(store) < before
+        assert (disk / "ballast").exists(), "it is there for the next time"
+    store.close()
+
+
+def cycles_in(store: SqliteStore) -> int:
+    found: int = store.read(lambda db: db.execute("SELECT count(*) FROM cycles").fetchone())[0]
+    return found
+
+
+def some_room(db: sqlite3.Connection) -> int:
+    """A slice of history that is much less than what the ballast takes."""
+    return db.execute("DELETE FROM cycles WHERE id IN (SELECT id FROM cycles ORDER BY id LIMIT 10)").rowcount
+
+
+@pytest.mark.slow
+async def test_what_a_write_left_behind_that_was_too_large_is_room_for_others(disk: Path) -> None:
+    store = SqliteStore(disk / FILE, make_room=make_room, ballast=Ballast(disk / "ballast", 2 * MIB))
+    await keep_more(store, 200)
+    too_much = partial(_insert, row=("too much", bytes(40 * MIB)))
+    with pytest.raises(Unavailable, match="its disk or quota is full"):
+        await store.write(too_much)
+    await store.write(partial(_insert, row=("small", bytes(100_000))))
     store.close()
 
 

@@ -170,6 +170,8 @@ async def test_a_file_that_was_removed_or_replaced_takes_no_more_writes(
         if look == "replaced":
             path.touch()
         with pytest.raises(Unavailable, match="was removed or replaced while remuda runs"):
+            store.read(names)
+        with pytest.raises(Unavailable, match="was removed or replaced while remuda runs"):
             await store.write(lambda db: db.execute("SELECT 1").fetchone())
     kept.rename(path)
     assert await store.write(lambda db: db.execute("SELECT 1").fetchone()) == (1,), "it was put back"

@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 
 from remuda.errors import BadInput, Unavailable
 from remuda.ledger.backup import back_up
-from remuda.ledger.ballast import Ballast, is_full
+from remuda.ledger.ballast import Ballast, gave_room, is_full
 from remuda.ledger.schema import Tables, check, make_in_memory, migrate
 from remuda.ledger.seat import Claimant
 from remuda.ledger.sql import Database
@@ -34,8 +34,6 @@ class DamagedRow(sqlite3.DatabaseError):
 
 
 _BATCH = 512
-#: pages that are given back to a full disk at a time
-_PAGES_BACK = 2_000
 _PAGE = 4_096
 
 
@@ -141,11 +139,8 @@ class SqliteStore:
         """Run `change` in the writer thread; cancelling the caller does not undo it."""
         if self._is_closed:
             raise Unavailable(f"{self.path} is closed: remuda is stopping")
-        if _file_at(self.path) != self._file:
-            # What is written now would be in a file that nobody can open again.
-            raise Unavailable(
-                f"{self.path} was removed or replaced while remuda runs: put it back, or stop remuda and start it again"
-            )
+        # What is written now would be in a file that nobody can open again.
+        self._check_place()
         task = _Task(change, durable=durable)
         self._tasks.put(task)
         from asyncio import wrap_future  # noqa: PLC0415 - who only reads or keeps a document has no event loop
@@ -157,11 +152,18 @@ class SqliteStore:
         """Answer from a read-only connection of the calling thread."""
         connection: sqlite3.Connection | None = getattr(self._readers, "connection", None)
         if connection is None:
+            self._check_place()
             connection = connect(self.path, "ro")
             self._readers.connection = connection
             self._open_readers.append(connection)
         with one_moment(connection), row_explained(self.path):
             return question(connection)
+
+    def _check_place(self) -> None:
+        if _file_at(self.path) != self._file:
+            raise Unavailable(
+                f"{self.path} was removed or replaced while remuda runs: put it back, or stop remuda and start it again"
+            )
 
     def take_seat(self, who: Claimant) -> None:
         """Nothing: who holds the data directory has it."""
@@ -200,7 +202,7 @@ class SqliteStore:
             try:
                 answers = self._try_commit(batch)
             except sqlite3.Error as error:
-                if _is_full(error) and self._gave_room():
+                if _is_full(error) and gave_room(self._connection, self._make_room, self._ballast):
                     continue
                 if _is_full(error) and len(batch) > 1:
                     # What is too large must not keep out what still fits.
@@ -244,34 +246,6 @@ class SqliteStore:
                 connection.execute("ROLLBACK")
             raise
         return answers
-
-    def _gave_room(self) -> bool:
-        if self._make_room is None:
-            return False
-        had_ballast = self._ballast is not None and self._ballast.drop()
-        try:
-            if had_ballast:
-                self._settle_log()
-            with self._connection:
-                self._connection.execute("BEGIN IMMEDIATE")
-                gone = self._make_room(self._connection)
-            if had_ballast:
-                self._shrink()
-        except sqlite3.Error:
-            return had_ballast
-        return had_ballast or gone > 0
-
-    def _shrink(self) -> None:
-        """Give what was freed back to the disk, now that there is room to do so."""
-        with self._connection:
-            self._connection.execute("BEGIN IMMEDIATE")
-            for _ in range(_PAGES_BACK):  # one page each: the driver does not go on by itself
-                self._connection.execute("PRAGMA incremental_vacuum(1)").fetchall()
-        self._settle_log()
-
-    def _settle_log(self) -> None:
-        """Carry what is in the log over into the file, and make the log's room free."""
-        self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def _fail(self, batch: list[_Task], error: sqlite3.Error) -> None:
         if _is_full(error):
