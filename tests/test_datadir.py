@@ -115,7 +115,7 @@ def test_a_planted_link_is_not_followed(tmp_path: Path) -> None:
     place = tmp_path / "data"
     place.mkdir(mode=0o700)
     (place / "lock").symlink_to(victim)
-    with pytest.raises(BadInput, match=r"cannot be used: .*symbolic links"):
+    with pytest.raises(BadInput, match="lock is a link, and links are not followed"):
         DataDir(place)
     assert victim.read_text() == "whole"
 
@@ -153,7 +153,19 @@ def test_it_is_refused_before_anything_is_written_there(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["remuda.db", "remuda.db-wal", "remuda.db-shm"])
+@pytest.mark.parametrize("name", ["jobs", "machines"])
+def test_a_directory_of_ours_that_is_a_link_to_another_is_refused(tmp_path: Path, name: str) -> None:
+    place, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
+    place.mkdir(mode=0o700)
+    elsewhere.mkdir()
+    (place / name).symlink_to(elsewhere)
+    with pytest.raises(BadInput, match=f"{name} is a link, and links are not followed"):
+        DataDir(place)
+
+
+@pytest.mark.parametrize(
+    "name", ["remuda.db", "remuda.db-wal", "remuda.db-shm", "lock", "jobs", "machines", "web-token"]
+)
 def test_a_store_that_is_a_link_is_refused(tmp_path: Path, name: str) -> None:
     place = tmp_path / "data"
     place.mkdir(mode=0o700)

@@ -41,7 +41,7 @@ def refuse_shared(path: Path, found: os.stat_result, uid: int) -> None:
     if found.st_uid != uid and not is_lent:
         raise BadInput(
             f"the data directory {path} belongs to user {found.st_uid}, and we are user {uid}: who owns it could have us"
-            f" run anything; give it away with chown {uid} {path}, or choose another with --data-dir"
+            f" run anything; make it ours with chown {uid} {path}, or choose another with --data-dir"
         )
     others = stat.S_IWOTH if is_lent else stat.S_IWGRP | stat.S_IWOTH
     if found.st_mode & others:
@@ -51,16 +51,16 @@ def refuse_shared(path: Path, found: os.stat_result, uid: int) -> None:
         )
 
 
-#: the store, and the logs that come with it
-_STORE = ("remuda.db", "remuda.db-wal", "remuda.db-shm")
+#: the store with the logs that come with it, and what is written beside it
+_OURS = ("remuda.db", "remuda.db-wal", "remuda.db-shm", "lock", "jobs", "machines", "web-token")
 
 
 def refuse_links(path: Path) -> None:
-    """`BadInput` when the store is a link: to another store, or to where somebody else may write."""
-    for name in _STORE:
+    """`BadInput` when something of ours is a link: to another store, or to where somebody else may write."""
+    for name in _OURS:
         if (path / name).is_symlink():
             raise BadInput(
-                f"{path / name} is a link, and links are not followed in a data directory; move the file itself there,"
+                f"{path / name} is a link, and links are not followed in a data directory; move what it leads to there,"
                 " or choose the directory where it is with --data-dir"
             )
 
