@@ -450,7 +450,7 @@ class App:
 
     def _warn_of_jump(self, jump: int) -> None:
         self._log.warning(
-            "the clock is far ahead of the newest record: nothing more is forgotten for its age until it was so for a day",
+            "the clock is far ahead of the newest record: nothing more is forgotten for its age until it has been so for a day",
             ahead=write_duration(jump),
         )
 

@@ -73,7 +73,15 @@ def clean(session: Session, even_busy: bool, yes: bool) -> None:
     )
     done = session.remuda.post("/v1/foreign/clean", Clean(even_busy), Cleaned)
     lines = [f"removed {len(done.machines)} machines and the output of {done.attempts} attempts"]
-    lines += [f"kept {name}: it is busy; --even-busy ends what it does" for name in done.kept]
+    foreign = {machine.name for machine in found.machines}
+    lines += [
+        f"kept {name}: it is busy; --even-busy ends what it does"
+        if name in foreign
+        else f"machine {name} of this store still works on a job of another"
+        for name in done.kept
+    ]
+    if done.kept and attempts:
+        lines.append("kept all output: what is busy may still write some; clean again when it has ended")
     session.show(Report(done, lines=tuple(lines)))
     if done.problems:
         raise RemudaError("; ".join(done.problems))

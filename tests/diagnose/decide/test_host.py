@@ -33,6 +33,16 @@ def test_a_host_that_separates_and_limits_has_no_problem() -> None:
     assert found["limits"].evidence == ("memory of pool shell: control group",)
 
 
+def test_without_pools_nothing_is_said_of_their_limits() -> None:
+    found = judged(pools=(), controllers=())["limits"]
+    assert (found.verdict, found.message) == ("ok", "no pool was given, so that no limit could be judged")
+    pool = limited("memory", "control group", "whole")
+    assert (
+        judged(pools=(pool,), controllers=())["limits"].message
+        == "no pool sets a limit that is not enforced here"
+    )
+
+
 @pytest.mark.parametrize(
     ("facts", "message", "evidence", "fix"),
     [

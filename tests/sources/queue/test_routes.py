@@ -322,6 +322,19 @@ async def test_of_a_batch_with_a_bad_job_nothing_is_taken_in(shop: Shop) -> None
     assert (await shop.get("/v1/jobs", JobList)).jobs == ()
 
 
+async def test_a_job_of_a_batch_may_be_as_large_as_one_by_itself(shop: Shop) -> None:
+    def jobs(size: int) -> dict[str, Any]:
+        return {"jobs": [ORDER, {**ORDER, "command": ["a" * (size - 4)], "env": {"AB": "cd"}}]}
+
+    limit = 1024 * 1024
+    with pytest.raises(
+        BadInput, match=r"job 2 of the batch: the job is too large: .* may have 1024 KiB together"
+    ):
+        await shop.post("/v1/jobs/batch", jobs(limit + 1), BatchSubmitted)
+    assert (await shop.get("/v1/jobs", JobList)).jobs == ()
+    assert len((await shop.post("/v1/jobs/batch", jobs(limit), BatchSubmitted)).jobs) == 2
+
+
 async def test_a_batch_may_be_larger_than_other_requests(shop: Shop) -> None:
     jobs = [{**ORDER, "command": ["echo", "x" * 100_000]} for _ in range(12)]
     answer: BatchSubmitted = await shop.post("/v1/jobs/batch", {"jobs": jobs}, BatchSubmitted)

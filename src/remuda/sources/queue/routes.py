@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct, structs
 
 from remuda.control.about import HIDDEN
-from remuda.control.routes import Call, Route
+from remuda.control.routes import LARGEST_BODY, Call, Route
 from remuda.errors import BadInput, NotFound, Unavailable
 from remuda.ledger.sql import Database
 from remuda.ledger.store import Store
@@ -441,11 +441,21 @@ def _submission(order: Submit) -> rows.Submission:
     )
 
 
+def _bytes_of(text: str) -> int:
+    return len(text.encode(errors="surrogatepass"))
+
+
 def _problems(order: Submit, classes: set[str]) -> list[str]:
     problems = []
     if order.job_class not in classes:
         problems.append(
             f"no pool serves class {order.job_class}; there is: {', '.join(sorted(classes)) or 'none'}"
+        )
+    size = sum(map(_bytes_of, (*order.command, *order.env, *order.env.values())))
+    if size > LARGEST_BODY:
+        problems.append(
+            f"the job is too large: its command and variables have {size // 1024} KiB, and may have"
+            f" {LARGEST_BODY // 1024} KiB together; put the data into a file and name that in the command"
         )
     if any("\0" in part for part in order.command):
         problems.append("the command has a NUL byte, which no command can hold")
