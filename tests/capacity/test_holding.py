@@ -62,6 +62,15 @@ def unread(part: str) -> dict[str, Any]:
             "nix-kvm runs 0 of at most 4: held by its nodes, of 3 runners of arc/vm-test at most 1 fit at a time: not enough memory",
             id="too small",
         ),
+        pytest.param(
+            snapshot(scale_set(max=3), node(memory="17Gi")), 3, "label.held-by-nodes",
+            "nix-kvm runs 0 of at most 3: held by its nodes, of 3 runners of arc/vm-test at most 2 fit at a time: not enough memory",
+            id="too small for all that the ceiling allows",
+        ),
+        pytest.param(
+            snapshot(scale_set(max=3), node(memory="17Gi")), 2, "label.has-room", "nix-kvm runs 0 of at most 2: 2 more may start",
+            id="maxima that the ceiling forbids need no room",
+        ),
     ],
 )  # fmt: skip
 def test_the_first_that_holds_is_said(world: Snapshot, ceiling: int, code: str, says: str) -> None:

@@ -48,6 +48,7 @@ def test_a_bar_has_what_runs_what_is_free_and_what_sets_and_owners_may_have(home
         "maxima", [("vm-test", "maximum", 4), ("docs", "maximum", 1), ("docs", "over", 1)],
     )  # fmt: skip
     assert (shares.name, parts(shares)) == ("shares", [("platform", "share", 2), ("arc/vm-test", "share", 3)])
+    assert label.errors == 3, "the ceiling, and two newcomers"
     assert (label.whole, label.headline) == (6, "nix-kvm runs 3 of at most 5: 2 more may start")
 
 

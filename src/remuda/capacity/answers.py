@@ -87,6 +87,8 @@ class LabelBars(Struct, frozen=True):
     placement: str
     headline: str
     code: str
+    #: findings about it that are errors
+    errors: int
     #: what runs, what sets may have, what owners would get
     bars: tuple[Bar, ...]
     #: how many runners the whole width of a bar is

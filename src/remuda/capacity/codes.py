@@ -258,7 +258,7 @@ REASONS: dict[str, tuple[str, str]] = {
         "runs {running} of at most {ceiling}: held by the maxima of its sets, {max} together",
     ),
     "label.held-by-nodes": (
-        "The admitted nodes hold fewer runners than the sets of the label may have.",
+        "The admitted nodes hold fewer runners than the sets of the label may have, within the ceiling.",
         "runs {running} of at most {ceiling}: held by its nodes, {bound}",
     ),
     "label.without-ceiling": (

@@ -24,7 +24,9 @@ def holding(label: LabelAudit) -> Reason:
         return Reason("label.held-by-ceiling", subject, terms)
     if most is not None and running >= most:
         return Reason("label.held-by-maxima", subject, terms)
-    bound = label.packing.bound if label.packing else None
+    # Where maxima come to more than the ceiling, that they do not fit together says nothing about what it allows.
+    is_within = most is not None and most <= ceiling
+    bound = label.packing.bound if label.packing and is_within else None
     if bound is not None:
         return Reason("label.held-by-nodes", subject, terms | {"bound": bound_text(bound)})
     free = min(ceiling, ceiling if most is None else most) - running

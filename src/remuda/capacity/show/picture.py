@@ -1,5 +1,6 @@
 """A kept audit as a page shows it: ceilings as bars, nodes as packed boxes, gates with their evidence, findings by cause."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from remuda.capacity.answers import (
@@ -19,6 +20,7 @@ from remuda.capacity.answers import (
 )
 from remuda.capacity.codes import RULES
 from remuda.capacity.decide.audit import Audit, LabelAudit
+from remuda.capacity.decide.fits import folded
 from remuda.capacity.decide.holding import holding
 from remuda.capacity.decide.label import LabelContext, count, some
 from remuda.capacity.decide.plan import Placed, Plan
@@ -38,11 +40,11 @@ _MOST_BOXES = 12
 
 def picture(row: AuditRow, audit: Audit, findings: tuple[Finding, ...], chosen: Plan | None) -> Picture:
     """The page of an audit; `chosen` is a plan without changes of the one label that is shown in full."""
-    grave = {item.scope for item in findings if item.severity == "error"}
+    grave = Counter(folded(item.scope) for item in findings if item.severity == "error")
     labels = sorted(
         zip(audit.labels, audit.contexts, strict=True),
         key=lambda each: (
-            each[0].name not in grave,
+            folded(each[0].name) not in grave,
             not each[0].policy,
             -(each[0].running or 0),
             each[0].name,
@@ -50,7 +52,7 @@ def picture(row: AuditRow, audit: Audit, findings: tuple[Finding, ...], chosen: 
     )
     return Picture(
         audit=row,
-        labels=tuple(bars_of(*each) for each in labels[:MOST_LABELS]),
+        labels=tuple(bars_of(*each, grave[folded(each[0].name)]) for each in labels[:MOST_LABELS]),
         label_count=len(labels),
         chosen=chosen.labels[0].name if chosen else "",
         label=_label(chosen) if chosen else None,
@@ -66,7 +68,7 @@ def first_label(audit: Audit, findings: Iterable[Finding]) -> str:
     return ranked[0].name if ranked else ""
 
 
-def bars_of(label: LabelAudit, context: LabelContext) -> LabelBars:
+def bars_of(label: LabelAudit, context: LabelContext, errors: int) -> LabelBars:
     """A label as bars of one scale: what runs, what its sets may have, and what owners would get."""
     reason = holding(label)
     maxima = _maxima(label)
@@ -81,6 +83,7 @@ def bars_of(label: LabelAudit, context: LabelContext) -> LabelBars:
         placement=label.placement,
         headline=sentence(reason),
         code=reason.code,
+        errors=errors,
         bars=tuple(
             Bar(name, tuple(_bounded(parts, label.ceiling)))
             for name, parts in lines.items()
