@@ -77,6 +77,20 @@ def check(seen: Overview, fleet: Fleet, demand: Demand, plan: Plan, chosen: Chos
     }
     assert seen.actions == {op.name.lower(): plan.count(op) for op in Op}
     check_needs(seen, fleet, demand, plan, chosen)
+    check_clusters(seen, fleet, demand)
+
+
+def check_clusters(seen: Overview, fleet: Fleet, demand: Demand) -> None:
+    names = fleet.names.clusters
+    heard = {names[number] for number in demand.heard}
+    served = {one["cluster"] for one in machines_of(fleet, Chosen())} - {""}
+    assert (seen.unheard, seen.held) == (len(served - heard), len(demand.held))
+    assert seen.all_clusters == len(heard)
+    for group in seen.zones:
+        shapes = [fleet.kinds.shapes[int(fleet.kind[row])] for row, name in enumerate(fleet.ids) if name]
+        mine = [shape for shape in shapes if shape.zone == group.name]
+        assert group.region == ", ".join(sorted({shape.region for shape in mine} - {""}))
+        assert group.provider == ", ".join(sorted({shape.provider for shape in mine} - {""}))
 
 
 def check_needs(seen: Overview, fleet: Fleet, demand: Demand, plan: Plan, chosen: Chosen) -> None:

@@ -7,6 +7,7 @@ occur together.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,13 @@ from remuda.model.shapes import Shape
 Ints = NDArray[np.int64]
 #: combinations up to which they are counted in one array
 _DENSE = 1 << 22
+
+
+class Coded(NamedTuple):
+    """Distinct values in order, and for each thing the number of its value."""
+
+    names: list[str]
+    codes: Ints
 
 
 @dataclass(frozen=True)
@@ -70,10 +78,46 @@ class Situation:
         return np.array([shape.price for shape in self.shapes], np.int64)
 
     @cached_property
+    def zones(self) -> Coded:
+        """The zones, and that of each kind."""
+        return coded([shape.zone for shape in self.shapes])
+
+    @cached_property
+    def types(self) -> Coded:
+        """The types, and that of each kind."""
+        return coded([shape.instance_type for shape in self.shapes])
+
+    @cached_property
+    def providers(self) -> Coded:
+        """The providers, and that of each kind."""
+        return coded([shape.provider for shape in self.shapes])
+
+    @cached_property
+    def places(self) -> dict[str, tuple[str, str]]:
+        """The regions and the providers of each zone."""
+        found: dict[str, tuple[set[str], set[str]]] = {}
+        for number in np.unique(self.kind).tolist():
+            shape = self.shapes[number]
+            regions, providers = found.setdefault(shape.zone, (set(), set()))
+            regions.add(shape.region)
+            providers.add(shape.provider)
+        return {
+            zone: (", ".join(sorted(regions - {""})), ", ".join(sorted(providers - {""})))
+            for zone, (regions, providers) in found.items()
+        }
+
+    @cached_property
     def is_there(self) -> NDArray[np.bool_]:
         """For each combination whether its machines exist, and so cost something; speculative ones do not."""
         there: NDArray[np.bool_] = self.state != states.SPECULATIVE
         return there
+
+
+def coded(values: list[str]) -> Coded:
+    """The numbers of values, in their order."""
+    names = sorted(set(values))
+    numbers = {name: number for number, name in enumerate(names)}
+    return Coded(names, np.array([numbers[value] for value in values], np.int64))
 
 
 def situation(standing: Standing, plan: StoredPlan, policy: Policy) -> Situation:

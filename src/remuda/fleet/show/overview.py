@@ -24,7 +24,7 @@ from remuda.fleet.answers import (
 from remuda.fleet.plan import Op
 from remuda.fleet.show.why import missing_part
 from remuda.fleet.show.wording import named_shortfall
-from remuda.fleet.situation import Situation
+from remuda.fleet.situation import Coded, Situation, coded
 from remuda.model.plans import Reason
 from remuda.objects.problems import nearest, quoted
 from remuda.output.registry import words_of
@@ -37,14 +37,13 @@ MOST_GROUPS, MOST_BLOCKS, MOST_NEEDS = 60, 150, 60
 
 def overview(seen: Situation, chosen: Chosen, moment: Moment) -> Overview:
     """Everything; `BadInput` and `NotFound` name what was chosen and is not there, and what is near."""
-    zones, zone = _coded(shape.zone for shape in seen.shapes)
-    types, kind = _coded(shape.instance_type for shape in seen.shapes)
-    names = Names(_there(zones, zone, seen), _there(types, kind, seen), _largest_clusters(seen))
-    picked = _picked(seen, chosen, zones, zone, types, kind, names)
+    zones, types = seen.zones, seen.types
+    names = Names(_there(zones, seen), _there(types, seen), _largest_clusters(seen))
+    picked = _picked(seen, chosen, names)
     count = np.where(picked, seen.count, 0)
     cost = np.where(seen.is_there, count * seen.price[seen.kind], 0)
     by_state = np.bincount(seen.state, count, states.COUNT).astype(np.int64)[1:]
-    zone_groups = _groups(zones, zone[seen.kind], seen, count, cost)
+    zone_groups = _groups(zones.names, zones.codes[seen.kind], seen, count, cost)
     missing = _of_cluster(seen, chosen.cluster)
     return Overview(
         moment=moment,
@@ -55,9 +54,9 @@ def overview(seen: Situation, chosen: Chosen, moment: Moment) -> Overview:
         machines=int(count.sum()),
         states=dict(zip(STATES, by_state.tolist(), strict=True)),
         zones=tuple(_placed(group, seen) for group in zone_groups),
-        types=_groups(types, kind[seen.kind], seen, count, cost),
+        types=_groups(types.names, types.codes[seen.kind], seen, count, cost),
         clusters=_groups([*seen.clusters, ""], seen.cluster, seen, count, cost),
-        blocks=_blocks(seen, count, zones, zone, types, kind),
+        blocks=_blocks(seen, count),
         cost=int(cost.sum()),
         spending=_spending(seen),
         all_clusters=len(seen.heard | set(np.flatnonzero(seen.needs_of).tolist())),
@@ -74,17 +73,11 @@ def overview(seen: Situation, chosen: Chosen, moment: Moment) -> Overview:
     )
 
 
-def _coded(values: Iterable[str]) -> tuple[list[str], Ints]:
-    """The distinct values in order, and for each kind the number of its value."""
-    found = list(values)
-    names = sorted(set(found))
-    numbers = {name: number for number, name in enumerate(names)}
-    return names, np.array([numbers[value] for value in found], np.int64)
-
-
-def _there(names: Sequence[str], codes: Ints, seen: Situation) -> tuple[str, ...]:
+def _there(values: Coded, seen: Situation) -> tuple[str, ...]:
     """Those of which there is a machine."""
-    return tuple(name for place in np.unique(codes[seen.kind]).tolist() if (name := names[place]))
+    return tuple(
+        name for place in np.unique(values.codes[seen.kind]).tolist() if (name := values.names[place])
+    )
 
 
 def _largest_clusters(seen: Situation) -> tuple[str, ...]:
@@ -96,15 +89,7 @@ def _largest_clusters(seen: Situation) -> tuple[str, ...]:
     return tuple(sorted(found[:MOST_GROUPS]))
 
 
-def _picked(
-    seen: Situation,
-    chosen: Chosen,
-    zones: list[str],
-    zone: Ints,
-    types: list[str],
-    kind: Ints,
-    names: Names,
-) -> NDArray[np.bool_]:
+def _picked(seen: Situation, chosen: Chosen, names: Names) -> NDArray[np.bool_]:
     picked = np.ones(len(seen.count), np.bool_)
     if chosen.state:
         if chosen.state not in STATES:
@@ -112,10 +97,10 @@ def _picked(
         picked &= seen.state == STATES.index(chosen.state) + 1
     if chosen.zone:
         _check("zone", chosen.zone, names.zones)
-        picked &= zone[seen.kind] == zones.index(chosen.zone)
+        picked &= seen.zones.codes[seen.kind] == seen.zones.names.index(chosen.zone)
     if chosen.type:
         _check("type", chosen.type, names.types)
-        picked &= kind[seen.kind] == types.index(chosen.type)
+        picked &= seen.types.codes[seen.kind] == seen.types.names.index(chosen.type)
     if chosen.cluster:
         picked &= seen.cluster == _cluster(seen, chosen.cluster)
     return picked
@@ -165,25 +150,15 @@ def _sums(codes: Ints, values: Ints, width: int) -> Ints:
 
 
 def _placed(group: Group, seen: Situation) -> Group:
-    """A zone with its region and provider, where all its machines share them."""
+    """A zone with the regions and providers of its machines."""
     if group.of > 1:
         return group
-    shapes = [shape for shape in seen.shapes if shape.zone == group.name]
-    regions, providers = {shape.region for shape in shapes}, {shape.provider for shape in shapes}
-    return Group(
-        group.name,
-        group.machines,
-        group.states,
-        group.cost,
-        ", ".join(sorted(regions - {""})),
-        ", ".join(sorted(providers - {""})),
-    )
+    return Group(group.name, group.machines, group.states, group.cost, *seen.places[group.name])
 
 
-def _blocks(
-    seen: Situation, count: Ints, zones: list[str], zone: Ints, types: list[str], kind: Ints
-) -> tuple[Block, ...]:
+def _blocks(seen: Situation, count: Ints) -> tuple[Block, ...]:
     """Machines by zone and type, the largest zone first, and within it the largest type."""
+    (zones, zone), (types, kind) = seen.zones, seen.types
     width = len(zones) * len(types)
     codes = zone[seen.kind] * len(types) + kind[seen.kind]
     table = np.bincount(codes * states.COUNT + seen.state, count, width * states.COUNT)
@@ -211,12 +186,11 @@ def _spending(seen: Situation) -> Spending:
     cost = np.where(seen.is_there, seen.count * seen.price[seen.kind], 0)
     now = int(cost.sum())
     made, given_back = (int((seen.actions[op] * seen.price).sum()) for op in (Op.CREATE, Op.RELEASE))
-    names, provider = _coded(shape.provider for shape in seen.shapes)
-    codes = provider[seen.kind]
+    names, codes = seen.providers.names, seen.providers.codes[seen.kind]
     paid = _sums(codes, cost, len(names))
     machines = _sums(codes, np.where(seen.is_there, seen.count, 0), len(names))
     caps = seen.policy.rails.spending
-    there = sorted({*_there(names, provider, seen), *caps})
+    there = sorted({*_there(seen.providers, seen), *caps})
     places = {name: place for place, name in enumerate(names)}
     providers = tuple(
         Provider(
@@ -257,7 +231,7 @@ def _first(seen: Situation, places: Ints) -> Ints:
 def _causes(seen: Situation, places: Ints) -> tuple[Cause, ...]:
     """Unmet needs by the code of their reason, the most frequent first."""
     missing = seen.missing
-    codes, of_group = _coded(code for code, _ in missing.reasons)
+    codes, of_group = coded([code for code, _ in missing.reasons])
     found = []
     if len(places):
         of_need = of_group[missing.group[places]]
