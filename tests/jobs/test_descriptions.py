@@ -1,5 +1,7 @@
 """Every reference of every description leads somewhere, to what it says it is."""
 
+from importlib import resources
+
 import pytest
 from tests.jobs.bells import WITH_BELLS
 
@@ -37,6 +39,13 @@ def test_a_kind_has_the_names_that_its_reference_says(kind: KindReference) -> No
 def test_every_reference_of_a_backend_can_be_followed(backend: BackendReference) -> None:
     assert callable(load(backend.make))
     assert backend.permissions is None or all(isinstance(rule, Rule) for rule in load(backend.permissions))
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_what_a_job_shows_has_its_templates_beside_it(job: Job) -> None:
+    shown = (*job.pages, *((job.panel,) if job.panel else ()))
+    for package in {each.render.partition(":")[0].rpartition(".")[0] for each in shown}:
+        assert (resources.files(package) / "templates").is_dir(), f"{package} has no directory templates"
 
 
 def test_everything_that_can_be_asked_why_is_found_by_its_name() -> None:

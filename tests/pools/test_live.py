@@ -98,3 +98,11 @@ def test_the_view_says_below_its_title_that_nobody_decides(phase: str | None, li
     assert title.startswith("remuda")
     assert first.startswith(line)
     assert len(drawn(Crowded(phase), 24)) <= len(drawn(Crowded(), 24))
+
+
+def test_what_is_printed_once_says_all_of_a_notice() -> None:
+    notice = "loop pools is paused and decides nothing; " * 3 + "resume it with `remuda loops resume pools`"
+    console = Console(width=80, height=60, record=True, file=None, force_terminal=False)
+    with console.capture() as captured:
+        console.print(render(PoolsView(0, (), ()), JobList((), {}, 0), [], NOW, None, (notice,)))
+    assert "resume it with `remuda loops resume pools`" in " ".join(captured.get().split())

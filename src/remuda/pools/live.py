@@ -76,7 +76,10 @@ def render(
     ]
     return Group(
         Text(f"remuda   {clock_time(now, now)}   {seen}", style="bold"),
-        *(Text(one_line(line), style="bold red", no_wrap=True, overflow="ellipsis") for line in first),
+        *(
+            Text(one_line(line), style="bold red", no_wrap=height is not None, overflow="ellipsis")
+            for line in first
+        ),
         *(
             _drawn(titles[index], HEADINGS[index], rows, rooms[index], at, index)
             for index, rows in enumerate(tables)
