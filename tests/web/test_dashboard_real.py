@@ -271,6 +271,28 @@ async def test_who_signs_out_is_out_in_every_tab_and_goes_on_without_a_reload_on
     await expect(page.it.locator("#pool-head")).not_to_contain_text("paused")
 
 
+async def test_who_loses_a_token_is_out_of_open_pages_and_goes_on_by_itself_once_it_is_back(
+    browser: Browser, up: Place
+) -> None:
+    access = up.home / "access.yaml"
+    allowed = access.read_text()
+    page = await open_in(await browser.person(), address(up, f"/?token={READ}"))
+    await expect(page.it.locator("#pulse")).to_have_text("live")
+    access.write_text("tokens: nonsense")
+    await expect_log(up, "the file of --web-access is refused")
+    await expect(page.it.locator("#pulse")).to_have_text("live")
+    access.write_text("tokens: []")
+    await expect(page.it.locator("#pulse")).to_have_text("signed out")
+    await expect(page.it.locator("#notice")).to_contain_text("You are signed out")
+    access.write_text(allowed)
+    await expect(page.it.locator("#pulse")).to_have_text("live")
+    await expect(page.it.locator("#notice")).to_be_hidden()
+
+
+async def expect_log(up: Place, words: str) -> None:
+    await asyncio.to_thread(eventually, lambda: words in up.log, words)
+
+
 async def test_a_refused_reload_and_a_paused_loop_come_first(browser: Browser, up: Place) -> None:
     page = await sign_in(browser, up)
     good = up.file.read_text()
@@ -333,6 +355,25 @@ async def test_a_page_goes_on_by_itself_after_a_restart_and_says_meanwhile_that_
         number = here.submit("true")
         await expect(page.it.locator("#decisions")).to_contain_text("shell")
         here.wait_end(number)
+        here.clear()
+
+
+async def test_the_output_of_a_job_is_read_on_by_itself_after_a_restart(browser: Browser) -> None:
+    with place() as here:
+        here.write(pool("shell", min=1, max=2))
+        here.start("--web-port", "0")
+        port = json.loads((here.data / "ports.json").read_bytes())["web"]
+        gate = here.mark("gate")
+        number = here.submit("sh", "-c", f"echo begun; while [ ! -s {gate} ]; do sleep 0.05; done; echo over")
+        page = await sign_in(browser, here, f"/jobs/{number}")
+        output = page.it.locator(".output")
+        await expect(output).to_contain_text("begun")
+        here.kill()
+        await expect(output).to_contain_text("the connection was lost")
+        await asyncio.to_thread(here.start, "--web-port", str(port))
+        gate.write_text("go")
+        await expect(output).to_have_text("begun\nover\n")
+        await expect(page.it.locator("#job-head")).to_contain_text("succeeded")
         here.clear()
 
 

@@ -79,6 +79,7 @@ async def test_any_replica_answers_and_a_page_goes_on_when_the_leader_dies(
     answer = until(lambda: (got := ask(second, "why", "pool", "shared")).returncode == 0 and got, "an answer")
     assert "shared has the 1 machine it wants" in answer.stdout
     assert "stands by" not in answer.stdout
+    assert "0 decided differently" in ask(second, "replay", "--since", "10m").stdout
     assert "not known there" in ask(second, "why", "pool", "shared", token="wrong").stderr
 
     person = await browser.person()

@@ -78,6 +78,8 @@ class World:
 
 def why_thing(db: Database, call: Call) -> dict[str, str]:
     del db
+    if call.names["thing"] == "odd":
+        raise BadInput("odd is no name of a thing")
     if call.names["thing"] != "big":
         raise NotFound(f"nothing is recorded of {call.names['thing']}; there is: big")
     return {"subject": "thing/big", "headline": "big is big"}
@@ -380,6 +382,7 @@ async def test_the_menu_has_the_pages_that_there_are_facts_for(site: Site) -> No
         ("/things/mistake", 503, "its log says more"),
         ("/things/a?colour=red", 400, "colour: this page does not know that"),
         ("/nowhere", 404, "There is no page /nowhere."),
+        ("/why?kind=thing&name=odd", 200, "odd is no name of a thing"),
         ("/why?kind=cat&name=x", 400, "cat is no kind of subject: thing"),
         ("/why?kind=thing&name=small", 200, "nothing is recorded of small; there is: big"),
         ("/why?kind=thing&name=big", 200, "big is big"),

@@ -190,7 +190,7 @@ def _web_connection(address: str, timeout: float | None) -> http.client.HTTPConn
         host, port = parts.hostname, parts.port
     except ValueError:
         parts, host = urlsplit(""), None
-    if parts.scheme not in ("http", "https") or not host:
+    if parts.scheme not in ("http", "https") or not host or parts.path.strip("/") or parts.query:
         raise BadInput(f"--server {address!r} is no address: write unix:PATH or http://HOST:PORT")
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     return kind(host, port, timeout=timeout)

@@ -25,6 +25,8 @@ _MOST_STRIPS = 12
 #: machines in the table of a pool
 _MOST_MACHINES = 200
 _STRIP_POINTS = 120
+#: spans that strips begin with, while not more is recorded
+_STRIP_SPANS = (5 * MINUTE, 15 * MINUTE, HOUR)
 _STATES = ("busy", "idle", "creating", "unknown", "draining", "ended")
 #: what a person should look at
 ALARMING = frozenset(
@@ -68,13 +70,7 @@ async def now_panel(ask: Ask) -> Content | None:
     view = await ask.get("/v1/pools", PoolsView)
     if not view.seen_at:
         return None
-    history = await ask.get(
-        "/v1/history/pools",
-        PoolsHistory,
-        since=view.seen_at - 3 * HOUR,
-        until=view.seen_at,
-        points=_STRIP_POINTS,
-    )
+    history = await _last_hours(ask, view.seen_at)
     series = {each.pool: each for each in history.pools}
     shown = sorted(view.pools, key=_urgency)[:_MOST_STRIPS]
     strips = [(pool, _strip(pool.name, series.get(pool.name), history.times)) for pool in shown]
@@ -88,6 +84,21 @@ async def now_panel(ask: Ask) -> Content | None:
     }
     alarms = tuple(Alarm(pool.why, f"/pools/{pool.name}") for pool in view.pools if pool.code in ALARMING)
     return Content("pools/now.html", values, alarms=alarms)
+
+
+async def _last_hours(ask: Ask, until: Instant) -> PoolsHistory:
+    """The last three hours, or all there is of them, closer by the shorter that is: who just began sees something move."""
+
+    async def asked(span: int) -> PoolsHistory:
+        found: PoolsHistory = await ask.get(
+            "/v1/history/pools", PoolsHistory, since=until - span, until=until, points=_STRIP_POINTS
+        )
+        return found
+
+    history = await asked(3 * HOUR)
+    lived = until - history.times[0] if history.times else 3 * HOUR
+    closer = next((span for span in _STRIP_SPANS if lived < span), None)
+    return history if closer is None else await asked(closer)
 
 
 def _urgency(pool: PoolView) -> tuple[bool, int, str]:

@@ -15,6 +15,7 @@ from remuda.model.machines import Machine
 from remuda.model.needs import Need
 from remuda.model.plans import Reason, Term
 from remuda.model.times import Instant
+from remuda.objects.problems import did_you_mean
 from remuda.output.moments import clock_time
 from remuda.output.steps import Step
 from remuda.output.words import number, sentence
@@ -201,7 +202,7 @@ def why_machine(db: Database, name: str, at: Instant) -> Why:
     if made is not None and made.started_at <= at:
         events.insert(0, _operation_event(made, name))
     if not events and machine is None:
-        raise NotFound(f"nothing is recorded of a machine {name} by then")
+        raise NotFound(f"nothing is recorded of a machine {name} by then{did_you_mean(name, machines)}")
     if machine is None:
         headline, since = f"{name} is gone", events[-1].at
     else:

@@ -1,5 +1,6 @@
 """The dashboard of one process: its options, its token, its port, and the link that opens it."""
 
+import asyncio
 import socket
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +24,8 @@ if TYPE_CHECKING:  # a laptop does not pay for it
     from remuda.kube.lease import Leadership
 
 PORT = 8420
+#: how often is looked whether who may get in has changed
+_LOOK_S = 1.0
 #: addresses that mean every address of the host: a link needs one that can be opened
 _ALL = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - compared, not bound
 
@@ -55,14 +58,15 @@ class Dashboard:
         election: "Leadership | None" = None,
     ) -> None:
         """Of replicas that share a token, one that stands by passes on what it is asked; `election` says who leads."""
+        self._read = stamp_of(options.access)
         spec = read_access(options.access) if options.access else None
-        self._options = options
+        self._options, self._log = options, log
+        self._signed_out = SignedOut(data_dir / FILE)
+        self._following: asyncio.Task[None] | None = None
         self._token = given_token(options.token) if options.token else own_token(data_dir / TOKEN_FILE)
         peers = Peers(self._token, replicas_of(election), clock) if election and options.token else None
         site = make_site(jobs, routes, store, clock, log)
-        self._server = WebServer(
-            site, Access(self._token, spec, SignedOut(data_dir / FILE)), clock, log, peers
-        )
+        self._server = WebServer(site, Access(self._token, spec, self._signed_out), clock, log, peers)
         self._listening: socket.socket | None = None
 
     def listen(self) -> None:
@@ -80,9 +84,35 @@ class Dashboard:
         """Serve."""
         assert self._listening is not None
         await self._server.start(self._listening)
+        if self._options.access is not None:
+            self._following = asyncio.create_task(self._follow(self._options.access), name="web access")
+
+    async def _follow(self, path: Path) -> None:
+        """Go by who may get in whenever that changes: a token that was taken away lets nobody in from then on."""
+        while True:
+            await asyncio.sleep(_LOOK_S)
+            self.look_at_access(path)
+
+    def look_at_access(self, path: Path) -> None:
+        """Read the file of `--web-access` again if it changed; one with a problem is refused, and the old one stays."""
+        if (found := stamp_of(path)) == self._read:
+            return
+        self._read = found
+        try:
+            spec = read_access(path)
+        except BadInput as error:
+            self._log.error(
+                "the file of --web-access is refused, and who got in before still does",
+                problems=str(error).splitlines(),
+            )
+            return
+        self._server.admit(Access(self._token, spec, self._signed_out))
+        self._log.info("who may see the dashboard was read again", tokens=len(spec.tokens))
 
     async def stop(self) -> None:
         """Stop serving, and give the port back."""
+        if self._following is not None:
+            self._following.cancel()
         await self._server.stop()
         if self._listening is not None:
             self._listening.close()
@@ -101,6 +131,15 @@ class Dashboard:
     def link(self) -> str:
         """What opens it; it holds the token, so it is for the terminal and never for a log."""
         return link(self._options.address, self.port, self._token)
+
+
+def stamp_of(path: Path | None) -> tuple[int, int, int] | None:
+    """What changes when a file does, or what a link leads to; None where there is none."""
+    try:
+        found = path.stat() if path is not None else None
+    except OSError:
+        return None
+    return (found.st_mtime_ns, found.st_size, found.st_ino) if found else None
 
 
 def link(address: str, port: int, token: str) -> str:

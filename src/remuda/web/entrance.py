@@ -41,6 +41,10 @@ class Entrance:
         """Where it is."""
         self.cookie = f"{_COOKIE}-{port}"
 
+    def admit(self, access: Access) -> None:
+        """Let these in from now on."""
+        self._access = access
+
     def person(self, request: web.Request) -> Person | None:
         """Who asks; None for a stranger, and for who has to wait because of all the wrong tokens from there."""
         asked = Asked(request.headers, request.cookies.get(self.cookie, ""), request.remote or "")

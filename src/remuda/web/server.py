@@ -146,6 +146,10 @@ class WebServer:
             self._connections, sock=listening, backlog=64
         )
 
+    def admit(self, access: Access) -> None:
+        """Let these in from now on, and nobody else; whoever watches is looked at again, too."""
+        self._entrance.admit(access)
+
     async def stop(self) -> None:
         """Stop listening; whoever watches is cut off."""
         if self._server is not None:

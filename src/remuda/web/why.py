@@ -72,7 +72,7 @@ async def why_page(ask: Ask, call: Call) -> Content:
         try:
             found = await ask.get(path_of("v1", "why", kind, name), Answer, at=at)
             answer = msgspec.convert(found, Answer, from_attributes=True)
-        except NotFound as error:
+        except (NotFound, BadInput) as error:
             problem = str(error)
     recorded = Recorded(ask.now, ask.now)
     if "/v1/recorded" in ask.routes():

@@ -254,6 +254,15 @@ CASES: list[tuple[str, str, dict[str, Any], str, str, str, str]] = [
         "--health-port 0",
     ),
     (
+        "a store that cannot be read",
+        "process",
+        {**NOBODY, "store": SeenStore(trouble="it is of a newer version")},
+        "ok",
+        "no remuda runs",
+        "cannot be read",
+        "",
+    ),
+    (
         "a dashboard",
         "ports",
         {"ports": (SeenPort("--health-port", 80), SeenPort("--web-port", 81))},

@@ -168,6 +168,8 @@ def process(here: Here) -> CheckResult:
         )
         return seen.problem("a process holds the data directory and cannot be asked")
     newest = here.store.newest_at if here.store else None
+    if newest is None and here.store is not None and here.store.trouble:
+        return seen.ok("no remuda runs", ("when it ran last stands in the store, which cannot be read",))
     if newest is None:
         return seen.ok(f"nothing has run with {here.data_dir} yet", (f"start it with {_START}",))
     return seen.ok(

@@ -172,25 +172,37 @@
   // Output of a job, as it comes ------------------------------------------------------------------------------------
   const mostShown = 400000;
   const output = async (box) => {
-    try {
-      const response = await fetch(box.dataset.follow);
-      if (!response.ok) {
+    const lost = "\n(the connection was lost; it is read again as soon as Remuda answers)";
+    for (let wait = 1000; ; wait = Math.min(wait * 2, 8000)) {
+      try {
+        const response = await fetch(box.dataset.follow);
+        if (response.ok) {
+          const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+          let isFirst = true;
+          for (;;) {
+            const { done, value } = await reader.read();
+            if (isFirst) box.textContent = "";
+            isFirst = false;
+            if (done) break;
+            wait = 1000;
+            const isAtEnd = box.scrollTop + box.clientHeight >= box.scrollHeight - 20;
+            box.append(value);
+            if (box.textContent.length > mostShown) box.textContent = box.textContent.slice(-mostShown / 2);
+            if (isAtEnd) box.scrollTop = box.scrollHeight;
+          }
+          if (!box.textContent) box.textContent = "(it wrote nothing)";
+          return;
+        }
         const problem = await response.json().catch(() => ({}));
-        box.textContent = problem.error ?? `Remuda answered ${response.status}`;
-        return;
+        if (response.status === 400 || response.status === 404) {
+          box.textContent = problem.error ?? `Remuda answered ${response.status}`;
+          return;
+        }
+      } catch {
+        // said below
       }
-      const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-      for (;;) {
-        const { done, value } = await reader.read();
-        if (done) break;
-        const isAtEnd = box.scrollTop + box.clientHeight >= box.scrollHeight - 20;
-        box.append(value);
-        if (box.textContent.length > mostShown) box.textContent = box.textContent.slice(-mostShown / 2);
-        if (isAtEnd) box.scrollTop = box.scrollHeight;
-      }
-      if (!box.textContent) box.textContent = "(it wrote nothing)";
-    } catch {
-      box.append("\n(the connection was lost; reload to read on)");
+      if (!box.textContent.endsWith(lost)) box.append(lost);
+      await pause(wait);
     }
   };
 
