@@ -190,7 +190,18 @@ def test_a_damaged_store_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["here", "ftp://x", "http://", "http://x:port", "http://[::1", "http://x:99999", "http://x/y", "http://x?y", ""]
+    "address",
+    [
+        "here",
+        "ftp://x",
+        "http://",
+        "http://x:port",
+        "http://[::1",
+        "http://x:99999",
+        "http://x/y",
+        "http://x?y",
+        "",
+    ],
 )
 def test_an_address_that_is_none_is_reported_with_what_would_be_one(stopped: Path, address: str) -> None:
     with pytest.raises(BadInput, match=r"is no address: write unix:PATH or http://HOST:PORT"):
