@@ -1,5 +1,7 @@
 """Charts of every form, for pages that are files."""
 
+from collections.abc import Sequence
+
 from remuda.model.times import HOUR, MINUTE
 from remuda.web.chart import Chart, Level, Series
 from remuda.web.page import Content
@@ -37,8 +39,12 @@ def cost() -> Chart:
     return Chart("Cost", "$", [AT, AT + HOUR], (Series("cost", "good", [0.25, 0.5]),))
 
 
-def content(text: str = "nothing") -> Content:
-    """A page with all of them."""
-    return Content(
-        "web/chart.html", {"charts": [memory(), supply(), cost()], "text": text}, title=f"Of {text}"
-    )
+def up_to(highest: float, unit: str = "machines") -> Chart:
+    """A line from nothing to some value."""
+    return Chart(f"Up to {highest}", unit, [AT, AT + HOUR], (Series("value", "busy", [0, highest]),))
+
+
+def content(text: str = "nothing", charts: Sequence[Chart] = ()) -> Content:
+    """A page with all of them, or with others."""
+    shown = list(charts) or [memory(), supply(), cost()]
+    return Content("web/chart.html", {"charts": shown, "text": text}, title=f"Of {text}")

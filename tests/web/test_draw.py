@@ -66,3 +66,21 @@ def test_a_page_falls_into_its_regions() -> None:
 @pytest.mark.parametrize(("count", "text"), [(0, "0 jobs"), (1, "1 job"), (1_204, "1,204 jobs")])
 def test_counts_are_written_with_their_noun(count: int, text: str) -> None:
     assert environment([]).from_string("{{ n | plural('job') }}").render(n=count) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (0, "machines", "0 machines"),
+        (1_234.567, "machines", "1,234.57 machines"),
+        (0.004, "$", "$0.004"),
+        (0.3333, "", "0.333"),
+        (250, "millicores", "250m"),
+        (2_000, "millicores", "2"),
+        (12_500, "millicores", "12.5"),
+        (1.5 * 2**30, "bytes", "1.5Gi"),
+        (None, "bytes", "—"),
+    ],
+)
+def test_a_value_of_a_chart_is_written_in_its_unit(value: float | None, unit: str, text: str) -> None:
+    assert environment([]).from_string("{{ v | amount(u) }}").render(v=value, u=unit) == text

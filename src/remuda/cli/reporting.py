@@ -1,5 +1,6 @@
 """`remuda report`: one page for a person who does not operate it, of what every job has recorded."""
 
+import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,8 +50,10 @@ def report(
     remuda report --since 7d --price 0.04 --price nix=0.10
     """
     from remuda import __version__
-    from remuda.output.sections import Wanted, ordered, section_page, section_report
+    from remuda.output.sections import Wanted, ordered, section_report
 
+    if html is not None and importlib.util.find_spec("jinja2") is None:
+        raise BadInput("--html needs Jinja2: pip install 'remuda[web]'")
     wanted = Wanted(session.past(since), session.past(until), dict(map(_price, prices)), not no_simulation)
     if wanted.since >= wanted.until:
         raise BadInput(f"--since {since} is not before --until {until or 'now'}")
@@ -66,7 +69,9 @@ def report(
         )
     sections = ordered(found)
     if html is not None:
-        page = section_page(sections, wanted, "Machines, and who waited for them", f"remuda {__version__}")
+        from remuda.web.report import report_page
+
+        page = report_page(sections, wanted, "Machines, and who waited for them", f"remuda {__version__}")
         try:
             html.write_text(page, encoding="utf-8")
         except OSError as error:

@@ -9,11 +9,11 @@ from remuda.errors import BadInput
 from remuda.model.jobs import Job
 from remuda.model.times import HOUR
 from remuda.objects.problems import did_you_mean
-from remuda.output.charts import Series, chart
 from remuda.output.moments import age
 from remuda.output.sections import Section, Wanted
 from remuda.output.show import Table
 from remuda.pools.figures import POINTS, Figures, PoolFigures, Waits, waits_of
+from remuda.web.chart import Chart, Series
 
 _MOST_PAIRS = 10
 
@@ -53,7 +53,7 @@ def _waiting(figures: Figures, waits: list[Waits]) -> Section:
             f"{worst.job_class} waited most: half of its {worst.jobs:,} jobs ran within {_short(worst.p50)}, and one in"
             f" twenty waited longer than {_short(worst.p95)}."
         )
-    drawn = _drawn(figures, "Tasks that wait", "on average, all pools", [("waiting", 3, figures.waiting)])
+    drawn = _drawn(figures, "Tasks that wait", "tasks", [("waiting", "demand", figures.waiting)])
     table = Table(
         headings, rows, note="no job of the local queue ran; tasks of other sources are not kept one by one"
     )
@@ -89,12 +89,8 @@ def _machines(figures: Figures, wanted: Wanted) -> Section:
         sentences.append(
             f"That cost ${sum(known):,.2f}, of which ${_idle_cost(pools, wanted):,.2f} were for machines without work."
         )
-    drawn = _drawn(
-        figures,
-        "Machines",
-        "on average, all pools",
-        [("there", 2, figures.live), ("busy", 0, figures.busy)],
-    )
+    lines = [("there", "supply", figures.live), ("busy", "busy", figures.busy)]
+    drawn = _drawn(figures, "Machines", "machines", lines)
     headings = ("POOL", "MACHINE-HOURS", "BUSY", "USED", "BOOTING", "MOST AT ONCE", "COST")
     data: dict[str, Any] = {
         "pools": [
@@ -176,19 +172,24 @@ def _unknown(figures: Figures, wanted: Wanted) -> Section:
     return Section("What is not known", notes=tuple(notes), data={"covered_ms": figures.covered_ms})
 
 
-def _drawn(figures: Figures, title: str, caption: str, lines: Sequence[tuple[str, int, list[int]]]) -> str:
-    """A chart of averages; times of which nothing is recorded are drawn as nothing."""
+def _drawn(figures: Figures, title: str, unit: str, lines: Sequence[tuple[str, str, list[int]]]) -> Chart:
+    """A chart of averages over all pools; times of which nothing is recorded are gaps."""
     step = max(1, (figures.until - figures.since) // POINTS)
-    times = [figures.since + step * point + step // 2 for point in range(POINTS)]
-    series = [
+    begin = figures.since + step // 2
+    series = tuple(
         Series(
             name,
             colour,
-            [100 * value // time if time else 0 for value, time in zip(values, figures.times, strict=True)],
+            [
+                round(value / time, 2) if time else None
+                for value, time in zip(values, figures.times, strict=True)
+            ],
+            is_area=colour == "supply",
         )
         for name, colour, values in lines
-    ]
-    return chart(title, f"{caption}; times are in UTC", times, series, scale=100, dated=True)
+    )
+    times = range(begin, begin + step * POINTS, step)
+    return Chart(title, unit, times, series, summary=f"{title}, on average, of all pools")
 
 
 def _dollars(pool: PoolFigures, wanted: Wanted) -> float | None:

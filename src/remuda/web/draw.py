@@ -1,6 +1,7 @@
 """From a template and its values to HTML, which says nothing that the values did not mean: everything is escaped."""
 
 import functools
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -103,9 +104,14 @@ def _amount(value: float | None, unit: str) -> str:
         case "millicores":
             return f"{round(value)}m" if value < 10_000 and value % 1_000 else cores(round(value))
         case "$":
-            return f"${trimmed(f'{value:,.2f}')}"
-    text = trimmed(f"{value:,.2f}")
-    return f"{text} {unit}".rstrip()
+            return f"${_number(value)}"
+    return f"{_number(value)} {unit}".rstrip()
+
+
+def _number(value: float) -> str:
+    """To two decimals, below one to as many as it takes."""
+    digits = 2 - math.floor(math.log10(abs(value))) if 0 < abs(value) < 1 else 2
+    return trimmed(f"{value:,.{digits}f}")
 
 
 def _alongside(charts: Sequence[Chart], most: int = MOST_ROWS) -> Iterator[tuple[Any, ...]]:

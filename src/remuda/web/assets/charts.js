@@ -45,7 +45,8 @@ const remuda = (() => {
   };
 
   // Amounts -------------------------------------------------------------------------------------------------------
-  const shown = (value, digits = 2) => value.toLocaleString("en", { maximumFractionDigits: digits });
+  const shown = (value, digits = value && Math.abs(value) < 1 ? 2 - Math.floor(Math.log10(Math.abs(value))) : 2) =>
+    value.toLocaleString("en", { maximumFractionDigits: digits });
   // as Kubernetes writes them
   const bytes = (value) => {
     const units = ["", "Ki", "Mi", "Gi", "Ti", "Pi"];
