@@ -26,6 +26,7 @@ from remuda.fleet.show.overview import overview
 from remuda.jobs import JOBS
 from remuda.ledger.documents import keep
 from remuda.ledger.place import reading
+from remuda.ledger.schema import is_behind
 from remuda.ledger.store import FILE, InlineStore
 from remuda.model.times import SECOND
 
@@ -255,6 +256,8 @@ def test_what_a_simulated_shard_recorded_is_a_store_that_is_shown_explained_and_
     with reading(lived / FILE) as db:
         shown = fleet_view(db, Call({}, {}))
     assert (shown.all_machines, shown.moment.plan) == (60, 0)
+    with closing(sqlite3.connect(lived / FILE)) as raw:
+        assert not is_behind(raw, JOBS.tables()), "it is read where it lies"
     replayed = run("replay", "--data-dir", lived, "--since", "2026-01-01T00:00:00Z")
     assert (replayed.code, "0 decided differently" in replayed.out) == (0, True), replayed.err
     again = run(*words, "--record", lived)

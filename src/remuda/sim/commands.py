@@ -218,7 +218,7 @@ def live_through_fleets(
 ) -> "list[FleetSummary]":
     """Go through histories of fleets up to the first that breaks a rule, and draw each into the same file."""
     from remuda.ledger.backup import copy_new
-    from remuda.ledger.store import FILE
+    from remuda.ledger.store import FILE, SqliteStore
     from remuda.sim.fleet_history import FleetHistory
 
     shows = sys.stderr.isatty() and not session.quiet
@@ -235,6 +235,8 @@ def live_through_fleets(
                 if record is not None:
                     into = record / FILE
                     history.process.store.read(lambda db, into=into: copy_new(db, into))  # type: ignore[misc]
+                    # With the tables of every job, as `up` makes it: it is read where it lies, and not from a copy.
+                    SqliteStore(into, tables=session.jobs.tables()).close()
         except InvariantError as error:
             progress("a rule is broken\n")
             click.echo(f"{error}\nto see it again: remuda simulate fleet {request.words()}", err=True)
