@@ -98,6 +98,11 @@ def test_jobs_that_are_handed_in_everywhere_run_once_somewhere(postgres: Postgre
         assert hosts.count("attempts") == 60
         by_host = postgres.psql(f"SELECT count(DISTINCT split_part(machine, '/', 1)) FROM {schema}.attempts")
         assert by_host == "3"
+        ran = hosts.places[0].cli("diagnose", "-o", "json", env={"REMUDA_QUEUE": postgres.url(schema)})
+        findings = json.loads(ran.out)["findings"]
+        check = next(each for each in findings if each["check"] == "shared-queue")
+        assert (check["verdict"], check["told"]) == ("ok", "3 hosts of the shared queue there")
+        assert any(line.startswith("PostgreSQL ") for line in check["evidence"])
         # Each answers for all; the output is where the job ran.
         number = numbers[0]
         ran_on = hosts.of(hosts.places[1].job(number).attempts[0])

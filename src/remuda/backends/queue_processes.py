@@ -99,7 +99,7 @@ class QueueOnProcesses(Backend):
         """Submitting, looking at and ending jobs."""
         shared = self._joined.store if self._joined else None
         return (
-            *QueueRoutes(self.queue, self._files, lambda: self._classes, self._vouch, shared).routes(),
+            *QueueRoutes(self.queue, self._files, self._all_classes, self._vouch, shared).routes(),
             *Foreign(lambda: self._identity, self._machines, self._files, self._store, self.queue).routes(),
             Route(
                 "GET",
@@ -109,6 +109,10 @@ class QueueOnProcesses(Backend):
                 handler=self._confinement,
             ),
         )
+
+    def _all_classes(self) -> set[str]:
+        """What jobs may ask for: of a queue that hosts share, also what others of them serve."""
+        return self._classes | (self._joined.queue.served_elsewhere() if self._joined else set())
 
     async def _confinement(self, call: Call) -> Confinement:
         found = self._machines.confinement(call.names["machine"])

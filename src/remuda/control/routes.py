@@ -5,13 +5,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from remuda.errors import BadInput, NotFound
 
 if TYPE_CHECKING:  # a command that asks a running process needs no store
     from remuda.ledger.schema import Tables
     from remuda.ledger.sql import Database
+    from remuda.ledger.store import Store
 
 #: the most bytes of a request, unless its route takes more
 LARGEST_BODY = 1024 * 1024
@@ -75,6 +76,19 @@ class Route(Struct, frozen=True):
     is_of_queue: bool = False
     #: beside the ledger's, the tables that `view` reads
     tables: "tuple[Tables, ...]" = ()
+
+
+def asked_of(store: "Store", route: Route, view: "View | None" = None) -> Route:
+    """A view that reads another store than the others do; `view` is what reads it, if not its own."""
+    read = view or route.view
+    assert read is not None
+
+    async def answer(call: Call) -> Answer:
+        import asyncio  # noqa: PLC0415 - a command that asks a running process has no event loop
+
+        return await asyncio.to_thread(store.read, lambda db: read(db, call))
+
+    return structs.replace(route, view=None, handler=answer)
 
 
 def check_query(route: Route, query: Iterable[str]) -> None:

@@ -4,6 +4,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from remuda.model.databases import ServerCondition
+from remuda.model.jobs import QueueHost
 from remuda.model.times import Instant
 
 #: whether somebody answers: nobody who ended in good order leaves a socket behind
@@ -39,8 +41,19 @@ class SeenStore(Struct, frozen=True):
     used_bytes: int = 0
     oldest_at: Instant | None = None
     newest_at: Instant | None = None
+    #: how the server of one is that is no file
+    server: ServerCondition | None = None
     #: times that the clock was set back: of a loop, from, to
     set_back: tuple[tuple[str, Instant, Instant], ...] = ()
+
+
+class SeenQueue(Struct, frozen=True):
+    """A job queue that hosts share; `trouble` says why it cannot be read."""
+
+    address: str
+    trouble: str = ""
+    server: ServerCondition | None = None
+    hosts: tuple[QueueHost, ...] = ()
 
 
 class Process(Struct, frozen=True):
@@ -73,6 +86,8 @@ class Here(Struct, frozen=True):
     has_ballast: bool = True
     #: None when there is none
     store: SeenStore | None = None
+    #: None where the store has the jobs
+    queue: SeenQueue | None = None
     answering: Answering = "nobody"
     #: why it is silent
     silence: str = ""

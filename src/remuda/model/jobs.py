@@ -168,6 +168,30 @@ class Ahead(Struct, frozen=True):
     ahead: int
 
 
+class QueueHost(Struct, frozen=True):
+    """A host that takes from a queue which several share; times are by the clock of the queue's server."""
+
+    host: str
+    #: the computer and the process
+    holder: str
+    lease_ms: int
+    #: how long ago it showed a sign of life
+    silent_ms: int
+    #: another host has ended its lease, or it has left
+    is_ended: bool = False
+    #: jobs that run there
+    running: int = 0
+    #: jobs that wait for it alone, because of their secrets
+    bound: int = 0
+    classes: tuple[str, ...] = ()
+
+
+class QueueHosts(Struct, frozen=True):
+    """Every host that shares a queue, by name."""
+
+    hosts: tuple[QueueHost, ...]
+
+
 class Changed(Struct, frozen=True):
     """The state a job was in before."""
 

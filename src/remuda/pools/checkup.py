@@ -7,7 +7,7 @@ from remuda.control.client import NothingRuns
 from remuda.control.command import Session
 from remuda.errors import BadInput, RemudaError
 from remuda.model.checks import CheckResult
-from remuda.model.jobs import Job, JobList, JobState
+from remuda.model.jobs import Job, JobList, JobState, QueueHosts
 from remuda.output.moments import age
 from remuda.pools.views import PoolsView, PoolView
 
@@ -46,7 +46,17 @@ def check_pools(session: Session, progress: Callable[[str], None]) -> Iterator[C
         waiting = session.remuda.get("/v1/jobs", JobList, most=_MOST_JOBS, state=JobState.WAITING)
     except RemudaError:
         return  # no job is handed in here: all pools have other sources
-    yield judge_queue(view, waiting.jobs, waiting.total, session.now(), runs=_runs(session))
+    served = _served_elsewhere(session)
+    yield judge_queue(view, waiting.jobs, waiting.total, session.now(), runs=_runs(session), elsewhere=served)
+
+
+def _served_elsewhere(session: Session) -> frozenset[str]:
+    """The classes that other hosts of a shared queue serve."""
+    try:
+        found = session.remuda.get("/v1/queue/hosts", QueueHosts).hosts
+    except RemudaError:
+        return frozenset()
+    return frozenset(name for host in found if not host.is_ended for name in host.classes)
 
 
 def _runs(session: Session) -> bool:
@@ -78,10 +88,20 @@ def judge_pools(view: PoolsView) -> CheckResult:
 
 
 def judge_queue(
-    view: PoolsView, waiting: tuple[Job, ...], total: int, now: int, *, runs: bool
+    view: PoolsView,
+    waiting: tuple[Job, ...],
+    total: int,
+    now: int,
+    *,
+    runs: bool,
+    elsewhere: frozenset[str] = frozenset(),
 ) -> CheckResult:
-    """Whether every job that waits has a pool that will take it. `waiting` are the newest of all that wait."""
-    served = {pool.job_class for pool in view.pools}
+    """
+    Whether every job that waits has a pool that will take it. `waiting` are the newest of all that wait.
+
+    `elsewhere` are classes that other hosts serve.
+    """
+    served = {pool.job_class for pool in view.pools} | elsewhere
     unserved = Counter(job.job_class for job in waiting if job.job_class not in served)
     evidence = [
         f"{count} job{'s' * (count != 1)} of class {name} wait{'s' * (count == 1)}, and no pool serves it"

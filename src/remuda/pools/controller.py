@@ -8,7 +8,7 @@ machine means that the machine is gone.
 import asyncio
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from operator import attrgetter
 from types import MappingProxyType
 from typing import NamedTuple
@@ -75,7 +75,7 @@ class PoolsController:
         self,
         sources: Mapping[str, Source],
         providers: Mapping[str, Provider],
-        overrides: Callable[[], dict[str, Override]],
+        overrides: Callable[[], dict[str, Override] | Awaitable[dict[str, Override]]],
         clock: Clock,
         meters: PoolMeters,
         partners: Mapping[str, str] = MappingProxyType({}),
@@ -112,7 +112,8 @@ class PoolsController:
                 workers = readings[name].workers
                 for machine in workers.keys() - self._joined.keys():
                     machines[pool_of(machine)].append(_vanished(machine, workers[machine]))
-        overrides = self._overrides()
+        found = self._overrides()
+        overrides = await found if isinstance(found, Awaitable) else found
         pools = []
         for name in sorted(set(self.setups) | set(machines)):
             need = self._need(name, readings)

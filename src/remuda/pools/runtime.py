@@ -14,7 +14,7 @@ from remuda.model.plans import Reason
 from remuda.model.times import Instant
 from remuda.objects.load import Objects
 from remuda.pools.controller import PoolsController
-from remuda.pools.decide.model import Policy
+from remuda.pools.decide.model import Override, Policy
 from remuda.pools.kinds import POOL_KINDS
 from remuda.pools.meters import PoolMeters
 from remuda.pools.overrides import overrides
@@ -41,6 +41,7 @@ class PoolsRuntime(Runtime):
     def __init__(self, services: Services, backends: Sequence[Backend]) -> None:
         self._services = services
         self._backends = tuple(backends)
+        self._store = services.store
         sources = {name: port for backend in backends for name, port in backend.sources.items()}
         providers = {name: port for backend in backends for name, port in backend.providers.items()}
         partners = {name: source for backend in backends for name, source in backend.partners.items()}
@@ -49,7 +50,7 @@ class PoolsRuntime(Runtime):
         self.controller = PoolsController(
             sources,
             providers,
-            lambda: services.store.read(overrides),
+            self._read_overrides,
             services.clock,
             PoolMeters(services.registry),
             partners,
@@ -69,6 +70,12 @@ class PoolsRuntime(Runtime):
     @property
     def _setup(self) -> Setup:
         return self._compiled.setup if self._compiled else _NOTHING
+
+    async def _read_overrides(self) -> dict[str, Override]:
+        """What is set by hand; a store across a network does not keep everything else waiting."""
+        if self._store.is_apart:
+            return await asyncio.to_thread(self._store.read, overrides)
+        return self._store.read(overrides)
 
     def routes(self) -> tuple[Route, ...]:
         """What can be asked of pools, and of what feeds them."""

@@ -107,6 +107,7 @@ async def _serve_records(session: Session, address: str, port: int | None, *, op
     from remuda.control.documents import VIEWS as DOCUMENTS
     from remuda.control.loops import VIEWS
     from remuda.control.replay import replay_route
+    from remuda.control.routes import asked_of
     from remuda.ledger.place import may_be_there, place_of
     from remuda.loop.clock import SystemClock
     from remuda.loop.logs import Log, to_stream
@@ -117,7 +118,14 @@ async def _serve_records(session: Session, address: str, port: int | None, *, op
         raise BadInput(f"nothing has run with {session.data_dir} yet: start it with `remuda up FILE…`")
     clock = SystemClock()
     store = _Shared(place, session.jobs.tables())
-    routes = (*session.jobs.views(), *VIEWS, *DOCUMENTS, replay_route(session.jobs, store, clock))
+    views = session.jobs.views()
+    if session.queue_address is not None:
+        tables = tuple(
+            {part.name: part for each in views if each.is_of_queue for part in each.tables}.values()
+        )
+        queue = _Shared(session.queue_address, tables)
+        views = tuple(asked_of(queue, each) if each.is_of_queue else each for each in views)
+    routes = (*views, *VIEWS, *DOCUMENTS, replay_route(session.jobs, store, clock))
     options = WebOptions(address, port, option="--")
     board = Dashboard(options, session.data_dir, session.jobs, routes, store, clock, Log(clock, to_stream()))
     board.listen()

@@ -3,10 +3,13 @@
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from remuda.diagnose.decide.here import judge_here, judge_process
-from remuda.diagnose.here import Here, Process, SeenLoop, SeenPort, SeenStore
+from remuda.diagnose.here import Here, Process, SeenLoop, SeenPort, SeenQueue, SeenStore
 from remuda.model.checks import CheckResult
+from remuda.model.databases import ServerCondition
+from remuda.model.jobs import QueueHost
 from remuda.model.times import DAY, HOUR, MINUTE, SECOND
 
 NOW = 1_900_000_000_000
@@ -407,3 +410,112 @@ def test_of_a_directory_that_is_not_there_only_what_keeps_from_starting_is_judge
 
 def test_of_a_server_elsewhere_only_what_it_says_itself_is_judged() -> None:
     assert [item.check for item in judge_process(here(is_there=False))] == ["process", "reload", "loops"]
+
+
+SERVER = ServerCondition(
+    version="17.2",
+    round_trip_ms=0.4,
+    ahead_ms=3,
+    connections=12,
+    most_connections=97,
+    is_standby=False,
+    synchronous_commit="on",
+    synchronous_standbys="",
+    standbys=0,
+    autovacuum=True,
+    live_rows=100,
+    dead_rows=10,
+    bytes=MIB,
+    may_create=True,
+    holder="build-1, pid 7",
+    held_since=NOW - DAY,
+)
+HOST = QueueHost("build-1-a", "build-1, pid 7", 120_000, 900, running=2, classes=("c",))
+
+
+def on_server(**facts: Any) -> CheckResult:
+    server = structs.replace(SERVER, **facts)
+    return judged(store=SeenStore(address="postgresql://db/h", server=server))["store"]
+
+
+def test_a_server_that_is_well_says_what_matters() -> None:
+    found = on_server()
+    assert found.verdict == "ok"
+    assert found.evidence == (
+        "postgresql://db/h",
+        "PostgreSQL 17.2, 0.4 ms away, 12 of 97 connections taken",
+        "synchronous_commit on, no standby is seen",
+        "written by build-1, pid 7 since 2030-03-16T17:46:40Z",
+    )
+    assert on_server(held_since=None).evidence[-1] == "nobody writes it now"
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        pytest.param({"is_standby": True, "may_create": False}, "is a standby", id="a standby"),
+        pytest.param({"may_create": False}, "may not make tables", id="no permission"),
+        pytest.param({"connections": 90}, "90 of 97 connections", id="connections"),
+        pytest.param({"round_trip_ms": 35.2}, "take 35 ms", id="far away"),
+        pytest.param({"ahead_ms": 5_000}, "its clock is 5s ahead of", id="a clock ahead"),
+        pytest.param({"ahead_ms": -5_000}, "its clock is 5s behind", id="a clock behind"),
+        pytest.param({"autovacuum": False}, "autovacuum is off", id="no vacuum"),
+        pytest.param({"dead_rows": 200_000}, "200,000 dead rows", id="dead rows"),
+    ],
+)
+def test_what_is_wrong_with_a_server(facts: dict[str, Any], said: str) -> None:
+    found = on_server(**facts)
+    assert found.verdict == "problem"
+    assert [said in line for line in found.evidence] == [True]
+    assert found.fix
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        pytest.param({"standbys": 1}, "1 standby no commit waits for", id="one that is not waited for"),
+        pytest.param({"synchronous_standbys": "ANY 1 (*)"}, "wait for standbys (ANY 1 (*))", id="waited for"),
+    ],
+)
+def test_how_a_server_is_replicated(facts: dict[str, Any], said: str) -> None:
+    assert said in on_server(**facts).evidence[2]
+
+
+def shared(*hosts: QueueHost, **facts: Any) -> CheckResult:
+    return judged(queue=SeenQueue("postgresql://db/q", hosts=hosts, **facts))["shared-queue"]
+
+
+def test_a_shared_queue_lists_its_hosts() -> None:
+    assert "shared-queue" not in judged()
+    gone = structs.replace(HOST, host="old", is_ended=True, running=0)
+    found = shared(HOST, gone, server=SERVER)
+    assert (found.verdict, found.message) == ("ok", "1 host of the shared queue there")
+    assert found.evidence[-2:] == (
+        "build-1-a (build-1, pid 7): wrote 900 ms ago, lease 2m, 2 jobs running",
+        "old (build-1, pid 7): has left, 0 jobs running",
+    )
+    assert not any("writes" in line or "written" in line for line in found.evidence), "there is no one seat"
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        pytest.param(shared(trouble="no way there"), "no way there", id="it cannot be read"),
+        pytest.param(
+            shared(structs.replace(HOST, silent_ms=600_000)), "has been silent for 10m, and 2 jobs", id="gone"
+        ),
+        pytest.param(
+            shared(structs.replace(HOST, is_ended=True, running=0, bound=3)),
+            "3 jobs with secrets can run on host build-1-a alone",
+            id="secrets of a host that has left",
+        ),
+        pytest.param(
+            shared(structs.replace(HOST, silent_ms=600_000, running=0, bound=1)),
+            "1 job with secrets",
+            id="secrets of a host that is silent",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_shared_queue(found: CheckResult, said: str) -> None:
+    assert found.verdict == "problem"
+    assert said in found.evidence[0]

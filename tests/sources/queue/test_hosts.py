@@ -12,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.servers.postgres import PostgresServer
 
+from remuda.errors import NotFound
 from remuda.ledger.address import read_address
 from remuda.ledger.seat import Claimant
 from remuda.ledger.sql import Database
+from remuda.ledger.store import InlineStore
 from remuda.machines.process.lease import Lease, write_lease
 from remuda.model.jobs import Finished, JobSpec, JobState
 from remuda.sources.queue import hosts, rows
@@ -161,6 +163,29 @@ def test_a_host_that_stops_without_a_job_is_not_waited_for_and_one_with_a_job_is
         hosts.leave(db, "b", 5)
         assert known(db, "a").ended_at == 5
         assert known(db, "b").ended_at is None
+
+
+@pytest.mark.slow
+def test_hosts_are_shown_with_what_runs_and_waits_there(postgres: PostgresServer, schema: str) -> None:
+    with connection(postgres, schema) as db:
+        take(db, "a")
+        take(db, "b")
+        hosts.serve(db, "b", {"d", "c"})
+        hosts.leave(db, "a", 5)
+        secret = JobSpec(("true",), secret_files={"A": "/a"})
+        for job in (rows.Submission("c", JobSpec(("true",))), rows.Submission("c", secret, host="a")):
+            rows.submit(db, job, 1)
+        claim(db, "b")
+        one, two = hosts.shown_hosts(db).hosts
+        assert (one.host, one.is_ended, one.running, one.bound, one.classes) == ("a", True, 0, 1, ())
+        assert (two.host, two.is_ended, two.running, two.bound, two.classes) == ("b", False, 1, 0, ("c", "d"))
+        assert two.lease_ms == LEASE_S * 1000
+        assert 0 <= two.silent_ms < 600_000
+
+
+def test_a_queue_of_one_host_has_no_list_of_hosts() -> None:
+    with pytest.raises(NotFound, match="remuda up --queue"):
+        InlineStore((TABLES,)).read(hosts.shown_hosts)
 
 
 @pytest.mark.slow

@@ -89,6 +89,7 @@ async def test_a_host_that_does_not_serve_a_class_has_no_turn(both: Two) -> None
         await both.one.queue.look_around()
     assert (await both.one.queue.read()).needs["c"] == Need(5, 0)
     assert "c" not in (await both.two.queue.read()).needs
+    assert both.two.queue.served_elsewhere() == {"c"}, "what is handed in here may be of a class of another"
 
 
 async def test_a_job_that_a_machine_took_is_not_counted_a_second_time_as_one_that_waits(both: Two) -> None:

@@ -3,10 +3,12 @@
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
+from remuda.diagnose.decide.server import judge_server
 from remuda.diagnose.decide.verdicts import Seen, counted, listed
 from remuda.diagnose.here import Here, SeenLoop
 from remuda.model.amount_texts import MIB
 from remuda.model.checks import CheckResult
+from remuda.model.jobs import QueueHost
 from remuda.model.times import DAY, HOUR, MINUTE, SECOND, write_duration, write_instant
 
 Check: TypeAlias = Callable[[Here], CheckResult]
@@ -32,6 +34,8 @@ def judge_here(here: Here) -> Iterator[CheckResult]:
         return
     for check in CHECKS:
         yield check(here)
+        if check is store:
+            yield from queue(here)
 
 
 def judge_process(here: Here) -> Iterator[CheckResult]:
@@ -106,7 +110,43 @@ def store(here: Here) -> CheckResult:
             facts.append(
                 f"history is given up before it is {_span(wanted)} old (--keep): --keep-size is full; raise it to keep more"
             )
+    if found.server is not None:
+        facts += judge_server(seen, found.server, has_seat=True)
+        if seen:
+            return seen.problem("the store answers, and something is wrong with its server")
     return seen.ok("the store answers" if found.address else "the store is whole", facts)
+
+
+def queue(here: Here) -> Iterator[CheckResult]:
+    """Whether the queue that hosts share answers, and all of them are there; nothing where the store has the jobs."""
+    found, seen = here.queue, Seen("shared-queue")
+    if found is None:
+        return
+    if found.trouble:
+        seen.add(found.trouble)
+        yield seen.problem("the shared queue cannot be read")
+        return
+    facts = [found.address]
+    if found.server is not None:
+        facts += judge_server(seen, found.server, has_seat=False)
+    for each in found.hosts:
+        facts.append(_host(each))
+        if each.silent_ms > each.lease_ms and each.running:
+            seen.add(
+                f"host {each.host} ({each.holder}) has been silent for {_span(each.silent_ms)}, and"
+                f" {counted(each.running, 'job')} of it were given to no other",
+                "start Remuda there, or on another host of this queue: that one ends its lease",
+            )
+        if each.bound and (each.is_ended or each.silent_ms > each.lease_ms):
+            seen.add(
+                f"{counted(each.bound, 'job')} with secrets can run on host {each.host} alone, which is not there",
+                "start Remuda there, or cancel them and hand them in at another host",
+            )
+    if seen:
+        yield seen.problem("something is wrong with the shared queue")
+        return
+    alive = sum(not each.is_ended and each.silent_ms <= each.lease_ms for each in found.hosts)
+    yield seen.ok(f"{counted(alive, 'host')} of the shared queue there", facts)
 
 
 def clock(here: Here) -> CheckResult:
@@ -286,6 +326,11 @@ def foreign(here: Here) -> CheckResult:
 
 
 CHECKS: tuple[Check, ...] = (directory, disk, store, clock, process, ports, reload, loops, foreign)
+
+
+def _host(each: QueueHost) -> str:
+    how = "has left" if each.is_ended else f"wrote {each.silent_ms} ms ago, lease {_span(each.lease_ms)}"
+    return f"{each.host} ({each.holder}): {how}, {counted(each.running, 'job')} running"
 
 
 def _size(count: int) -> str:

@@ -16,12 +16,14 @@ from remuda.control.client import NothingRuns, Remuda
 from remuda.control.command import Session
 from remuda.control.loops import paused_loops
 from remuda.datadir import refuse_links, refuse_shared
-from remuda.diagnose.here import Answering, Here, Process, SeenLoop, SeenPort, SeenStore
+from remuda.diagnose.here import Answering, Here, Process, SeenLoop, SeenPort, SeenQueue, SeenStore
 from remuda.errors import NotFound, RemudaError
 from remuda.ledger.age import newest_record
 from remuda.ledger.condition import Condition, look_at_store
 from remuda.ledger.place import place_of, reading
+from remuda.ledger.server import look_at_server
 from remuda.ledger.store import FILE
+from remuda.model.jobs import QueueHost, QueueHosts
 
 #: seconds that a process has to answer
 TIMEOUT_S = 10
@@ -37,6 +39,8 @@ _OURS = (
     "remuda.log",
     "web-token",
     "web-signed-out",
+    "queue-host",
+    "queue-lease",
 )
 _DEFAULT_PORTS = {"--health-port": 8000, "--live-port": 8001}
 #: by option, the name of the port in `ports.json` and a page of it
@@ -83,6 +87,7 @@ class Looker:
             free_files=free_files,
             has_ballast=(path / "ballast").exists(),
             store=store,
+            queue=self._queue() if is_there else None,
             answering=answering,
             silence=silence,
             holder=holder(path),
@@ -133,10 +138,32 @@ class Looker:
     def _database(self) -> SeenStore:
         """A store that is no file: whether it answers, and until when something is recorded in it."""
         try:
-            with reading(place_of(self._session.home)) as db:
-                return SeenStore(address=str(self._session.home), newest_at=newest_record(db))
+            address = self._session.address
+            assert address is not None
+            with reading(address) as db:
+                server = look_at_server(db, address)
+                return SeenStore(address=str(address), newest_at=newest_record(db), server=server)
         except RemudaError as error:
             return SeenStore(trouble=str(error))
+
+    def _queue(self) -> SeenQueue | None:
+        """A queue that this host shares with others, as this command was told of it or the process says."""
+        address = self._session.queue_address
+        if address is None:
+            shown = str(self.health.get("details", {}).get("queue", ""))
+            return SeenQueue(shown, hosts=self._hosts()) if shown else None
+        try:
+            with reading(address) as db:
+                server = look_at_server(db, address)
+        except RemudaError as error:
+            return SeenQueue(str(address), str(error))
+        return SeenQueue(str(address), "", server, self._hosts())
+
+    def _hosts(self) -> tuple[QueueHost, ...]:
+        try:
+            return self._session.remuda.get("/v1/queue/hosts", QueueHosts).hosts
+        except RemudaError:
+            return ()
 
     def _paused(self) -> tuple[str, ...]:
         with reading(place_of(self._session.home)) as db:

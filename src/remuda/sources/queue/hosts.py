@@ -16,11 +16,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from remuda.errors import BadInput
-from remuda.ledger.schema import Tables
+from remuda.errors import BadInput, NotFound
+from remuda.ledger.schema import Tables, part_version
 from remuda.ledger.seat import Claimant, SeatTaken, Standing
 from remuda.ledger.sql import Database
-from remuda.model.jobs import Finished
+from remuda.model.jobs import Finished, QueueHost, QueueHosts
 from remuda.model.times import DAY, Instant, write_instant
 from remuda.sources.queue import rows
 
@@ -157,6 +157,37 @@ def all_hosts(db: Database) -> list[HostRow]:
 def _host(*row: Any) -> HostRow:
     facts: tuple[Any, ...] = (*row[:-1], tuple(filter(None, row[-1].split("\n"))))
     return HostRow(*facts)
+
+
+def shown_hosts(db: Database) -> QueueHosts:
+    """Every host for people, with how many jobs run on it and wait for it; `NotFound` for a queue of one host."""
+    if not part_version(db, TABLES.name):
+        raise NotFound("the job queue is not shared with other hosts: remuda up --queue does that")
+    running = dict(
+        db.execute(
+            "SELECT split_part(machine, '/', 1), count(*) FROM jobs WHERE state = 'running' GROUP BY 1"
+        ).fetchall()
+    )
+    bound = dict(
+        db.execute(
+            "SELECT host, count(*) FROM jobs WHERE state = 'waiting' AND host IS NOT NULL GROUP BY 1"
+        ).fetchall()
+    )
+    return QueueHosts(
+        tuple(
+            QueueHost(
+                host=each.host,
+                holder=each.holder,
+                lease_ms=each.lease_ms,
+                silent_ms=each.silent_ms,
+                is_ended=each.ended_at is not None,
+                running=running.get(each.host, 0),
+                bound=bound.get(each.host, 0),
+                classes=each.classes,
+            )
+            for each in all_hosts(db)
+        )
+    )
 
 
 def serve(db: Database, host: str, classes: Iterable[str]) -> None:

@@ -21,7 +21,12 @@ async def forget_jobs(store: Store, files: JobFiles, keep: Retention, now: Insta
         await _remove(files, gone)
     sizes = await asyncio.to_thread(files.sizes)
     # Counted by what can go: output of jobs that run, or that nobody knows, must not cost others theirs.
-    ended = {run: sizes[run] for run in store.read(rows.ended_runs) if run in sizes}
+    known = (
+        await asyncio.to_thread(store.read, rows.ended_runs)
+        if store.is_apart
+        else store.read(rows.ended_runs)
+    )
+    ended = {run: sizes[run] for run in known if run in sizes}
     excess = sum(ended.values()) - keep.output_bytes
     while excess > 0:
         count, gone = await store.write(partial(rows.forget_oldest, sizes=ended, excess=excess))

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct, structs
 
 from remuda.control.about import HIDDEN
-from remuda.control.routes import LARGEST_BODY, Call, Route
+from remuda.control.routes import LARGEST_BODY, Call, Route, asked_of
 from remuda.errors import BadInput, NotFound, Unavailable
 from remuda.ledger.sql import Database
 from remuda.ledger.store import Store
@@ -24,6 +24,7 @@ from remuda.model.jobs import (
     JobList,
     JobSpec,
     JobState,
+    QueueHosts,
     Run,
     Selection,
     Submit,
@@ -33,6 +34,7 @@ from remuda.model.times import Instant
 from remuda.output.moments import clock_time
 from remuda.output.steps import Step
 from remuda.sources.queue import rows
+from remuda.sources.queue.hosts import shown_hosts
 from remuda.sources.queue.output import JobFiles, follow, written
 from remuda.sources.queue.queue import POLL, Answer, Queue
 from remuda.sources.queue.schema import TABLES
@@ -204,6 +206,15 @@ VIEWS: tuple[Route, ...] = (
         Job,
         view=one_job,
         for_readers=_without_values,
+        is_of_queue=True,
+        tables=(TABLES,),
+    ),
+    Route(
+        "GET",
+        "/v1/queue/hosts",
+        "The hosts that share the job queue.",
+        QueueHosts,
+        view=lambda db, _: shown_hosts(db),
         is_of_queue=True,
         tables=(TABLES,),
     ),
@@ -400,14 +411,8 @@ class QueueRoutes:
 
 
 def _of(store: Store, route: Route) -> Route:
-    """A view of another store than the ledger's."""
-    view = why_shared_job if route.view is why_job else route.view
-    assert view is not None
-
-    async def answer(call: Call) -> Any:
-        return await asyncio.to_thread(store.read, lambda db: view(db, call))
-
-    return structs.replace(route, view=None, handler=answer)
+    """A view of a queue that hosts share."""
+    return asked_of(store, route, why_shared_job if route.view is why_job else None)
 
 
 def why_shared_job(db: Database, call: Call) -> WhyJob:

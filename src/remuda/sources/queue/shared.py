@@ -93,6 +93,7 @@ class SharedQueue(Queue):
         self._counted: Counter[str] = Counter()
         self._elsewhere: Counter[str] = Counter()
         self._stale_since: Instant | None = None
+        self._served_elsewhere: frozenset[str] = frozenset()
         #: by the clock of this host, the newest job that was seen to wait then
         self._newest: deque[tuple[float, int]] = deque()
         self._states: dict[int, tuple[str, int]] = {}
@@ -139,6 +140,10 @@ class SharedQueue(Queue):
         """As `submit`, all of them in one transaction."""
         return await super().submit_batch([self._bound(job) for job in jobs])
 
+    def served_elsewhere(self) -> frozenset[str]:
+        """The classes that hosts take jobs of, as of the last look."""
+        return self._served_elsewhere
+
     def all_hosts(self) -> list[HostRow]:
         """Every host that takes from the queue, or did. It blocks."""
         return self._store.read(hosts.all_hosts)
@@ -181,6 +186,9 @@ class SharedQueue(Queue):
             self._published = None
             self.take_up(self._identity)
         self._take_in(seen, now)
+        self._served_elsewhere = frozenset(
+            name for row in seen.hosts if row.ended_at is None for name in row.classes
+        )
         self._lookout, gone = look_out(self._lookout, seen.hosts, self._site.host, now)
         for row in gone:
             await self._end_lease(row)
