@@ -63,6 +63,7 @@ ALL = (
     Picture("why", "/why?kind=pool&name=shell", "ceiling", ("web",), height=760),
     Picture("capacity", "/capacity", "nix-kvm", ("capacity",)),
     Picture("sizes", "/sizes", "shop/", ("rightsize",)),
+    Picture("workload", "/sizes/workload?name=shop/StatefulSet/search", "OOM-killed", ("rightsize",)),
     Picture("fleet", "/fleet", "prod/inference", ("fleet",)),
 )
 
