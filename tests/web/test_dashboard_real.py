@@ -107,7 +107,9 @@ PAGES = (
 )
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 390)])
+@pytest.mark.parametrize(
+    ("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 390), ("light", 320)]
+)
 async def test_every_page_is_clean_readable_and_as_wide_as_the_screen(
     browser: Browser, up: Place, scheme: Scheme, width: int
 ) -> None:
@@ -123,6 +125,37 @@ async def test_every_page_is_clean_readable_and_as_wide_as_the_screen(
         )
     await check_clean(page)
     assert all(each.startswith(address(up)) for each in page.requests), "nothing comes from anywhere else"
+
+
+#: what has the focus: whether it is seen to have it, and stands on the screen and not below what stays at its top
+FOCUS = """(() => {
+  const it = document.activeElement;
+  if (!it || it === document.body) return null;
+  const box = it.getBoundingClientRect();
+  const top = it.closest(".top, .skip") ? 0 : document.querySelector(".top").getBoundingClientRect().bottom - 1;
+  const look = getComputedStyle(it);
+  const isSeen = look.outlineStyle !== "none" && box.top >= top && box.bottom <= innerHeight;
+  return { isSeen, text: it.textContent.trim() || it.getAttribute("aria-label") || it.name };
+})()"""
+
+
+@pytest.mark.parametrize(
+    ("path", "reached"), [("/pools/shell", "Scale"), ("/jobs", "Cancel chosen"), ("/why", "Why?")]
+)
+async def test_everything_is_reached_by_keyboard_and_what_has_the_focus_is_seen(
+    browser: Browser, up: Place, path: str, reached: str
+) -> None:
+    page = await sign_in(browser, up, path)
+    found = []
+    while len(found) < 40:
+        await page.it.keyboard.press("Tab")
+        at = await page.evaluate(FOCUS)
+        if at is None:
+            break
+        assert at["isSeen"], at["text"]
+        found.append(at["text"])
+    assert found[0] == "Skip to the page"
+    assert {"Now", "Why", "Sign out", reached} <= set(found)
 
 
 async def test_a_job_that_is_submitted_shows_up_by_itself_and_its_output_as_it_comes(
