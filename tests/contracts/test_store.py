@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.contracts.stores import KINDS, Stored, opened
 
+from remuda.errors import BadInput
 from remuda.ledger import documents
 from remuda.ledger.dialects import one_by_one
 from remuda.ledger.record import pack
@@ -181,3 +182,20 @@ async def test_documents_of_too_many_kinds_or_too_many_of_one_are_forgotten_the_
     assert [item.at for item in found][: documents.MOST_DOCUMENTS] == [*range(140, 100, -1)]
     assert len(store.read(lambda db: documents.kept_of_family(db, "games"))) == 1
     assert store.read(lambda db: documents.unpacked(documents.packed(db, found[0]), found[0], int)) == 140
+
+
+async def test_the_fingerprint_of_a_document_tells_it_from_every_other_one(store: Stored) -> None:
+    def keep(db: Database) -> None:
+        for value in ("one", "two", "one"):
+            documents.put(db, "toys/here", 5, pack(value))
+
+    await store.write(keep)
+    items = store.read(lambda db: documents.kept(db, "toys/here"))
+    prints = store.read(lambda db: [documents.fingerprint(db, item) for item in items])
+    assert len(set(prints)) == 3
+    assert [found[1:] for found in prints] == [
+        (len(pack(value)), pack(value)[-4:]) for value in ("one", "two", "one")
+    ]
+    gone = documents.Kept(99, "toys/here", 5)
+    with pytest.raises(BadInput, match="is gone"):
+        store.read(lambda db: documents.fingerprint(db, gone))

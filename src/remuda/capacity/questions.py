@@ -1,7 +1,6 @@
 """What is asked of kept audits, each answered by the same judgement as the commands: which there are, how one looks, why, what if."""
 
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import NamedTuple
 
 from remuda.capacity import kept
@@ -13,6 +12,7 @@ from remuda.capacity.decide.label import some
 from remuda.capacity.decide.plan import Plan, plan, try_changes
 from remuda.capacity.kept import Head, KeptAudit
 from remuda.capacity.objects import CapacityPolicySpec
+from remuda.capacity.remembered import Remembered
 from remuda.capacity.show.picture import first_label, picture
 from remuda.capacity.show.plan import planned
 from remuda.capacity.show.why import steps_of
@@ -24,6 +24,7 @@ from remuda.model.findings import count_severities
 from remuda.model.plans import Reason
 from remuda.model.times import Instant
 from remuda.objects.problems import did_you_mean, quoted
+from remuda.output.steps import Step
 from remuda.output.words import sentence
 
 #: audits that are looked at to find out since when a label is so
@@ -32,6 +33,16 @@ _MOST_EVENTS = 10
 #: names that an answer lists
 _MOST_NAMES = 500
 _NONE = "no audit is kept{when}: make one with remuda capacity audit, with the same data directory"
+
+
+class Brief(NamedTuple):
+    """What lists and histories say of an audit."""
+
+    at: Instant
+    names: tuple[str, ...]
+    reasons: tuple[Reason, ...]
+    errors: int
+    warnings: int
 
 
 class Judged(NamedTuple):
@@ -43,6 +54,12 @@ class Judged(NamedTuple):
     audit: Audit
 
 
+#: what is kept never changes: who looks again at a large cluster need not wait again; two such fit into memory anywhere
+_judgements: Remembered[Judged] = Remembered(2)
+_briefs: Remembered[Brief] = Remembered(100)
+_explanations: Remembered[tuple[Reason, tuple[Step, ...]]] = Remembered(10)
+
+
 def audits(db: Database, until: Instant) -> list[AuditRow]:
     """The newest audit of each source; one that cannot be read says why."""
     return [_row(db, item) for item in kept.newest_of_each(db, until)]
@@ -51,13 +68,23 @@ def audits(db: Database, until: Instant) -> list[AuditRow]:
 def _row(db: Database, item: Kept) -> AuditRow:
     source = item.kind.partition("/")[2]
     try:
-        head = kept.read(documents.packed(db, item), item, Head)
+        brief = _brief(db, item)
     except BadInput as error:
         return AuditRow(item.id, source, item.at, problem=str(error))
-    found = count_severities(head.findings)
     return AuditRow(
-        item.id, source, item.at, head.at, found["error"], found["warning"], head.names[:_MOST_NAMES]
+        item.id, source, item.at, brief.at, brief.errors, brief.warnings, brief.names[:_MOST_NAMES]
     )
+
+
+def _brief(db: Database, item: Kept) -> Brief:
+    """What is quickly said of an audit; `BadInput` when it cannot be read."""
+
+    def make() -> Brief:
+        head = kept.read(documents.packed(db, item), item, Head)
+        found = count_severities(head.findings)
+        return Brief(head.at, head.names, head.reasons, found["error"], found["warning"])
+
+    return _briefs.get(documents.fingerprint(db, item), make)
 
 
 def picture_of(db: Database, number: int, label: str) -> Picture:
@@ -85,13 +112,13 @@ def why_label(db: Database, name: str, until: Instant) -> LabelAnswer:
     problems: list[BadInput] = []
     for item in items:
         try:
-            head = kept.read(documents.packed(db, item), item, Head)
+            names = _brief(db, item).names
         except BadInput as problem:
             problems.append(problem)
             continue
-        if _has(head, name):
-            return _answer(db, _judged(db, item), name, until)
-        known += head.names
+        if folded(name) in map(folded, names):
+            return _answer(db, item, name, until)
+        known += names
     if problems and not known:
         raise problems[0]
     if not items:
@@ -99,39 +126,42 @@ def why_label(db: Database, name: str, until: Instant) -> LabelAnswer:
     raise NotFound(_no_label(name, known))
 
 
-def _answer(db: Database, judged: Judged, name: str, until: Instant) -> LabelAnswer:
-    made = _plan_of(judged, name)
-    reason = holding(made.before.labels[0])
-    since, count, history = _before(db, judged, reason, until)
+def _answer(db: Database, item: Kept, name: str, until: Instant) -> LabelAnswer:
+    def make() -> tuple[Reason, tuple[Step, ...]]:
+        made = _plan_of(_judged(db, item), name)
+        return holding(made.before.labels[0]), steps_of(made)
+
+    reason, steps = _explanations.get((documents.fingerprint(db, item), name), make)
+    since, count, history = _before(db, item, reason, until)
     return LabelAnswer(
         subject=reason.subject,
         headline=sentence(reason),
         code=reason.code,
         since=since,
-        at=judged.item.at,
+        at=item.at,
         cycles=count,
-        steps=steps_of(made),
+        steps=steps,
         history=history,
         reason=reason,
-        source=judged.kept.source,
-        audit=judged.item.id,
-        judged_at=judged.kept.at,
+        source=item.kind.partition("/")[2],
+        audit=item.id,
+        judged_at=_brief(db, item).at,
     )
 
 
 def _before(
-    db: Database, judged: Judged, reason: Reason, until: Instant
+    db: Database, newest: Kept, reason: Reason, until: Instant
 ) -> tuple[Instant, int, tuple[EarlierAudit, ...]]:
     """Since when audits of this source find the same, how many did, and what the ones before found."""
-    since, count, is_same = judged.item.at, 1, True
+    since, count, is_same = newest.at, 1, True
     events: list[EarlierAudit] = []
     last = reason.code
-    for item in documents.kept(db, judged.item.kind, until)[1 : _FAR_BACK + 1]:
+    for item in documents.kept(db, newest.kind, until)[1 : _FAR_BACK + 1]:
         try:
-            head = kept.read(documents.packed(db, item), item, Head)
+            reasons = _brief(db, item).reasons
         except BadInput:
             break
-        found = next((each for each in head.reasons if folded(each.subject) == folded(reason.subject)), None)
+        found = next((each for each in reasons if folded(each.subject) == folded(reason.subject)), None)
         if found is None:
             continue
         is_same = is_same and found.code == reason.code
@@ -165,10 +195,6 @@ def _newest(db: Database) -> Kept:
     return items[0]
 
 
-def _has(head: Head, label: str) -> bool:
-    return folded(label) in map(folded, head.names)
-
-
 def _no_label(label: str, known: Iterable[str]) -> str:
     there = list(dict.fromkeys(known))
     near = did_you_mean(label, there) or f"; there is: {some(there, 10) or 'none'}"
@@ -176,12 +202,9 @@ def _no_label(label: str, known: Iterable[str]) -> str:
 
 
 def _judged(db: Database, item: Kept) -> Judged:
-    return _judge(documents.packed(db, item), item)
+    def make() -> Judged:
+        found = kept.read(documents.packed(db, item), item, KeptAudit)
+        policies = found.specs()
+        return Judged(item, found, policies, audit(found.snapshot, found.labels, policies, found.at))
 
-
-@lru_cache(maxsize=2)
-def _judge(data: bytes, item: Kept) -> Judged:
-    """What is kept never changes: who looks again at a large cluster need not wait again. Two of them fit into memory anywhere."""
-    found = kept.read(data, item, KeptAudit)
-    policies = found.specs()
-    return Judged(item, found, policies, audit(found.snapshot, found.labels, policies, found.at))
+    return _judgements.get(documents.fingerprint(db, item), make)
