@@ -123,8 +123,12 @@ def provide_postgres(environ: Mapping[str, str] = os.environ) -> Path:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
-    """One PostgreSQL per test process, shared by its tests: keep to a `schema` of your own, and let it run."""
-    with PostgresServer(provide_postgres()) as running:
+    """
+    One PostgreSQL per test process, shared by its tests: keep to a `schema` of your own, and let it run.
+
+    Since nobody ends it, it need not wait for the disk; one of `new_postgres` does.
+    """
+    with PostgresServer(provide_postgres(), fsync="off") as running:
         yield running
 
 
