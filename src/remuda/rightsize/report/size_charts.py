@@ -145,8 +145,9 @@ def with_fewer_points(series: Series, most: int) -> Series:
 
 
 def _highest(amounts: Sequence[int | None], times: int) -> tuple[int | None, ...]:
-    groups = (amounts[n : n + times] for n in range(0, len(amounts), times))
-    return tuple(max((each for each in group if each is not None), default=None) for group in groups)
+    filled = [-1 if each is None else each for each in amounts]
+    filled += [-1] * (-len(filled) % times)
+    return tuple(None if each < 0 else each for each in map(max, *(filled[n::times] for n in range(times))))
 
 
 def with_few_points(review: Review, most: int, most_together: int) -> Review:
