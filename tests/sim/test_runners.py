@@ -204,6 +204,12 @@ def test_a_pool_that_is_removed_goes_whatever_goes_wrong(seed: int) -> None:
     story(removed_runners(seed), seed)
 
 
+@pytest.mark.slow
+def test_what_was_there_when_it_was_last_listed_may_be_replaced_within_the_delay() -> None:
+    """A VM ended while the provider was silent: the pool held what it knew of, and made it whole afterwards."""
+    story(hostile_runners(777_013), 777_013)
+
+
 LISTS_NOBODY = Mood(outages=(Outage(60, 10**6, ("agents",)),))
 
 

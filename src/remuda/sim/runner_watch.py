@@ -127,8 +127,8 @@ class RunnerWatch(Watch):
         tasks = terms["unclaimed"] + terms["running"] - terms.get("beyond", 0)
         wanted = max(terms["min"], min(terms["max"], tasks + terms["headroom"]))
         if pool.name not in self._sure or terms["stale_since"] or reason.code in _HOLDS:
-            # What there is counts as wanted where nobody knows better.
-            wanted = max(wanted, self.existing[pool.name] + self.to_come(pool.name))
+            # What there is counts as wanted where nobody knows better, or was, when it was last listed: one may have ended since.
+            wanted = max(wanted, self.existing[pool.name] + self.to_come(pool.name), terms["live"])
         self._sure.add(pool.name)
         recent = self._wanted[pool.name]
         recent.append((now, wanted))
