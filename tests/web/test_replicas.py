@@ -14,10 +14,12 @@ from tests.web.test_server import HTML, JOBS, OWN, READ, World, first_event
 
 from remuda.ledger.store import InlineStore
 from remuda.loop.logs import Log
-from remuda.web.access import Access, AccessSpec, TokenSpec
+from remuda.web.access import Access, AccessSpec, Person, TokenSpec
 from remuda.web.entrance import PROOF
-from remuda.web.peers import PROVEN, STATEMENT, Leader, Peers, Replicas
+from remuda.web.page import Role
+from remuda.web.peers import PROVEN, STATEMENT, Leader, Peers, Replicas, written
 from remuda.web.server import WebServer, listen
+from remuda.web.signed_out import SESSION
 from remuda.web.site import make_site
 
 SPEC = AccessSpec(tokens=(TokenSpec("reader", hashlib.sha256(READ.encode()).hexdigest()),))
@@ -278,3 +280,59 @@ async def test_who_signs_out_while_nobody_leads_is_out_there(both: Both) -> None
     out = await all_of_them.ask(two, "POST", "/sign-out", None, data={"proof": proof})
     assert (out.status, out.headers["Location"]) == (303, "/sign-in?out")
     assert (await all_of_them.ask(two, "GET", "/v1/things/a", None)).status == 401
+
+
+def vouching(name: str) -> Peers:
+    """What somebody has who has the token of all replicas."""
+    return Peers(OWN, Replicas(name, lambda: Leader("one", is_self=name == "one")), SetClock())
+
+
+async def test_what_was_stated_of_one_request_serves_no_other(both: Both) -> None:
+    all_of_them, one, _ = both
+    owner = Person("owner", Role.WRITE)
+    for method, path, status in (
+        ("GET", "/v1/things/a", 200),
+        ("POST", "/v1/things/a", 421),
+        ("GET", "/", 421),
+    ):
+        header, _ = vouching("two").state(owner, "one", written("GET", "/v1/things/a", b""))
+        answer = await all_of_them.ask(one, method, path, None, headers={STATEMENT: header})
+        assert answer.status == status
+    assert one.world.made == []
+
+
+async def test_who_watches_a_leader_that_froze_is_let_go_when_another_leads_or_the_session_ends(
+    both: Both,
+) -> None:
+    all_of_them, _, two = both
+
+    async def freeze(request: web.BaseRequest) -> web.StreamResponse:
+        stated = vouching("one").believe(request.headers[STATEMENT])
+        headers = {PROVEN: vouching("one").proof(stated.number), "Content-Type": "text/event-stream"}
+        response = web.StreamResponse(headers=headers)
+        await response.prepare(request)
+        await response.write(b"data: {}\n\n")
+        await asyncio.Event().wait()
+        return response
+
+    runner = web.ServerRunner(web.Server(freeze), shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    all_of_them.addresses["one"] = f"127.0.0.1:{runner.addresses[0][1]}"
+    await all_of_them.ask(two, "GET", f"/sign-in?token={OWN}", None)
+
+    def follow(at: Together) -> None:
+        at.leader = "two"
+
+    def end(at: Together) -> None:
+        at.leader = "one"
+        two.clock.at += SESSION
+
+    for change in (follow, end):
+        all_of_them.leader = "one"
+        async with asyncio.timeout(30), all_of_them.client.get(f"{two.url}/why", headers=WATCH) as stream:
+            assert (await stream.content.readline()).startswith(b"data: ")
+            change(all_of_them)
+            with pytest.raises(aiohttp.ClientPayloadError):
+                await stream.content.read()
+    await runner.cleanup()
