@@ -108,6 +108,24 @@ async def test_a_workload_is_picked_seen_against_what_it_asks_for_and_its_patch_
     await check_clean(page)
 
 
+async def test_a_patch_is_copied_also_where_the_browser_has_no_clipboard_for_pages(
+    browser: Browser, link: str
+) -> None:
+    person = await browser.person()
+    await person.grant_permissions(["clipboard-read", "clipboard-write"])
+    # as a page from another host without TLS
+    await person.add_init_script(
+        "window.board = navigator.clipboard; Object.defineProperty(navigator, 'clipboard', { value: undefined })"
+    )
+    page = await open_in(person, link)
+    await page.it.goto(link.partition("/?")[0] + WORKLOAD)
+    patch = page.it.locator("details", has=page.it.locator("#p-kustomize"))
+    await patch.get_by_role("button", name="Copy").click()
+    await expect(patch.get_by_role("button", name="Copied")).to_be_visible()
+    assert await page.evaluate("board.readText()") == await page.it.locator("#p-kustomize").text_content()
+    await check_clean(page)
+
+
 async def test_workloads_are_sorted_and_filtered_by_keyboard(browser: Browser, link: str) -> None:
     page = await opened(browser, link, "/sizes")
     await page.it.get_by_label("Namespace").focus()
