@@ -146,7 +146,7 @@ async def test_everything_is_reached_by_keyboard_and_what_has_the_focus_is_seen(
     browser: Browser, up: Place, path: str, reached: str
 ) -> None:
     page = await sign_in(browser, up, path)
-    found = []
+    found: list[str] = []
     while len(found) < 40:
         await page.it.keyboard.press("Tab")
         at = await page.evaluate(FOCUS)
