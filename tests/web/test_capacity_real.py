@@ -68,7 +68,7 @@ WRONG = "/capacity?audit=1&ceiling=x&set=vm-tst&max=2&drain=stng&more=--cieling+
 
 
 @pytest.mark.parametrize(
-    ("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 390), ("dark", 390)]
+    ("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 390), ("dark", 390), ("light", 320)]
 )
 async def test_it_is_readable_and_as_wide_as_the_screen(
     browser: Browser, up: Place, scheme: Scheme, width: int
