@@ -129,6 +129,8 @@ def main(arguments: Sequence[str]) -> int:
             "-p",
             "no:cacheprovider",
             "-p",
+            "no:xdist",
+            "-p",
             "tests.quick",
             f"--basetemp={place}/t",
         ]

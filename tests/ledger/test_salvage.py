@@ -132,6 +132,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("filling", [b"\xff", b"\x5a", b"\0"])
 def test_any_page_but_those_with_the_list_of_tables_may_be_broken(
     small: Path, tmp_path: Path, filling: bytes
@@ -154,6 +155,7 @@ def test_any_page_but_those_with_the_list_of_tables_may_be_broken(
         store.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", [0.3, 0.6, 0.95])
 def test_what_stands_before_the_place_where_a_store_was_cut_off_is_carried_over(
     whole: Path, tmp_path: Path, part: float
