@@ -139,6 +139,25 @@ async def test_who_waits_for_a_job_hears_of_what_another_host_does_to_it(both: T
         await follower
 
 
+async def test_a_job_that_was_cancelled_elsewhere_and_retried_is_wanted_again(both: Two) -> None:
+    await both.two.queue.submit(rows.Submission("c", TRUE))
+    first = await take(both.two)
+    await both.one.queue.cancel(first.id)
+    await both.two.queue.look_around()
+    assert await both.two.queue.watch("shell-1", first.run) == "cancel"
+    ended = Finished(first.id, 1, "cancelled", 143, store=first.store)
+    asking = asyncio.create_task(both.two.queue.next("shell-1", ended, leaving=True))
+    assert (await asking).do == "end"
+    await both.one.queue.retry(first.id)
+    await both.one.queue.look_around()
+    second = await take(both.one)
+    assert (second.id, second.attempt) == (first.id, 2)
+    watching = asyncio.create_task(both.one.queue.watch("shell-1", second.run))
+    done, _ = await asyncio.wait([watching], timeout=0.5)
+    assert not done, "it is not told to stop"
+    watching.cancel()
+
+
 async def test_a_host_whose_lease_was_ended_begins_anew_and_its_results_are_not_believed(both: Two) -> None:
     await both.two.queue.submit(rows.Submission("c", TRUE, retries=1))
     work = await take(both.two)

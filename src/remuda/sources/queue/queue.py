@@ -100,11 +100,15 @@ class Queue:
         self._waiting: Counter[str] = Counter()
         self._running: Counter[str] = Counter()
         self._workers: dict[str, Worker] = {}
+        #: what each machine was given by this process, and which of it is not wanted any more; so that nobody need ask the store
+        self._given: dict[str, Run] = {}
+        self._unwanted: set[Run] = set()
         self.take_up(identity)
 
     def take_up(self, identity: str) -> None:
         """Go by what the store says, which another process may have written, and give out jobs under an identity."""
         self._identity, prefix = identity, self._site.prefix
+        self._given, self._unwanted = {}, set()
         self._waiting = Counter(self._store.read(rows.waiting_counts))
         self._running = Counter()
         self._workers = {
@@ -176,6 +180,7 @@ class Queue:
         self._doing.pop(machine, None)
         if settled is not None:
             self._note_settled(settled)
+        self._given.pop(machine, None)
         self._wake()
 
     async def submit(self, job: rows.Submission) -> tuple[int, bool]:
@@ -223,6 +228,8 @@ class Queue:
         if state is JobState.WAITING:
             self._waiting[job_class] -= 1
             self._wake()
+        elif state is JobState.RUNNING:
+            self._unwanted |= {run for run in self._given.values() if run.job == number}
         self._signal_change(number)
         return state
 
@@ -279,28 +286,34 @@ class Queue:
 
         An attempt that this store has not given to it goes on: it is another store's, and the machine is busy with it.
         """
-        key = self._site.prefix + machine
-        is_ours, is_known, is_cancelled = await self._look(
-            lambda db: (
-                rows.running_on(db, key) == run,
-                rows.knows(db, run),
-                rows.is_cancelled(db, run.job),
-            )
-        )
+        # Before anything is asked: what happens meanwhile must not be missed.
+        changed = self._event(run.job)
+        is_ours, is_known, is_cancelled = await self._standing(machine, run)
         if is_ours:
             self._doing.pop(machine, None)
         elif not is_known:
             # One that it knows has ended, and this is an old question.
             self._doing[machine] = f"{run.job} of another store"
             self._wake()
-        changed = self._event(run.job)
         if not (is_ours and is_cancelled):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(POLL):
                     await changed.wait()
-        if is_ours and await self._look(lambda db: rows.is_cancelled(db, run.job)):
-            return "cancel"
-        return "continue"
+        is_ours, _, is_cancelled = await self._standing(machine, run)
+        return "cancel" if is_ours and is_cancelled else "continue"
+
+    async def _standing(self, machine: str, run: Run) -> tuple[bool, bool, bool]:
+        """Whether an attempt is the one that the machine has, is known at all, and is not wanted any more."""
+        if self._given.get(machine) == run:
+            return True, True, run in self._unwanted
+        key = self._site.prefix + machine
+        return await self._look(
+            lambda db: (
+                rows.running_on(db, key) == run,
+                rows.knows(db, run),
+                rows.is_cancelled(db, run.job),
+            )
+        )
 
     async def job(self, number: int) -> Job | None:
         """One job as it is now."""
@@ -353,6 +366,7 @@ class Queue:
         await self._fault_point("queue.exchanged")
         settled = bool(ended)
         for each in ended:
+            self._given.pop(machine, None)
             self._note_settled(each)
         known = Worker(row.since, None, row.uses, row.closed)
         if claim is None:
@@ -362,6 +376,7 @@ class Queue:
             return row, None
         self._workers[machine] = structs.replace(known, job=str(claim.job))
         if not claim.again:
+            self._given[machine] = Run(claim.store, claim.job, claim.attempt)
             self._waiting[claim.job_class] -= 1
             self._running[claim.job_class] += 1
             self._signal_change(claim.job)
@@ -433,6 +448,7 @@ class Queue:
 
     def _note_settled(self, settled: rows.Settled) -> None:
         self._running[settled.job_class] -= 1
+        self._unwanted = {run for run in self._unwanted if run.job != settled.job}
         if settled.state is JobState.WAITING:
             self._add_waiting(settled.job_class)
         self._signal_change(settled.job)

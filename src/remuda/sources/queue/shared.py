@@ -65,8 +65,8 @@ class Seen(Struct, frozen=True):
 
     hosts: tuple[HostRow, ...]
     waiting: dict[str, Waiting]
-    #: jobs that run here and are no longer wanted
-    cancelled: tuple[int, ...]
+    #: jobs that run here, with their attempts, and are no longer wanted
+    cancelled: frozenset[tuple[int, int]]
     #: of the jobs that somebody waits for, how they are
     states: dict[int, tuple[str, int]]
 
@@ -212,7 +212,8 @@ class SharedQueue(Queue):
             if waiting.total:
                 self._wake_machines(name, waiting.total)
         self._newest.append((now, max((each.newest for each in seen.waiting.values()), default=0)))
-        for number in seen.cancelled:
+        self._unwanted |= {run for run in self._given.values() if (run.job, run.attempt) in seen.cancelled}
+        for number, _ in seen.cancelled:
             self._signal_change(number)
         for number, state in seen.states.items():
             if self._states.get(number, state) != state:
@@ -252,7 +253,7 @@ def look(db: Database, host: str, classes: Iterable[str], old: int, watched: Ite
         waiting[name] = Waiting(*row)
     prefix = f"{host}/"
     cancelled = db.execute(
-        "SELECT id FROM jobs WHERE state = 'running' AND cancelled = 1 AND substr(machine, 1, ?) = ?",
+        "SELECT id, attempt FROM jobs WHERE state = 'running' AND cancelled = 1 AND substr(machine, 1, ?) = ?",
         (len(prefix), prefix),
     ).fetchall()
     asked = list(watched)
@@ -267,6 +268,6 @@ def look(db: Database, host: str, classes: Iterable[str], old: int, watched: Ite
     return Seen(
         found,
         waiting,
-        tuple(number for (number,) in cancelled),
+        frozenset((number, attempt) for number, attempt in cancelled),
         {number: (state, attempt) for number, state, attempt in states},
     )
