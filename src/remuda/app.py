@@ -20,7 +20,7 @@ from prometheus_client import CollectorRegistry
 
 from remuda import __version__
 from remuda.assembly import assemble, compile_all, configured, read_objects
-from remuda.control.about import About, about_route, shown_objects
+from remuda.control.about import About, ShownObjects, about_route
 from remuda.control.documents import VIEWS as DOCUMENTS
 from remuda.control.loops import LoopRoutes, paused_loops
 from remuda.control.ports import PORTS, Ports
@@ -114,6 +114,7 @@ class App:
         chosen = configured(jobs, objects)
         self._stamps = _stamps(options.files)
         self._objects, self._started_at = objects, clock.now()
+        self._shown = ShownObjects()
         self._replica = self._join(options.cluster) if options.cluster else None
         self._registry = CollectorRegistry()
         self._metrics = LoopMetrics(self._registry)
@@ -254,7 +255,7 @@ class App:
                 "keep_output_bytes": options.retention.output_bytes,
                 "is_in_cluster": options.cluster is not None,
             },
-            objects=shown_objects(self._objects),
+            objects=self._shown.of(self._objects),
         )
 
     def _wake(self) -> None:

@@ -2,7 +2,7 @@
 
 from tests.jobs.bells import BellSpec
 
-from remuda.control.about import HIDDEN, shown_objects, without_environment
+from remuda.control.about import HIDDEN, ShownObjects, shown_objects, without_environment
 from remuda.objects.kinds import Object
 
 
@@ -28,3 +28,10 @@ def test_objects_are_shown_as_they_would_be_written() -> None:
             "spec": {"rings": 3, "after": ""},
         },
     )
+
+
+def test_objects_are_shown_anew_only_when_others_are_in_force() -> None:
+    shown = ShownObjects()
+    objects = [Object("Bell", "big", BellSpec(3))]
+    assert shown.of(objects) is shown.of(objects)
+    assert shown.of([Object("Bell", "small", BellSpec(3))])[0]["metadata"]["name"] == "small"

@@ -59,6 +59,20 @@ def shown_objects(objects: Iterable[Object[Any]]) -> tuple[dict[str, Any], ...]:
     )
 
 
+class ShownObjects:
+    """`shown_objects` of what is in force, written anew only when that is replaced: many ask, some every second."""
+
+    def __init__(self) -> None:
+        self._of: Iterable[Object[Any]] | None = None
+        self._shown: tuple[dict[str, Any], ...] = ()
+
+    def of(self, objects: Iterable[Object[Any]]) -> tuple[dict[str, Any], ...]:
+        """The same answer for the same objects; nobody may change it."""
+        if objects is not self._of:
+            self._of, self._shown = objects, shown_objects(objects)
+        return self._shown
+
+
 def without_environment(data: Any) -> Any:
     """Plain data in which values of environment variables are hidden, in the form of a mapping or of a pod's list."""
     match data:

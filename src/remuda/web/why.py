@@ -1,7 +1,9 @@
 """The page that answers why: a subject and a time, the arithmetic behind what was decided, and what came before."""
 
+import asyncio
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import yaml
@@ -18,7 +20,7 @@ from remuda.web.page import Ask, Content, Page
 #: the routes that answer why, by the kind of subject
 _ROUTE = re.compile(r"/v1/why/(?P<kind>[\w-]+)/\{\w+\}")
 
-
+_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 #: how much of the past a replay on the page goes through
 _MINUTES = 10
 
@@ -99,7 +101,24 @@ async def _objects(ask: Ask) -> str:
     if "/v1/about" not in ask.routes():
         return ""
     about = await ask.get("/v1/about", About)
-    return yaml.safe_dump_all(about.objects, sort_keys=False, default_flow_style=False)
+    return await asyncio.to_thread(_LAST.of, about.objects)
+
+
+class _Written:
+    """Objects as YAML, written once for as long as they are the same: a thousand take seconds, and the page is drawn every one."""
+
+    def __init__(self) -> None:
+        self._last: tuple[tuple[dict[str, Any], ...], str] = ((), "")
+
+    def of(self, objects: tuple[dict[str, Any], ...]) -> str:
+        known, text = self._last
+        if known != objects:
+            text = yaml.dump_all(objects, Dumper=_DUMPER, sort_keys=False, default_flow_style=False)
+            self._last = objects, text
+        return text
+
+
+_LAST = _Written()
 
 
 def _instant(text: str) -> Instant | None:
