@@ -234,6 +234,54 @@ def test_a_server_that_is_no_remuda_is_reported(tmp_path: Path) -> None:
             remuda(tmp_path, f"http://127.0.0.1:{server.server_port}").get("/v1/names/a", Named)
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://user:word@127.0.0.1:1",
+        "http://127.0.0.1:1/behind/a/proxy",
+        "http://127.0.0.1:1?x",
+        "http://127.0.0.1:1#x",
+    ],
+)
+def test_an_address_with_more_than_host_and_port_is_refused_instead_of_asking_somebody_else(
+    stopped: Path, address: str
+) -> None:
+    with pytest.raises(BadInput, match="write http://HOST:PORT"):
+        remuda(stopped, address).get("/v1/names/a", Named)
+
+
+@pytest.mark.parametrize("token", ["two\nlines", "dollar€", "esc\x1b"])
+def test_a_token_that_cannot_be_one_is_refused_and_not_shown(stopped: Path, token: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        with pytest.raises(BadInput, match="the token in REMUDA_TOKEN holds what no token does") as refused:
+            Remuda(stopped, address, lambda: VIEWS, token=token).get("/v1/names/a", Named)
+    assert token not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (
+            b"302 Found\r\nLocation: https://else\x1b[31m/\r\nContent-Length: 0\r\n\r\n",
+            r"sends elsewhere, to https://else.\[31m/",
+        ),
+        (b"200 OK\r\nContent-Length: 2000\r\n\r\n" + b"[" * 2000, "does not end"),
+        (b"500 Oh\r\nTransfer-Encoding: chunked\r\n\r\n7d0\r\n" + b"[" * 2000 + b"\r\n", "does not end"),
+        (b"500 Oh\r\nContent-Length: 900\r\n\r\n" + b"[" * 900, "remuda answered 500"),
+    ],
+)
+def test_a_server_that_lies_is_reported(stopped: Path, answer: bytes, message: str) -> None:
+    with cutting(stopped, b"HTTP/1.1 " + answer), pytest.raises(Unavailable, match=message):
+        Remuda(stopped, None, lambda: VIEWS, most_bytes=1_000).post("/v1/names", {}, Named)
+
+
+def test_what_a_server_says_instead_of_http_cannot_move_the_cursor(stopped: Path) -> None:
+    with cutting(stopped, b"\x1b]0;title\x07\r\n\r\n"), pytest.raises(Unavailable) as lost:
+        remuda(stopped).post("/v1/names", {}, Named)
+    assert str(lost.value).isprintable()
+
+
 # A connection that is cut.
 
 

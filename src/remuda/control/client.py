@@ -23,6 +23,8 @@ if TYPE_CHECKING:  # not while something runs
 
 T = TypeVar("T")
 _SOCKET = "control.sock"
+#: bytes of an answer: far more than any real one, and less than what takes all memory when it never ends
+_LARGEST_ANSWER = 256 * 1024 * 1024
 
 
 class _UnixConnection(http.client.HTTPConnection):
@@ -49,15 +51,17 @@ class Remuda:
         token: str = "",
         address: "PostgresAddress | None" = None,
         queue: "PostgresAddress | None" = None,
+        most_bytes: int = _LARGEST_ANSWER,
     ) -> None:
         """
         `warn` is called once when what is read comes from the store because the process died.
 
         `token` is for a `server` elsewhere: the socket of this host needs none. `address` is where the store is when it is
-        not in the data directory, `queue` where the jobs are when they are not in the store.
+        not in the data directory, `queue` where the jobs are when they are not in the store. An answer of more than
+        `most_bytes` is not believed to end.
         """
         self._token = token if server and not server.startswith("unix:") else ""
-        self._timeout_s = timeout_s
+        self._timeout_s, self._most_bytes = timeout_s, most_bytes
         self._data_dir = data_dir
         self._address, self._queue = address, queue
         self._server = server
@@ -93,7 +97,7 @@ class Remuda:
             while piece := response.read1(65536):
                 yield piece
         except (OSError, http.client.HTTPException) as error:
-            raise Unavailable(f"the connection to remuda was lost: {error}") from error
+            raise _lost(error) from error
         finally:
             connection.close()
 
@@ -132,11 +136,11 @@ class Remuda:
     def _request(self, method: str, path: str, body: bytes | None) -> bytes:
         connection = self._connect(timeout=self._timeout_s)
         try:
-            return self._ask(connection, method, path, body).read()
+            return _body(self._ask(connection, method, path, body), self._most_bytes)
         except TimeoutError as error:
             raise Unavailable(f"remuda did not answer within {self._timeout_s} s") from error
         except (OSError, http.client.HTTPException) as error:
-            raise Unavailable(f"the connection to remuda was lost: {error}") from error
+            raise _lost(error) from error
         finally:
             connection.close()
 
@@ -145,13 +149,21 @@ class Remuda:
     ) -> http.client.HTTPResponse:
         headers = {"Content-Type": "application/json"} if body else {}
         if self._token:
+            if not (self._token.isascii() and self._token.isprintable()):
+                raise BadInput(
+                    "the token in REMUDA_TOKEN holds what no token does, a line break or a letter that is not ASCII: copy it"
+                    " again"
+                )
             headers["Authorization"] = f"Bearer {self._token}"
         connection.request(method, path, body, headers)
         response = connection.getresponse()
         self._has_answered = True
-        if response.status < 400:
+        if response.status < 300:
             return response
-        message = one_line(_error_in(response.read(), response.status))
+        if response.status < 400:
+            to = one_line(response.getheader("Location", "") or "nowhere")
+            raise Unavailable(f"{self._server} sends elsewhere, to {to:.200}: give --server where Remuda is")
+        message = one_line(_error_in(_body(response, self._most_bytes), response.status))
         if response.status == 401:
             known = (
                 "the token in REMUDA_TOKEN is not known there" if self._token else "set REMUDA_TOKEN to one"
@@ -192,6 +204,10 @@ def _web_connection(address: str, timeout: float | None) -> http.client.HTTPConn
         parts, host = urlsplit(""), None
     if parts.scheme not in ("http", "https") or not host or parts.path.strip("/") or parts.query:
         raise BadInput(f"--server {address!r} is no address: write unix:PATH or http://HOST:PORT")
+    if parts.username is not None:
+        raise BadInput("--server takes no user: the token is in REMUDA_TOKEN; write http://HOST:PORT")
+    if parts.path.strip("/") or parts.query or parts.fragment:
+        raise BadInput(f"--server {address!r} has more than an address: write http://HOST:PORT")
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     return kind(host, port, timeout=timeout)
 
@@ -199,10 +215,24 @@ def _web_connection(address: str, timeout: float | None) -> http.client.HTTPConn
 def _read(body: bytes, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(body, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise Unavailable(
             f"the answer is not as it should be ({error}): is it a remuda of this version that answers?"
         ) from error
+
+
+def _body(response: http.client.HTTPResponse, most: int) -> bytes:
+    body = response.read(most + 1)
+    if len(body) > most:
+        raise Unavailable("the answer does not end: is it a remuda that answers?")
+    # `read` of so many bytes does not say when fewer come than were announced
+    if response.length:
+        raise http.client.IncompleteRead(body, response.length)
+    return body
+
+
+def _lost(error: Exception) -> Unavailable:
+    return Unavailable(one_line(f"the connection to remuda was lost: {error}"))
 
 
 class NothingRuns(Unavailable):
@@ -230,5 +260,5 @@ def path_of(*parts: object) -> str:
 def _error_in(body: bytes, status: int) -> str:
     try:
         return str(json.loads(body)["error"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return f"remuda answered {status}"
