@@ -17,6 +17,7 @@ from tests.servers.postgres import PASSWORD, PostgresServer
 
 from remuda.errors import BadInput, Unavailable
 from remuda.ledger.address import read_address
+from remuda.ledger.postgres import connect
 from remuda.ledger.postgres_store import PostgresStore
 from remuda.ledger.schema import VERSIONS, Tables
 from remuda.ledger.seat import Claimant, Fenced
@@ -364,6 +365,27 @@ def test_a_user_who_may_not_make_the_schema_is_told_what_to_grant(
     ) as refused:
         PostgresStore(read_address(url, "--store"), now)
     assert "humble" not in str(refused.value)
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_a_database_that_cannot_keep_every_letter_is_refused_with_how_to_make_another(
+    postgres: PostgresServer, schema: str, encoding: str
+) -> None:
+    postgres.psql(
+        f"CREATE DATABASE {schema} TEMPLATE template0 ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C'"
+    )
+    address = read_address(postgres.url(schema, database=schema), "--store")
+    with pytest.raises(BadInput, match=rf"has encoding {encoding}, and Remuda needs UTF8: make another one"):
+        PostgresStore(address, now)
+    postgres.psql(f"DROP DATABASE {schema}")
+
+
+def test_letters_are_kept_whatever_encoding_the_environment_asks_for(
+    postgres: PostgresServer, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    with connect(read_address(postgres.url(schema), "--store"), is_primary=True) as raw:
+        assert raw.execute("SELECT %s::text", ("日本",)).fetchone() == ("日本",)
 
 
 @pytest.mark.parametrize(

@@ -202,12 +202,11 @@ def _web_connection(address: str, timeout: float | None) -> http.client.HTTPConn
         host, port = parts.hostname, parts.port
     except ValueError:
         parts, host = urlsplit(""), None
-    if parts.scheme not in ("http", "https") or not host or parts.path.strip("/") or parts.query:
-        raise BadInput(f"--server {address!r} is no address: write unix:PATH or http://HOST:PORT")
     if parts.username is not None:
         raise BadInput("--server takes no user: the token is in REMUDA_TOKEN; write http://HOST:PORT")
-    if parts.path.strip("/") or parts.query or parts.fragment:
-        raise BadInput(f"--server {address!r} has more than an address: write http://HOST:PORT")
+    has_more = parts.path.strip("/") or parts.query or parts.fragment
+    if parts.scheme not in ("http", "https") or not host or has_more:
+        raise BadInput(f"--server {address!r} is no address: write unix:PATH or http://HOST:PORT")
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     return kind(host, port, timeout=timeout)
 

@@ -99,7 +99,8 @@ def connect(address: PostgresAddress, *, is_primary: bool) -> Raw:
     `BadInput` says what a person must change, `Unavailable` what may pass.
     """
     try:
-        settings: dict[str, Any] = {**_SETTINGS, **conninfo_to_dict(address.url)}
+        # PGCLIENTENCODING must not decide which letters can be kept.
+        settings: dict[str, Any] = {**_SETTINGS, **conninfo_to_dict(address.url), "client_encoding": "UTF8"}
     except psycopg.ProgrammingError:
         # Its words may repeat a piece of the password.
         raise BadInput(f"{address} is no address that libpq reads: check its options") from None
@@ -111,6 +112,7 @@ def connect(address: PostgresAddress, *, is_primary: bool) -> Raw:
         raise _not_connected(error, address) from None
     try:
         _check_age(raw.info.server_version, address)
+        _check_encoding(raw.info.parameter_status("server_encoding"), address)
         control(raw, f'SET search_path TO "{address.schema}"', *_SESSION)
     except psycopg.Error as error:
         raw.close()
@@ -124,6 +126,15 @@ def connect(address: PostgresAddress, *, is_primary: bool) -> Raw:
 def _check_age(version: int, address: PostgresAddress) -> None:
     if version < _OLDEST * 10_000:
         raise BadInput(f"{address} is PostgreSQL {version // 10_000}, and Remuda needs {_OLDEST} or newer")
+
+
+def _check_encoding(encoding: str | None, address: PostgresAddress) -> None:
+    """A job could not end whose last words have a letter that the database cannot keep."""
+    if encoding not in (None, "UTF8"):
+        raise BadInput(
+            f"{address} has encoding {encoding}, and Remuda needs UTF8: make another one with"
+            " createdb --encoding UTF8 --template template0 NAME"
+        )
 
 
 def control(raw: Raw, *statements: str) -> None:
