@@ -38,7 +38,7 @@ def test_a_duration_is_read(text: object, ms: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["10 minutes", "", "10", 10, "s", "1.5h", "-1s", "1h 30m", "1s\n", False, None, "1y"]
+    "text", ["10 minutes", "", "10", 10, "s", "1.5h", "-1s", "1h 30m", "1s\n", False, None, "1y", "٣h"]
 )
 def test_what_is_no_duration_is_refused_with_the_right_form(text: object) -> None:
     with pytest.raises(ValueError, match=re.escape("like 90s, 10m or 1h30m")):
@@ -99,7 +99,7 @@ def test_a_time_without_a_zone_is_in_the_reader_s(text: str, at: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "yesterday", "25:00", "2026-13-01", "12345", "12:60", "12:", "0001-01-01T00:00:00x"]
+    "text", ["", "yesterday", "25:00", "2026-13-01", "12345", "12:60", "12:", "0001-01-01T00:00:00x", "١٢:٠٠"]
 )
 def test_what_is_no_instant_is_refused_with_the_right_forms(text: str) -> None:
     with pytest.raises(ValueError, match="is no time"):

@@ -18,11 +18,11 @@ HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 
 _UNITS = {"ms": 1, "s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY}
-_SHAPE = re.compile(r"(?:\d{1,9}(?:ms|d|h|m|s))+")
-_PART = re.compile(r"(\d+)(ms|d|h|m|s)")
+_SHAPE = re.compile(r"(?:\d{1,9}(?:ms|d|h|m|s))+", re.ASCII)
+_PART = re.compile(r"(\d+)(ms|d|h|m|s)", re.ASCII)
 _LONGEST = 3_660 * DAY
 _GO = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?(?:ns|us|ms|s|m|h))+")
-_TIME_OF_DAY = re.compile(r"\d{1,2}:\d{2}(:\d{2})?")
+_TIME_OF_DAY = re.compile(r"\d{1,2}:\d{2}(:\d{2})?", re.ASCII)
 
 
 def read_instant(text: str) -> Instant:
