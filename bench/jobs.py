@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import aiohttp
 from tests.servers.postgres import PostgresServer, find_postgres
 
 from bench.ledger import flush_ms
-from bench.running import pool, remuda_up, wait_ready
+from bench.running import DEADLINE_S, pool, remuda_up, wait_ready
 from bench.table import Row, at_least, at_most, quantile
 from remuda.control.client import Remuda
 from remuda.model.jobs import Job, JobList
@@ -30,6 +32,8 @@ def latencies(remuda: Remuda, directory: Path) -> list[float]:
         remuda.post("/v1/jobs", body, dict[str, object])
         accepted = time.time_ns()
         while not stamp.exists():
+            if time.time_ns() - accepted > DEADLINE_S * 1e9:
+                sys.exit(f"a job did not write {stamp} within {DEADLINE_S} s")
             time.sleep(0.001)
         found.append((int(stamp.read_text()) - accepted) / 1e6)
         wait_ready(remuda, WARM)
@@ -62,14 +66,14 @@ def throughput(remuda: Remuda, home: Path) -> float:
     return count / took
 
 
-def throughput_on_postgres(text: str) -> float | None:
-    """The same with the store in a PostgreSQL of our own on this host; None where there is none."""
+def throughput_on_postgres(text: str, option: str) -> float | None:
+    """The same with the store or a shared queue in a PostgreSQL of our own on this host; None where there is none."""
     programs = find_postgres()
     if programs is None:
         return None
     with (
         PostgresServer(programs) as server,
-        remuda_up(text, "--store", server.url()) as (remuda, _, home),
+        remuda_up(text, option, server.url()) as (remuda, _, home),
     ):
         wait_ready(remuda, MACHINES)
         return throughput(remuda, home)
@@ -77,15 +81,20 @@ def throughput_on_postgres(text: str) -> float | None:
 
 def rows() -> list[Row]:
     text = pool("warm", min=WARM, max=WARM, singleTask=False)
-    with remuda_up(text) as (remuda, _, home):
+    with remuda_up(text) as (remuda, _, home), tempfile.TemporaryDirectory(prefix="remuda-") as name:
+        # Jobs see nothing of Remuda's data, and may have a user of their own.
+        Path(name).chmod(0o777)
         wait_ready(remuda, WARM)
-        delays = latencies(remuda, home)
+        delays = latencies(remuda, Path(name))
     text = pool("many", min=MACHINES, max=MACHINES, singleTask=False)
     with remuda_up(text) as (remuda, _, home):
         wait_ready(remuda, MACHINES)
         rate = throughput(remuda, home)
         flush = flush_ms(home)
-    on_postgres = throughput_on_postgres(text)
+    on_postgres = {
+        "short jobs, store on PostgreSQL": throughput_on_postgres(text, "--store"),
+        "short jobs, queue that hosts share": throughput_on_postgres(text, "--queue"),
+    }
     conditions = f"{LATENCIES} jobs one by one, {WARM} warm machines; until the job's own process runs"
     through = f"{THROUGH} × /bin/true, handed in over HTTP meanwhile, {MACHINES} reused machines, {os.cpu_count()} cores"
     return [
@@ -95,16 +104,8 @@ def rows() -> list[Row]:
             "short jobs", rate, 300, "/s", f"{through}; synchronous=FULL, the disk flushes in {flush:.2f} ms"
         ),
         *(
-            [
-                at_least(
-                    "short jobs, store on PostgreSQL",
-                    on_postgres,
-                    300,
-                    "/s",
-                    f"{through}; on loopback, fsync on",
-                )
-            ]
-            if on_postgres is not None
-            else []
+            at_least(name, found, 300, "/s", f"{through}; on loopback, fsync on")
+            for name, found in on_postgres.items()
+            if found is not None
         ),
     ]
