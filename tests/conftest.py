@@ -72,8 +72,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     Begin with the files that take longest: last, they would keep one process busy while the others are idle.
 
-    Which tests stay together in one process is said in `tests.spread`.
+    Which tests stay together in one process is said in `tests.spread`; each must be called the same in all of them.
     """
+    if unsteady := [item.nodeid for item in items if " at 0x" in item.nodeid]:
+        raise pytest.UsageError(f"give it an id of its own, its name holds an address: {unsteady[0]}")
     slow = {item.path for item in items if item.get_closest_marker("slow") is not None}
 
     def order(item: pytest.Item) -> int:

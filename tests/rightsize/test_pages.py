@@ -139,14 +139,17 @@ def test_a_heading_leads_to_the_same_workloads_sorted_and_then_the_other_way(pla
 @pytest.mark.parametrize(
     ("query", "fits"),
     [
-        ({"namespace": "shop"}, lambda each: each.namespace == "shop"),
-        ({"risk": "will-oom"}, lambda each: each.risk == "will-oom"),
-        ({"risk": "none"}, lambda each: not each.risk),
-        ({"find": "WEB front"}, lambda each: "front" in each.name),
-        ({"find": "cronjob"}, lambda each: each.kind == "CronJob"),
-        ({"namespace": "web", "find": "provisional"}, lambda each: each.name == "fresh"),
+        pytest.param({"namespace": "shop"}, lambda each: each.namespace == "shop", id="of a namespace"),
+        pytest.param({"risk": "will-oom"}, lambda each: each.risk == "will-oom", id="of a risk"),
+        pytest.param({"risk": "none"}, lambda each: not each.risk, id="without a risk"),
+        pytest.param({"find": "WEB front"}, lambda each: "front" in each.name, id="by words of its name"),
+        pytest.param({"find": "cronjob"}, lambda each: each.kind == "CronJob", id="by its kind"),
+        pytest.param(
+            {"namespace": "web", "find": "provisional"},
+            lambda each: each.name == "fresh",
+            id="by its namespace and its advice",
+        ),
     ],
-    ids=str,
 )
 def test_only_workloads_that_were_asked_for_are_shown(
     place: Place, query: dict[str, str], fits: Callable[[WorkloadReview], bool]
