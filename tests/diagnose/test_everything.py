@@ -13,8 +13,8 @@ import pytest
 from tests.capacity.builders import decision, sized, write, written_node, written_policy, written_set
 from tests.processes import Place, eventually, place, pool
 
-from remuda.diagnose.everything import check_everything
-from remuda.errors import Unavailable
+from remuda.diagnose.everything import check_everything, check_runs
+from remuda.errors import BadInput, NotFound, Unavailable
 from remuda.job import Job, Jobs
 from remuda.ledger.store import FILE
 from remuda.model.checks import CheckResult
@@ -66,6 +66,19 @@ def test_checks_come_from_every_job_and_one_that_cannot_be_made_hides_no_other()
     assert [(item.check, item.verdict) for item in found] == [("says-no", "unknown"), ("horses", "ok")]
     assert found[0].evidence == ("the stable is closed",)
     assert "horses" in heard
+
+
+def test_where_only_what_was_recorded_is_shown_there_is_nothing_to_diagnose() -> None:
+    class Records:
+        def get(self, path: str, kind: object) -> None:
+            raise NotFound(f"there is no GET {path}")
+
+    class Asked:
+        server = "http://127.0.0.1:9"
+        remuda = Records()
+
+    with pytest.raises(BadInput, match=r"nothing runs at http://127\.0\.0\.1:9: .* diagnose on its host"):
+        check_runs(Asked())  # type: ignore[arg-type]
 
 
 @pytest.mark.slow

@@ -116,6 +116,13 @@ JOBS = Jobs(
 )
 
 
+def test_templates_of_a_job_that_has_a_panel_and_no_page_are_found() -> None:
+    jobs = Jobs((Job("things", panel=PanelReference(f"{MODULE}:no_panel", "/v1/things/{thing}")),))
+    clock = SetClock()
+    site = make_site(jobs, World().routes(), InlineStore(), clock, Log(clock, list[str]().append))
+    assert site.templates.get_template("web/thing.html").name == "thing.html"
+
+
 class Site:
     """A running dashboard, and a browser without any page yet."""
 

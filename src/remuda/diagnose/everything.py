@@ -8,7 +8,7 @@ import click
 
 from remuda.control.command import Command, Session, pass_session
 from remuda.diagnose.job import JOB
-from remuda.errors import RemudaError
+from remuda.errors import BadInput, NotFound, RemudaError
 from remuda.job import load
 from remuda.model.checks import CheckResult
 from remuda.output.checks import exit_code, report_of
@@ -39,7 +39,7 @@ def everything(session: Session, /, bundle: Path | None) -> None:
     if session.server is not None:
         # Whoever gave an address that is wrong needs no list of all that cannot be seen there.
         session.timeout_s = ANSWER_S
-        session.remuda.get("/v1/loops", dict[str, Any])
+        check_runs(session)
     with session.progress() as progress:
         found = tuple(check_everything(session, progress))
         if bundle is not None:
@@ -52,6 +52,17 @@ def everything(session: Session, /, bundle: Path | None) -> None:
         )
     session.show(report_of(found))
     raise click.exceptions.Exit(exit_code(found))
+
+
+def check_runs(session: Session) -> None:
+    """Raise where the address that was given answers for nothing that runs."""
+    try:
+        session.remuda.get("/v1/loops", dict[str, Any])
+    except NotFound:
+        raise BadInput(
+            f"nothing runs at {session.server}: what answers there shows what was recorded, as `remuda web` does; "
+            "diagnose on its host, without --server"
+        ) from None
 
 
 def check_everything(session: Session, progress: Callable[[str], None]) -> Iterator[CheckResult]:

@@ -29,7 +29,8 @@ def make_site(jobs: Jobs, routes: Iterable[Route], store: Store, clock: Clock, l
         for each in job.pages
         if each.needs in paths
     ]
-    packages = {_package(each.render) for job in jobs for each in job.pages}
+    drawn = (each for job in jobs for each in (*job.pages, job.panel) if each)
+    packages = {_package(each.render) for each in drawn}
     return Site(
         pages=(now_page(panels), *pages, WHY),
         templates=environment(sorted(packages)),
