@@ -8,8 +8,8 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 RUNS := .venv/.runs
 READY := .venv/.ready
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-# Two more than there are cores: tests that start real servers wait more than they compute.
-JOBS ?= $(shell expr $(CORES) + 2)
+# One more than there are cores: tests that start real servers wait more than they compute. With two more it takes as long.
+JOBS ?= $(shell expr $(CORES) + 1)
 # Tests of a file share what takes long to make; see tests/spread.py, and tests/conftest.py for their order.
 SPREAD := --dist loadfile --no-loadscope-reorder
 SEED ?= 1

@@ -519,7 +519,9 @@ def test_a_job_of_a_shared_queue_goes_on_while_its_lease_is_renewed_and_is_stopp
     assert is_alive(job), "it holds without Remuda"
     write_lease(str(tmp_path / "lease"), "t1", steady() - 600, 600.0)
     eventually(lambda: not is_alive(job), "the job to be killed, though it ignores SIGTERM")
-    result = eventually(lambda: json.loads((tmp_path / "attempt-j-1.json").read_text()))
+    written = tmp_path / "attempt-j-1.json"
+    eventually(written.exists, "the result to be written")
+    result = json.loads(written.read_text())
     assert (result["status"], result["exit_code"]) == ("killed", 137)
     assert "lease" in result["detail"]
 
