@@ -208,3 +208,57 @@ def test_of_several_replicas_the_one_that_was_killed_most_often_speaks() -> None
     found = rise_between_kills(evidence(floors=some, peak=400), kills, None)
     assert found is not None
     assert (found.killed, found.level) == (4, 100 * MI)
+
+
+def pods(*lives: Sequence[int], apart: int = SIX) -> tuple[Floor, ...]:
+    """One pod after the other, each with the memory of its life."""
+    found, begin = list[Floor](), BEGIN
+    for life in lives:
+        found.append(Floor(begin, SIX, tuple(n * MI for n in life)))
+        begin = found[-1].end + apart
+    return tuple(found)
+
+
+@pytest.mark.parametrize(
+    ("late", "is_leak"),
+    [
+        pytest.param(0, True, id="at its end"),
+        pytest.param(SIX + 900, True, id="a step and a quarter of an hour after it"),
+        pytest.param(SIX + 901, False, id="later"),
+        pytest.param(-SIX - 900, True, id="a step and a quarter of an hour before it"),
+        pytest.param(-SIX - 901, False, id="earlier"),
+    ],
+)
+def test_kills_that_each_bring_a_new_pod_are_lives_of_pods_that_follow_each_other(
+    late: int, is_leak: bool
+) -> None:
+    some = pods(*[FIRST] * 4, apart=3 * SIX)
+    kills = [OomKill(floor.end + late, 0) for floor in some[:3]]
+    found = rise_between_kills(evidence(floors=some, peak=400), kills, None)
+    assert (found is not None) is is_leak
+    if found is not None:
+        assert (found.killed, found.level, found.first, found.last) == (3, 200 * MI, BEGIN, some[-1].end)
+
+
+def test_pods_that_end_without_a_kill_or_with_none_to_follow_were_not_killed() -> None:
+    some = pods(*[FIRST] * 4)
+    assert rise_between_kills(evidence(floors=some, peak=400), [], 400 * MI) is None
+    together = tuple(Floor(BEGIN, SIX, floor.least) for floor in some)
+    kills = [OomKill(together[0].end, 0)]
+    assert rise_between_kills(evidence(floors=together, peak=400), kills, None) is None
+
+
+def test_runs_of_a_job_are_not_compared_with_each_other() -> None:
+    some = pods(*[FIRST] * 4)
+    known, kills = evidence(floors=some, peak=400), [OomKill(floor.end, 0) for floor in some]
+    assert rise_between_kills(known, kills, None) is not None
+    assert rise_between_kills(known, kills, None, is_job=True) is None
+
+
+def test_a_kill_within_a_pod_and_one_that_ended_it_are_both_counted() -> None:
+    day = [200, 270, 330, 400]
+    some = pods([*day, 100, *day[1:]], day, day)
+    kills = [OomKill(BEGIN + 4 * SIX, 0), *(OomKill(floor.end, 0) for floor in some[:2])]
+    found = rise_between_kills(evidence(floors=some[::-1], peak=400), kills, None)
+    assert found is not None
+    assert (found.killed, found.restarts) == (3, 3)

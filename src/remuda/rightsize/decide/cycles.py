@@ -4,6 +4,9 @@ Fast leaks: what fills its memory from one kill to the next, in hours or days, e
 The lives of a replica are what is between two kills that restarted it. A life gathers when it rises all the time, still
 does so in its second half, which no cache does that has filled up, and ends near what it is killed at, which no spike does
 that comes out of the blue. What is killed within two hours is not called a leak: it needs more to start, or for its work.
+
+Where each kill brings a new pod, the lives are those of pods that follow each other. Of what ends by itself, a job, they are
+not compared: it is killed for its work.
 """
 
 from collections.abc import Iterator, Sequence
@@ -42,18 +45,36 @@ class _Life(Struct, frozen=True):
     is_killed: bool
 
 
-def rise_between_kills(evidence: Evidence, kills: Sequence[OomKill], limit: int | None) -> Rise | None:
-    """The rise that the lives of a replica have in common; of several replicas, of the one that gathered most often."""
+def rise_between_kills(
+    evidence: Evidence, kills: Sequence[OomKill], limit: int | None, *, is_job: bool = False
+) -> Rise | None:
+    """
+    The rise that the lives of a replica have in common; of several replicas, of the one that gathered most often.
+
+    Where no replica alone shows one, that of pods which kills made follow each other, unless they are of a job.
+    """
     killed_at = min(
         filter(None, (limit, evidence.memory_peak)),
         default=0,  # pragma: no mutate - whatever is not empty is full of 0 as of 1
     )
-    rises = [
-        rise
-        for floor in evidence.floors
-        if (rise := _rise(list(_lives(floor, kills, limit, killed_at)), killed_at)) is not None
-    ]
+    lives = [list(_lives(floor, kills, limit, killed_at)) for floor in evidence.floors]
+    rises = [rise for each in lives if (rise := _rise(each, killed_at)) is not None]
+    if not rises and not is_job:
+        return _rise(_followed(evidence.floors, lives, kills), killed_at)
     return max(rises, key=lambda rise: (rise.killed, rise.bytes_a_day), default=None)
+
+
+def _followed(
+    floors: Sequence[Floor], lives: Sequence[Sequence[_Life]], kills: Sequence[OomKill]
+) -> list[_Life]:
+    """The lives of all pods in the order of time; the last of a pod ended by a kill if one is reported about then and another pod came."""
+    found = []
+    for floor, (*before, last) in zip(floors, lives, strict=True):
+        begin, end = floor.end - floor.step - _REPORT_S, floor.end + floor.step + _REPORT_S
+        is_replaced = any(other.begin >= floor.end for other in floors)
+        is_killed = is_replaced and any(begin <= kill.at <= end for kill in kills)
+        found += [*before, _Life(last.begin, last.end, last.steps, is_killed)]
+    return sorted(found, key=lambda life: life.begin)
 
 
 def _lives(floor: Floor, kills: Sequence[OomKill], limit: int | None, killed_at: int) -> Iterator[_Life]:

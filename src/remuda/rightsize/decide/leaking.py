@@ -30,7 +30,8 @@ def leak_of(context: ContainerContext, limit: int) -> Leak | None:
     The latter matters where there is no limit, and where a lower one would make a kill of what is none now.
     """
     now = context.size.limits.memory_bytes
-    rise = rise_of(context.evidence, context.kills, now)
+    is_job = context.workload.id.kind in {"CronJob", "Job"}
+    rise = rise_of(context.evidence, context.kills, now, is_job=is_job)
     if rise is None:
         return None
     until = context.now + context.policy.review_every // SECOND

@@ -40,9 +40,11 @@ class Least(NamedTuple):
     amount: int
 
 
-def rise_of(evidence: Evidence, kills: Iterable[OomKill] = (), limit: int | None = None) -> Rise | None:
+def rise_of(
+    evidence: Evidence, kills: Iterable[OomKill] = (), limit: int | None = None, *, is_job: bool = False
+) -> Rise | None:
     """The fastest rise of any replica, from kill to kill or day by day; None when there is none, or too few days to tell."""
-    between = rise_between_kills(evidence, tuple(kills), limit)
+    between = rise_between_kills(evidence, tuple(kills), limit, is_job=is_job)
     if between is not None:
         return between
     replicas = max(1, evidence.replicas if len(evidence.floors) > 1 else 1)
