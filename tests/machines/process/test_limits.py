@@ -12,7 +12,7 @@ CONTROLLERS = frozenset({"memory", "cpu", "pids"})
     ("means", "processes"),
     [
         pytest.param(Means.USER, {"NPROC": 7}, id="a user of its own has a count of its own"),
-        pytest.param(Means.NAMESPACES, {"NPROC": 7 + OWN_PROCESSES}, id="two of a namespace are ours"),
+        pytest.param(Means.NAMESPACES, {"NPROC": 7 + OWN_PROCESSES}, id="one of a namespace is ours"),
         pytest.param(Means.LANDLOCK, {}, id="a count of all processes of a user is no limit of a machine"),
         pytest.param(Means.NONE, {}, id="nor is it without separation"),
     ],

@@ -15,7 +15,7 @@ from tests.machines.process.hostile import RIGHTS, SCRIPT, attack
 from tests.machines.process.stand_in import Machine, Remuda, eventually, output, run, sh
 
 from remuda.errors import Unavailable
-from remuda.machines.process import landlock
+from remuda.machines.process import kernel, landlock
 from remuda.machines.process.separation import (
     BLOCK,
     FIRST_UID,
@@ -165,6 +165,15 @@ def test_what_is_not_separated_is_said() -> None:
         pytest.param(
             "id -u; id -G", "exited", 0, b"2000200200\n2000200200\n", id="it has its own user and group alone"
         ),
+        pytest.param(
+            "grep -E 'Uid|Gid|CapPrm|CapEff' /proc/self/status",
+            "exited",
+            0,
+            b"Uid:\t2000200200\t2000200200\t2000200200\t2000200200\n"
+            b"Gid:\t2000200200\t2000200200\t2000200200\t2000200200\n"
+            b"CapPrm:\t0000000000000000\nCapEff:\t0000000000000000\n",
+            id="it has no way back to another user, and no rights",
+        ),
         pytest.param("pwd -P; ls -A $HOME", "exited", 0, None, id="its home is its own"),
     ],
 )
@@ -184,6 +193,49 @@ def test_a_separated_job_ends_as_any_other(
     assert (result["status"], result["exit_code"]) == (status, code), result
     expected = f"{machine.directory}/work\ntmp\n".encode() if printed is None else printed
     assert output(order) == expected
+
+
+@is_root
+@pytest.mark.parametrize("means", ["user", "namespaces"])
+@pytest.mark.parametrize("rlimits", [{}, {"NOFILE": 64, "DATA": 4 << 20}])
+def test_the_first_process_of_a_job_is_not_the_jobs_and_leaves_it_only_its_output(
+    hold: Callable[..., Machine], remuda: Remuda, tmp_path: Path, means: str, rlimits: dict[str, int]
+) -> None:
+    separation = user(tmp_path) if means == "user" else {"means": means, "cover": str(tmp_path)}
+    hold(separation=separation, rlimits=rlimits)
+    script = (
+        "echo $$; ls /proc/self/fd | wc -l; readlink /proc/self/fd/0; ls /proc/1/fd 2>&1 | tail -1; ulimit -n"
+    )
+    order = sh(tmp_path, "j", script if means == "user" else script.replace("2>&1", ">/dev/null"))
+    remuda.order("m", order)
+    assert remuda.result("j")["status"] == "exited"
+    pid, files, stdin, *rest = output(order).decode().splitlines()
+    # The list itself is open while it is read.
+    assert (pid, files, stdin) == ("2", "4", "/dev/null")
+    assert (means == "namespaces") or "denied" in rest[0]
+    assert not rlimits or rest[-1] == "64"
+
+
+@pytest.mark.parametrize("clone", [None, kernel.CLONE])
+def test_a_fork_into_no_new_namespace_is_a_fork(clone: int | None) -> None:
+    """In a process of its own: this one has threads."""
+    script = f"""
+import os
+from remuda.machines.process.kernel import fork_into
+pid = fork_into(0, {clone})
+if not pid:
+    import json  # what guards imports is not left locked
+    os._exit(7)
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+try:
+    fork_into(0x800, {clone})  # of two that belong together, one
+except OSError as problem:
+    print(problem)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert "Invalid argument: 'clone'" in done.stdout
 
 
 @is_root

@@ -1,5 +1,5 @@
 """
-The calls of the Linux kernel that Python does not have: process options, namespaces, mounts.
+The calls of the Linux kernel that Python does not have: process options, namespaces, mounts, and a fork into namespaces.
 
 Part of the shim: the standard library only, and little of it.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import sys
 
 SET_PDEATHSIG = 1
@@ -22,6 +23,10 @@ NEW_PID = 0x2000_0000
 
 RDONLY, NOSUID, NODEV, NOEXEC, REMOUNT, BIND, REC, SLAVE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 19
 
+CLONE3 = 435  # the same on every architecture but alpha, from Linux 5.3 on
+#: what older kernels have, where most of them run
+CLONE = {"x86_64": 56, "aarch64": 220}.get(os.uname().machine) if sys.maxsize > 1 << 32 else None
+
 
 def _load() -> ctypes.CDLL | None:
     if sys.platform != "linux":
@@ -33,6 +38,8 @@ def _load() -> ctypes.CDLL | None:
 
 
 LIBC = _load()
+#: the same for calls that return in two processes: the interpreter's lock is held over them
+FORKING = None if LIBC is None else ctypes.PyDLL(None, use_errno=True)
 
 
 def prctl(option: int, value: int) -> bool:
@@ -50,6 +57,29 @@ def unshare(namespaces: int) -> None:
     if LIBC is None:
         raise OSError("there are no namespaces on this system")
     _check(LIBC.unshare(namespaces), "unshare")
+
+
+def fork_into(namespaces: int, clone: int | None = CLONE) -> int:
+    """
+    As `os.fork`, with the child in new namespaces; of processes it is the first.
+
+    With `unshare` that takes one process more: a namespace of processes begins with the next child. `clone` is the number
+    of the older call, if it is known.
+    """
+    if FORKING is None:
+        raise OSError("there are no namespaces on this system")
+    python = ctypes.pythonapi
+    python.PyOS_BeforeFork()
+    if clone is not None:
+        flags, *rest = map(ctypes.c_ulong, (namespaces | signal.SIGCHLD, 0, 0, 0, 0))
+        pid = FORKING.syscall(clone, flags, *rest)
+    else:
+        asked = (ctypes.c_uint64 * 8)(namespaces, 0, 0, 0, signal.SIGCHLD)
+        pid = FORKING.syscall(CLONE3, asked, ctypes.c_size_t(ctypes.sizeof(asked)))
+    (python.PyOS_AfterFork_Parent if pid else python.PyOS_AfterFork_Child)()
+    if pid < 0:
+        _check(pid, "clone")
+    return int(pid)
 
 
 def mount(source: str, target: str, kind: str, flags: int, options: str = "") -> None:

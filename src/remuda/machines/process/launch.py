@@ -15,14 +15,23 @@ import signal
 import sys
 import time
 
-from remuda.machines.process.kernel import SET_CHILD_SUBREAPER, SET_PDEATHSIG, prctl
+from remuda.machines.process.kernel import SET_CHILD_SUBREAPER, SET_PDEATHSIG, hide_memory, prctl
 from remuda.machines.process.landlock import restrict, version
 from remuda.machines.process.records import remove_tree, write_text
-from remuda.machines.process.sandbox import become, enter
+from remuda.machines.process.sandbox import (
+    STARTED,
+    acting_as,
+    become,
+    die_with_shim,
+    enter,
+    fork_init,
+    reap_all,
+)
 
 TYPE_CHECKING = False  # importing typing would cost every start of a shim some milliseconds
 if TYPE_CHECKING:
-    from typing import Any, NoReturn
+    from collections.abc import Callable
+    from typing import Any
 
 UNKILLABLE_S = 10.0  # a process in uninterruptible sleep must not hold the result of a job for ever
 PRIVATE_DIRECTORY = 0o40700
@@ -65,69 +74,158 @@ def _is_fresh(work: str, temporary: str) -> bool:
         return False
 
 
-def launch(order: dict[str, Any], machine: dict[str, Any], directory: str) -> tuple[int, int]:
+def launch(order: dict[str, Any], machine: dict[str, Any], directory: str) -> tuple[int, int, int]:
     """
-    Start a job in its own session, separated as the machine says; its pid and the reading end of its output.
+    Start a job in its own session, separated as the machine says.
 
-    Returns once the command runs, or raises `StartError` with what kept it from running. A separation that the machine
-    was made with and that cannot be had now is such a reason: whoever uses up what it takes must not be let in.
+    Returns its pid, the reading end of its output, and the one of what reports its end where the pid is that of its `init`
+    (else -1); once the command runs, or raises `StartError` with what kept it from running. A separation that the machine was
+    made with and that cannot be had now is such a reason: whoever uses up what it takes must not be let in.
     """
-    # All that can be done before the fork is: whatever the child touches must be copied for it.
-    environment = _environment(order, machine, directory)
-    limits = _limits(machine["rlimits"])
+    start = _Start(order, machine, directory)
     output, output_in = os.pipe()
-    report, report_in = os.pipe()
-    shim = os.getpid()
-    separation = machine.get("separation") or {}
-    uid = separation.get("uid")
     try:
-        pid = os.fork()
-    except OSError as problem:
-        for end in (output, output_in, report, report_in):
-            os.close(end)
-        raise StartError(127, f"no process could be started: {problem}") from problem
+        pid, report = _begin_boxed(start, output_in) if start.is_boxed else (_begin(start, output_in), -1)
+    except StartError:
+        os.close(output)
+        raise
+    finally:
+        os.close(output_in)
+    os.set_blocking(output, False)
+    return pid, output, report
+
+
+class _Start:
+    """What a job is started with. All that can be done before a fork is: whatever the child touches must be copied for it."""
+
+    def __init__(self, order: dict[str, Any], machine: dict[str, Any], directory: str) -> None:
+        separation = machine.get("separation") or {}
+        self.means, self.uid, self.cover = (
+            separation.get("means"),
+            separation.get("uid"),
+            separation.get("cover", ""),
+        )
+        self.is_boxed = self.means in {"user", "namespaces"}
+        self.command, self.environment = order["command"], _environment(order, machine, directory)
+        self.limits = _limits(machine["rlimits"])
+        self.cgroup, self.work = machine["cgroup"], f"{directory}/work"
+        self.own = (
+            (os.getuid(), os.getgid()) if self.uid is None else None
+        )  # nobody has any in a new namespace
+        self.doing = ""
+
+    def enter(self) -> None:
+        """Go where the job shall be; called in the child."""
+        self.doing = "leaving the shim's session"
+        signal.set_wakeup_fd(-1)
+        os.setsid()
+        if self.cgroup:
+            self.doing = "entering its control group"
+            write_text(f"{self.cgroup}/cgroup.procs", "0")
+        self.doing = "being separated from other jobs"
+        if self.is_boxed:
+            enter(self.cover, self.work, self.own)
+        elif self.means == "landlock":
+            restrict(self.cover, self.work, version())
+        self.doing = "entering the work directory"
+        os.chdir(self.work)
+
+    def explain(self, problem: BaseException) -> bytes:
+        """What kept a job from running, for who waits for it."""
+        if isinstance(problem, StartError):
+            return json.dumps([problem.exit_code, problem.detail]).encode()
+        code, detail = _explain(problem, str(self.command[:1])[1:-1])
+        return json.dumps([code, f"{self.doing}: {problem}" if self.doing else detail]).encode()
+
+
+def _begin(start: _Start, output_in: int, *, is_inside: bool = False) -> int:
+    """Fork a process that becomes the job; its pid. `is_inside` where the caller is where the job shall be."""
+    report, report_in = os.pipe()
+    above = os.getpid()
+    pid = _forked(os.fork, (report, report_in))
     if not pid:
-        doing = "leaving the shim's session"
         try:
-            signal.set_wakeup_fd(-1)
-            os.setsid()
-            if prctl(SET_PDEATHSIG, signal.SIGKILL) and os.getppid() != shim:
+            if is_inside:
+                os.setsid()
+            else:
+                start.enter()
+            if prctl(SET_PDEATHSIG, signal.SIGKILL) and os.getppid() != above:
                 os._exit(127)
-            if machine["cgroup"]:
-                doing = "entering its control group"
-                write_text(f"{machine['cgroup']}/cgroup.procs", "0")
-            doing = "being separated from other jobs"
-            if separation.get("means") in {"user", "namespaces"}:
-                enter(separation["cover"], f"{directory}/work", uid)
-            elif separation.get("means") == "landlock":
-                restrict(separation["cover"], f"{directory}/work", version())
-            doing = "entering the work directory"
-            os.chdir(f"{directory}/work")
             os.dup2(output_in, 1)
             os.dup2(output_in, 2)
-            doing = "limiting its resources"
-            for kind, limit in limits:
+            start.doing = "limiting its resources"
+            for kind, limit in start.limits:
                 resource.setrlimit(kind, (limit, limit))
-            if uid is not None:
-                doing = "becoming a user of its own"
-                become(uid)
-            doing = ""
-            _execute(order["command"], environment)
+            if start.uid is not None:
+                start.doing = "becoming a user of its own"
+                become(start.uid)
+            start.doing = ""
+            _execute(start.command, start.environment, os.execve)
         except BaseException as problem:  # noqa: BLE001 - the child has no one above it: all it can do is report
-            code, detail = _explain(problem, str(order["command"][:1])[1:-1])
-            os.write(report_in, json.dumps([code, f"{doing}: {problem}" if doing else detail]).encode())
+            os.write(report_in, start.explain(problem))
         finally:
             os._exit(127)
-    os.close(output_in)
     os.close(report_in)
-    with open(report, "rb") as file:  # noqa: PTH123
-        problem_found = file.read()
-    if problem_found:
-        os.close(output)
+    _raise_if_told(report, pid)
+    os.close(report)
+    return pid
+
+
+def _begin_boxed(start: _Start, output_in: int) -> tuple[int, int]:
+    """Fork the `init` of namespaces of their own, which starts the job; its pid, and where it reports the job's end."""
+    report, report_in = os.pipe()
+    pid = _forked(lambda: fork_init(start.uid), (report, report_in))
+    if not pid:
+        try:
+            os.close(report)
+            die_with_shim(report_in)
+            start.enter()
+            # Limits are not for us: what they leave may be too little.
+            job = _begin(start, output_in, is_inside=True) if start.limits else _spawn(start, output_in)
+            hide_memory()  # whoever was another user for a moment is shown again, and lives on alone
+            die_with_shim(report_in)
+            reap_all(job, report_in)
+        except BaseException as problem:  # noqa: BLE001 - as above
+            os.write(report_in, start.explain(problem))
+        finally:
+            os._exit(127)
+    os.close(report_in)
+    _raise_if_told(report, pid)
+    return pid, report
+
+
+def _spawn(start: _Start, output_in: int) -> int:
+    """Start the job without another fork, which would take several times as long."""
+    outputs = [(os.POSIX_SPAWN_DUP2, output_in, 1), (os.POSIX_SPAWN_DUP2, output_in, 2)]
+    start.doing = "becoming a user of its own"
+    with acting_as(start.uid):
+        start.doing = ""
+        return _execute(
+            start.command,
+            start.environment,
+            lambda path, command, environment: os.posix_spawn(
+                path, command, environment, file_actions=outputs, setsid=True
+            ),
+        )
+
+
+def _forked(fork: Callable[[], int], pipe: tuple[int, int]) -> int:
+    try:
+        return fork()
+    except OSError as problem:
+        for end in pipe:
+            os.close(end)
+        raise StartError(127, f"no process could be started: {problem}") from problem
+
+
+def _raise_if_told(report: int, pid: int) -> None:
+    """Wait until a child has started the job, and raise what it says instead."""
+    told = os.read(report, 1)
+    if told and told != STARTED:
+        with open(report, "rb") as file:
+            told += file.read()
         os.waitpid(pid, 0)
-        raise StartError(*json.loads(problem_found))
-    os.set_blocking(output, False)
-    return pid, output
+        raise StartError(*json.loads(told))
 
 
 def _limits(limits: dict[str, int]) -> list[tuple[int, int]]:
@@ -140,14 +238,20 @@ def _limits(limits: dict[str, int]) -> list[tuple[int, int]]:
     return found
 
 
-def _execute(command: list[str], environment: dict[str, str]) -> NoReturn:
+def _execute(
+    command: list[str],
+    environment: dict[str, str],
+    start: Callable[[str, list[str], dict[str, str]], int],
+) -> int:
     """Like `os.execvpe`, which imports a module in the child every time and so takes twice as long."""
     if "/" in command[0]:
-        os.execve(command[0], command, environment)
+        return start(command[0], command, environment)
     problem: OSError = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command[0])
     for place in environment["PATH"].split(":"):
+        path = f"{place or '.'}/{command[0]}"
         try:
-            os.execve(f"{place or '.'}/{command[0]}", command, environment)
+            os.lstat(path)  # most places do not have it, and to start it there takes longer to fail
+            return start(path, command, environment)
         except (FileNotFoundError, NotADirectoryError):
             pass
         except OSError as found:

@@ -2,9 +2,9 @@
 A job's own view of the host: it sees its own processes and its own directory, and neither Remuda's data nor other jobs.
 
 The job runs in new namespaces of processes, mounts and System V IPC. Where Remuda is root the job gets a user of its own;
-elsewhere it keeps its user and gets a namespace of users, in which it has no power over processes outside. Two small
-processes stand between the shim and the job, because the first process of a namespace must do what `init` does: the outer
-one ends as the job ended, the inner one is that `init`, and everything in the namespace dies with it.
+elsewhere it keeps its user and gets a namespace of users, in which it has no power over processes outside. One small process
+stands between the shim and the job, because the first process of a namespace must do what `init` does: it reaps, tells the
+shim how the job ended, and everything in the namespace dies with it.
 
 Part of the shim: the standard library only, and little of it.
 """
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import resource
 import select
 import signal
 import sys
@@ -36,45 +35,34 @@ from remuda.machines.process.kernel import (
     SET_DUMPABLE,
     SET_PDEATHSIG,
     SLAVE,
+    fork_into,
     hide_memory,
     mount,
     prctl,
-    unshare,
 )
 
 TYPE_CHECKING = False  # importing typing would cost every start of a shim some milliseconds
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import NoReturn
 
 #: processes of ours that count as the job's where a limit of processes is one of the namespace or the control group
-OWN_PROCESSES = 2
+OWN_PROCESSES = 1
 HIGHEST_FILE = 1 << 20
+#: what the `init` of a job writes once the job's program runs
+STARTED = b"+"
 
 
-def enter(cover: str, work: str, uid: int | None) -> None:
-    """
-    Go on as a process in namespaces of its own, where `cover` holds nothing but the way to `work`.
+def fork_init(uid: int | None) -> int:
+    """As `os.fork`: the child is the first process of new namespaces, and must `enter` them."""
+    return fork_into(NEW_NAMESPACE | NEW_PID | NEW_IPC | (NEW_USER if uid is None else 0))
 
-    Called in a child of the shim that leads its process group; only the innermost process returns. With `uid` the
-    caller is root, and becomes that user by `become`.
-    """
-    own = os.getuid(), os.getgid()  # nobody has any in a new namespace
-    unshare(NEW_NAMESPACE | NEW_PID | NEW_IPC | (NEW_USER if uid is None else 0))
-    if uid is None:
+
+def enter(cover: str, work: str, own: tuple[int, int] | None) -> None:
+    """Arrange the namespaces, so that `cover` holds nothing but the way to `work`; `own` are the ids to keep where users are new."""
+    if own is not None:
         _keep_ids(*own)
-    status, status_in = os.pipe()
-    init = os.fork()
-    if init:
-        _end_like_the_job(init, status, status_in)
-    os.close(status)
-    prctl(SET_PDEATHSIG, signal.SIGKILL)
-    _leave_if_alone(status_in)
     _arrange(cover, work)
-    job = os.fork()
-    if job:
-        _reap_all(job, status_in)
-    os.close(status_in)
-    os.setsid()
 
 
 def become(uid: int) -> None:
@@ -82,6 +70,23 @@ def become(uid: int) -> None:
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
+
+
+@contextlib.contextmanager
+def acting_as(uid: int | None) -> Iterator[None]:
+    """Start programs as a user, and be root again. They cannot: the way back is forgotten where a program begins."""
+    if uid is None:
+        yield
+        return
+    own = os.getuid(), os.getgid()
+    os.setgroups([])
+    os.setresgid(uid, uid, own[1])
+    os.setresuid(uid, uid, own[0])
+    try:
+        yield
+    finally:
+        os.setresuid(own[0], own[0], own[0])
+        os.setresgid(own[1], own[1], own[1])
 
 
 def _keep_ids(uid: int, gid: int) -> None:
@@ -111,47 +116,35 @@ def _arrange(cover: str, work: str) -> None:
     mount("proc", "/proc", "proc", NOSUID | NODEV | NOEXEC)
 
 
-def _end_like_the_job(init: int, status: int, status_in: int) -> NoReturn:
-    """Wait for the job's `init`, and end with the status that it reports."""
-    os.close(status_in)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    os.closerange(0, status)
-    os.closerange(status + 1, HIGHEST_FILE)
-    os.waitpid(init, 0)
-    found = os.read(status, 16)
-    code = os.waitstatus_to_exitcode(int(found)) if found else -signal.SIGKILL
-    if code < 0:
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        with contextlib.suppress(OSError, ValueError):  # some cannot be caught
-            signal.signal(-code, signal.SIG_DFL)
-        os.kill(os.getpid(), -code)
-    os._exit(code)
-
-
-def _reap_all(job: int, status_in: int) -> NoReturn:
-    """Be the `init` of a job: pass on the request to end, reap everything, and end with the job."""
+def reap_all(job: int, report_in: int) -> NoReturn:
+    """Be the `init` of a job that runs: pass on the request to end, reap everything, report how the job ended, and end with it."""
 
     def pass_on(number: int, _frame: object) -> None:
-        try:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(job, number)
-        except ProcessLookupError:  # it does not lead a group yet
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(job, number)
 
     signal.signal(signal.SIGTERM, pass_on)
-    os.closerange(0, status_in)
-    os.closerange(status_in + 1, HIGHEST_FILE)
+    os.closerange(0, report_in)
+    os.closerange(report_in + 1, HIGHEST_FILE)
+    os.write(report_in, STARTED)
     while True:
         pid, status = os.wait()
         if pid == job:
-            os.write(status_in, str(status).encode())
+            os.write(report_in, str(status).encode())
             os._exit(0)
 
 
-def _leave_if_alone(status_in: int) -> None:
-    """End when nobody waits for us any more: who died before we asked to die with it."""
+def reported(report: int) -> int:
+    """The wait status of a job whose `init` has ended; one that was killed could not say, and took the job along."""
+    found = os.read(report, 16)
+    return int(found) if found else signal.SIGKILL
+
+
+def die_with_shim(report_in: int) -> None:
+    """Be killed when the shim ends; at once when that is gone: then nobody reads what we report."""
+    prctl(SET_PDEATHSIG, signal.SIGKILL)
     poller = select.poll()
-    poller.register(status_in, 0)
+    poller.register(report_in, 0)
     if poller.poll(0):
         os._exit(127)
 
@@ -163,18 +156,18 @@ def probe(cover: str, uid: int | None) -> int:
     os.mkdir(f"{cover}/hidden", 0o777)  # noqa: PTH102
     if uid is not None:
         os.chown(work, uid, uid)
-    child = os.fork()
+    own = None if uid is not None else (os.getuid(), os.getgid())
+    child = fork_init(uid)
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     code = 1
     try:
-        os.setsid()
-        enter(cover, work, uid)
+        enter(cover, work, own)
         if uid is not None:
             become(uid)
         os.mkdir(f"{work}/made")  # noqa: PTH102
-        seen = sorted(int(name) for name in os.listdir("/proc") if name.isdigit())  # noqa: PTH208
-        if os.listdir(cover) == ["work"] and seen == [1, os.getpid()]:  # noqa: PTH208
+        seen = [name for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
+        if os.listdir(cover) == ["work"] and seen == ["1"] and os.getpid() == 1:  # noqa: PTH208
             code = 0
     finally:
         os._exit(code)

@@ -42,6 +42,7 @@ from remuda.machines.process.records import (
     wall_ms,
     write_json,
 )
+from remuda.machines.process.sandbox import reported
 
 TYPE_CHECKING = False  # importing typing would cost every start some milliseconds
 if TYPE_CHECKING:
@@ -124,9 +125,14 @@ class Job:
     """A running job: its main process, its output and when it must end."""
 
     def __init__(
-        self, order: dict[str, Any], output: Output, pid: int, pipe: int, lease: Lease | None = None
+        self,
+        order: dict[str, Any],
+        output: Output,
+        launched: tuple[int, int, int],
+        lease: Lease | None = None,
     ) -> None:
-        self.order, self.output, self.pid, self.pipe, self.lease = order, output, pid, pipe, lease
+        self.order, self.output, self.lease = order, output, lease
+        self.pid, self.pipe, self.report = launched
         self.started_at = wall_ms()
         now = time.monotonic()
         self.timeout_at = now + order["timeout_ms"] / 1000 if order.get("timeout_ms") else None
@@ -314,7 +320,7 @@ class Shim:
             if not pid:
                 break
             if self.job and pid == self.job.pid:
-                self.job.wait_status = status
+                self.job.wait_status = status if self.job.report < 0 else reported(self.job.report)
         if signal.SIGTERM in signals:
             self.must_end = True
             if self.job:
@@ -379,11 +385,11 @@ class Shim:
         try:
             prepare_work(self.directory, (self.machine.get("separation") or {}).get("uid"))
             self.oom_kills = oom_kills(self.machine["cgroup"])
-            pid, pipe = launch(order, self.machine, self.directory)
+            launched = launch(order, self.machine, self.directory)
         except StartError as problem:
             self.hand_in(order, output, ("unstartable", problem.exit_code), begun, [problem.detail])
         else:
-            self.job = Job(order, output, pid, pipe, lease)
+            self.job = Job(order, output, launched, lease)
 
     def on_job_end(self, job: Job) -> None:
         """The main process has ended: end what it left behind, and keep the result."""
@@ -392,8 +398,9 @@ class Shim:
         for _ in range(64):  # whoever else holds the pipe cannot keep a job from ending
             if job.pipe < 0 or not job.read():
                 break
-        if job.pipe >= 0:
-            os.close(job.pipe)
+        for end in (job.pipe, job.report):
+            if end >= 0:
+                os.close(end)
         if oom_kills(self.machine["cgroup"]) > self.oom_kills:
             notes.append("the machine ran out of memory")
         self.job = None
