@@ -88,7 +88,9 @@ async def read_body(request: web.Request, most: int) -> bytes:
         if len(request[BODY]) > most:
             raise web.HTTPRequestEntityTooLarge(most, len(request[BODY]))
         return request[BODY]
-    return await request.clone(client_max_size=most).read()
+    if request.client_max_size != most:
+        request = request.clone(client_max_size=most)
+    return await request.read()
 
 
 async def _stream(request: web.Request, pieces: AsyncGenerator[bytes, None], log: Log) -> web.StreamResponse:

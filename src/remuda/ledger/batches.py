@@ -1,6 +1,5 @@
 """Changes that are committed together on PostgreSQL: as one where all goes well, else each behind a savepoint."""
 
-from concurrent.futures import Future
 from typing import Any
 
 import psycopg
@@ -8,24 +7,11 @@ import psycopg
 from remuda.errors import RemudaError, Unavailable
 from remuda.ledger.address import PostgresAddress
 from remuda.ledger.postgres import PostgresDatabase, Raw, control, explain
-from remuda.ledger.store import Write
+from remuda.ledger.tasks import Task, fail
 
 
 class Harmed(Exception):
     """One change of several failed, and nothing was done: they must be kept apart."""
-
-
-class Task:
-    """A change, and who waits for it."""
-
-    __slots__ = ("change", "durable", "future")
-
-    def __init__(self, change: Write[Any], *, durable: bool) -> None:
-        self.change = change
-        self.durable = durable
-        self.future: Future[Any] = Future()
-        # From now on it cannot be cancelled: the writer must be able to answer, whoever still listens.
-        self.future.set_running_or_notify_cancel()
 
 
 def run(raw: Raw, batch: list[Task], _: PostgresAddress) -> list[tuple[Any, Exception | None]]:
@@ -61,9 +47,7 @@ def run_apart(raw: Raw, batch: list[Task], address: PostgresAddress) -> list[tup
     return answers
 
 
-def fail(batch: list[Task], problem: RemudaError) -> None:
+def refuse(batch: list[Task], problem: RemudaError) -> None:
     """Tell all who wait that nothing was done."""
     # Who writes has said nothing wrong, also when somebody changed a password meanwhile.
-    problem = problem if isinstance(problem, Unavailable) else Unavailable(str(problem))
-    for task in batch:
-        task.future.set_exception(problem)
+    fail(batch, problem if isinstance(problem, Unavailable) else Unavailable(str(problem)))

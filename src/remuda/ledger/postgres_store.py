@@ -19,7 +19,7 @@ import psycopg
 from remuda.errors import BadInput, RemudaError, Unavailable
 from remuda.ledger import seat
 from remuda.ledger.address import PostgresAddress
-from remuda.ledger.batches import Harmed, Task, fail, run, run_apart
+from remuda.ledger.batches import Harmed, refuse, run, run_apart
 from remuda.ledger.postgres import (
     PostgresDatabase,
     Raw,
@@ -33,6 +33,7 @@ from remuda.ledger.postgres_schema import migrate
 from remuda.ledger.schema import Tables
 from remuda.ledger.seat import Claimant, Fenced, Seats, SeatTaken
 from remuda.ledger.store import Write
+from remuda.ledger.tasks import Task, answer, fail
 from remuda.model.times import Instant
 
 T = TypeVar("T")
@@ -152,12 +153,11 @@ class PostgresStore:
         """Run `change` in the writer thread; cancelling the caller does not undo it."""
         if self._closing.is_set():
             raise Unavailable(f"{self.address} is closed: remuda is stopping")
-        task = Task(change, durable=durable)
-        self._tasks.put(task)
-        from asyncio import wrap_future  # noqa: PLC0415 - as in SqliteStore
+        from asyncio import Future, get_running_loop  # noqa: PLC0415 - as in SqliteStore
 
-        result: T = await wrap_future(task.future)
-        return result
+        future: Future[T] = get_running_loop().create_future()
+        self._tasks.put(Task(change, durable=durable, future=future))
+        return await future
 
     def read(self, question: Write[T]) -> T:
         """Answer from one of a few connections; a question is asked twice when the first connection was dead."""
@@ -265,7 +265,7 @@ class PostgresStore:
             except _Lost as lost:
                 self._drop()
                 if is_again:
-                    fail(batch, explain(lost.__cause__ or lost, self.address))
+                    refuse(batch, explain(lost.__cause__ or lost, self.address))
                     return
                 is_again = True
                 continue
@@ -275,23 +275,19 @@ class PostgresStore:
                     if not self._was_done(doubt):
                         continue
                 except RemudaError as error:
-                    fail(batch, error)
+                    refuse(batch, error)
                     return
                 answers = doubt.answers
             except psycopg.Error as error:
                 if error.sqlstate == _DEMOTED:
                     self._drop()
-                fail(batch, explain(error, self.address))
+                refuse(batch, explain(error, self.address))
                 return
             except RemudaError as error:
-                fail(batch, error)
+                refuse(batch, error)
                 return
             break
-        for task, (answer, problem) in zip(batch, answers, strict=True):
-            if problem is None:
-                task.future.set_result(answer)
-            else:
-                task.future.set_exception(problem)
+        answer(batch, answers)
 
     def _try_commit(self, batch: list[Task], *, is_apart: bool) -> list[tuple[Any, Exception | None]]:
         if self._token is None:
@@ -350,7 +346,7 @@ class PostgresStore:
             while True:
                 task = self._tasks.get_nowait()
                 if isinstance(task, Task):
-                    task.future.set_exception(Unavailable(str(error)))
+                    fail([task], Unavailable(str(error)))
                 else:
                     kept.append(task)
         for each in kept:

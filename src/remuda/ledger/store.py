@@ -8,7 +8,6 @@ one a write. Each write has a savepoint of its own, so one that fails does not h
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -20,6 +19,7 @@ from remuda.ledger.ballast import Ballast, gave_room, is_full
 from remuda.ledger.schema import Tables, check, make_in_memory, migrate
 from remuda.ledger.seat import Claimant
 from remuda.ledger.sql import Database
+from remuda.ledger.tasks import Task, answer, fail
 
 T = TypeVar("T")
 Write = Callable[[Database], T]
@@ -89,17 +89,6 @@ class OpenStore(Store, Protocol):
         ...
 
 
-class _Task:
-    __slots__ = ("change", "durable", "future")
-
-    def __init__(self, change: SqliteWrite[Any], *, durable: bool) -> None:
-        self.change = change
-        self.durable = durable
-        self.future: Future[Any] = Future()
-        # From now on it cannot be cancelled: the writer must be able to answer, whoever still listens.
-        self.future.set_running_or_notify_cancel()
-
-
 class SqliteStore:
     """The store in a file. Open it once per process; `close` waits for what was asked before."""
 
@@ -124,7 +113,7 @@ class SqliteStore:
         self.path = path
         self._make_room = make_room
         self._ballast = ballast
-        self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
+        self._tasks: SimpleQueue[Task | None] = SimpleQueue()
         self._readers = threading.local()
         self._open_readers: list[sqlite3.Connection] = []
         self._is_full_sync = True
@@ -141,12 +130,11 @@ class SqliteStore:
             raise Unavailable(f"{self.path} is closed: remuda is stopping")
         # What is written now would be in a file that nobody can open again.
         self._check_place()
-        task = _Task(change, durable=durable)
-        self._tasks.put(task)
-        from asyncio import wrap_future  # noqa: PLC0415 - who only reads or keeps a document has no event loop
+        from asyncio import Future, get_running_loop  # noqa: PLC0415 - who only reads or keeps a document has no event loop
 
-        result: T = await wrap_future(task.future)
-        return result
+        future: Future[T] = get_running_loop().create_future()
+        self._tasks.put(Task(change, durable=durable, future=future))
+        return await future
 
     def read(self, question: SqliteWrite[T]) -> T:
         """Answer from a read-only connection of the calling thread."""
@@ -183,7 +171,7 @@ class SqliteStore:
     def _work(self) -> None:
         while True:
             task = self._tasks.get()
-            batch: list[_Task] = []
+            batch: list[Task] = []
             while task is not None:
                 batch.append(task)
                 if len(batch) == _BATCH:
@@ -197,7 +185,7 @@ class SqliteStore:
             if task is None:
                 return
 
-    def _commit(self, batch: list[_Task]) -> None:
+    def _commit(self, batch: list[Task]) -> None:
         while True:
             try:
                 answers = self._try_commit(batch)
@@ -212,13 +200,9 @@ class SqliteStore:
                 self._fail(batch, error)
                 return
             break
-        for task, (answer, problem) in zip(batch, answers, strict=True):
-            if problem is None:
-                task.future.set_result(answer)
-            else:
-                task.future.set_exception(problem)
+        answer(batch, answers)
 
-    def _try_commit(self, batch: list[_Task]) -> list[tuple[Any, Exception | None]]:
+    def _try_commit(self, batch: list[Task]) -> list[tuple[Any, Exception | None]]:
         connection = self._connection
         wants_full_sync = any(task.durable for task in batch)
         if wants_full_sync != self._is_full_sync:
@@ -247,15 +231,14 @@ class SqliteStore:
             raise
         return answers
 
-    def _fail(self, batch: list[_Task], error: sqlite3.Error) -> None:
+    def _fail(self, batch: list[Task], error: sqlite3.Error) -> None:
         if _is_full(error):
             problem: Exception = Unavailable(
                 f"{self.path} cannot grow: its disk or quota is full; free some space"
             )
         else:
             problem = Unavailable(f"writing {self.path}: {error}")
-        for task in batch:
-            task.future.set_exception(problem)
+        fail(batch, problem)
 
 
 class InlineStore:

@@ -101,6 +101,8 @@ class ProcessMachines:
         self._machines: dict[str, Held] = {}
         self._foreign: dict[str, Held] = {}
         self._listed: tuple[ProcessMachine, ...] | None = None
+        #: pids of shims whose jobs Landlock separates
+        self._landlocked: frozenset[int | None] | None = None
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._timer: asyncio.TimerHandle | None = None
         self._pause_s = FIRST_LOOK_S
@@ -135,7 +137,7 @@ class ProcessMachines:
                 (self._machines if self._owns(file) else self._foreign)[file.name] = machine
                 self._see(machine, ready_at=ready_at(machine))
                 self._look(machine)
-        self._listed = None
+        self._forget_lists()
         self._look_again(soon=True)
         return tuple(problems)
 
@@ -164,7 +166,7 @@ class ProcessMachines:
                 if machine is None:
                     file = await asyncio.to_thread(self._make_directory, spec)
                     self._machines[spec.name] = machine = Held(self._root / spec.name, file)
-                    self._listed = None
+                    self._forget_lists()
                 elif machine.file.id != spec.id:
                     raise Unavailable(
                         f"making machine {spec.name}: another one of that name is not deleted yet"
@@ -242,7 +244,7 @@ class ProcessMachines:
             gone = await asyncio.to_thread(self._clear, machine)
             del machines[name]
             self._users.pop(name, None)
-            self._listed = None
+            self._forget_lists()
             await asyncio.to_thread(remove_tree, str(gone))
         except OSError as problem:
             raise Unavailable(f"deleting machine {name}: {problem}") from problem
@@ -263,8 +265,10 @@ class ProcessMachines:
 
         Whoever descends from a shim is its job's, because the shim inherits all whose parents end.
         """
-        held = self._machines.values()
-        shims = {each.view.pid for each in held if each.file.separation.means is Means.LANDLOCK} - {None}
+        shims = self._landlocked
+        if shims is None:  # asked at each call of the API, and there may be many machines
+            held = (each for each in self._machines.values() if each.file.separation.means is Means.LANDLOCK)
+            shims = self._landlocked = frozenset(each.view.pid for each in held) - {None}
         return bool(shims) and pid not in shims and descends(pid, shims)
 
     async def console(self, name: str) -> bytes:
@@ -381,7 +385,10 @@ class ProcessMachines:
 
     def _see(self, machine: Held, **changes: Any) -> None:
         machine.view = msgspec.structs.replace(machine.view, **changes)
-        self._listed = None
+        self._forget_lists()
+
+    def _forget_lists(self) -> None:
+        self._listed = self._landlocked = None
 
     def _look_again(self, *, soon: bool) -> None:
         loop = asyncio.get_running_loop()

@@ -11,6 +11,11 @@ import os
 import signal
 import sys
 
+TYPE_CHECKING = False  # importing typing would cost every start of a shim some milliseconds
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import NoReturn
+
 SET_PDEATHSIG = 1
 SET_DUMPABLE = 4
 SET_CHILD_SUBREAPER = 36
@@ -28,23 +33,30 @@ CLONE3 = 435  # the same on every architecture but alpha, from Linux 5.3 on
 CLONE = {"x86_64": 56, "aarch64": 220}.get(os.uname().machine) if sys.maxsize > 1 << 32 else None
 
 
-def _load() -> ctypes.CDLL | None:
+def _load(kind: type[ctypes.CDLL], *names: str) -> ctypes.CDLL | None:
+    """A library, with what is called of it looked up already: else each child of a process does that for itself."""
     if sys.platform != "linux":
         return None
     try:
-        return ctypes.CDLL(None, use_errno=True)
+        found = kind(None, use_errno=True)
     except OSError:
         return None
+    for name in names:
+        getattr(found, name)
+    return found
 
 
-LIBC = _load()
-#: the same for calls that return in two processes: the interpreter's lock is held over them
-FORKING = None if LIBC is None else ctypes.PyDLL(None, use_errno=True)
+LIBC = _load(ctypes.CDLL, "mount", "prctl", "syscall")
+if LIBC is not None:
+    LIBC.prctl.argtypes = (ctypes.c_int, *[ctypes.c_ulong] * 4)
+    LIBC.mount.argtypes = (*[ctypes.c_char_p] * 3, ctypes.c_ulong, ctypes.c_char_p)
+#: what forks: the interpreter's lock is held over these calls
+FORKING = _load(ctypes.PyDLL, "syscall", "PyOS_BeforeFork", "PyOS_AfterFork_Child", "PyOS_AfterFork_Parent")
 
 
 def prctl(option: int, value: int) -> bool:
     """Set an option of this process; False where that is not possible."""
-    return LIBC is not None and LIBC.prctl(option, *map(ctypes.c_ulong, (value, 0, 0, 0))) == 0
+    return LIBC is not None and LIBC.prctl(option, value, 0, 0, 0) == 0
 
 
 def hide_memory() -> None:
@@ -56,7 +68,8 @@ def unshare(namespaces: int) -> None:
     """Leave namespaces for new ones."""
     if LIBC is None:
         raise OSError("there are no namespaces on this system")
-    _check(LIBC.unshare(namespaces), "unshare")
+    if LIBC.unshare(namespaces):
+        _raise("unshare")
 
 
 def fork_into(namespaces: int, clone: int | None = CLONE) -> int:
@@ -68,18 +81,21 @@ def fork_into(namespaces: int, clone: int | None = CLONE) -> int:
     """
     if FORKING is None:
         raise OSError("there are no namespaces on this system")
-    python = ctypes.pythonapi
-    python.PyOS_BeforeFork()
+    asked: Iterable[object]
     if clone is not None:
-        flags, *rest = map(ctypes.c_ulong, (namespaces | signal.SIGCHLD, 0, 0, 0, 0))
-        pid = FORKING.syscall(clone, flags, *rest)
+        asked = map(ctypes.c_ulong, (clone, namespaces | signal.SIGCHLD, 0, 0, 0, 0))
     else:
-        asked = (ctypes.c_uint64 * 8)(namespaces, 0, 0, 0, signal.SIGCHLD)
-        pid = FORKING.syscall(CLONE3, asked, ctypes.c_size_t(ctypes.sizeof(asked)))
-    (python.PyOS_AfterFork_Parent if pid else python.PyOS_AfterFork_Child)()
+        wished = (ctypes.c_uint64 * 8)(namespaces, 0, 0, 0, signal.SIGCHLD)
+        asked = (CLONE3, wished, ctypes.c_size_t(ctypes.sizeof(wished)))
+    FORKING.PyOS_BeforeFork()
+    pid: int = FORKING.syscall(*asked)
+    if not pid:
+        FORKING.PyOS_AfterFork_Child()
+        return 0
+    FORKING.PyOS_AfterFork_Parent()
     if pid < 0:
-        _check(pid, "clone")
-    return int(pid)
+        _raise("clone")
+    return pid
 
 
 def mount(source: str, target: str, kind: str, flags: int, options: str = "") -> None:
@@ -87,10 +103,10 @@ def mount(source: str, target: str, kind: str, flags: int, options: str = "") ->
     if LIBC is None:
         raise OSError("there are no mounts on this system")
     names = [os.fsencode(text) if text else None for text in (source, target, kind)]
-    _check(LIBC.mount(*names, ctypes.c_ulong(flags), options.encode() or None), target)
+    if LIBC.mount(*names, flags, options.encode() or None):
+        _raise(target)
 
 
-def _check(result: int, what: str) -> None:
-    if result != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number), what)
+def _raise(what: str) -> NoReturn:
+    number = ctypes.get_errno()
+    raise OSError(number, os.strerror(number), what)

@@ -98,6 +98,8 @@ class Queue:
         #: machines that do what the store does not know of, and what that is as far as they said
         self._doing: dict[str, str] = {}
         self._waiting: Counter[str] = Counter()
+        #: by class, how many machines are just taking a job, or finding that there is none
+        self._asking: Counter[str] = Counter()
         self._running: Counter[str] = Counter()
         self._workers: dict[str, Worker] = {}
         #: what each machine was given by this process, and which of it is not wanted any more; so that nobody need ask the store
@@ -341,7 +343,7 @@ class Queue:
             is_idle
             and terms is not None
             and finished is None
-            and not (leaving or self._waiting[terms.job_class])
+            and not (leaving or self._is_any_left(terms.job_class))
         ):
             return None
         while True:
@@ -362,8 +364,15 @@ class Queue:
         """One transaction, and the mirror after it."""
         now, machine = self._clock.now(), call.machine
         is_new = machine not in self._workers
-        ended, row, claim = await self._store.write(lambda db: settle_and_claim(db, call, self._site, now))
-        await self._fault_point("queue.exchanged")
+        asked_for = call.terms.job_class if call.terms else ""
+        self._asking[asked_for] += 1
+        try:
+            ended, row, claim = await self._store.write(
+                lambda db: settle_and_claim(db, call, self._site, now)
+            )
+            await self._fault_point("queue.exchanged")
+        finally:
+            self._asking[asked_for] -= 1
         settled = bool(ended)
         for each in ended:
             self._given.pop(machine, None)
@@ -403,8 +412,8 @@ class Queue:
 
     async def _wait_for_work(self, job_class: str, timeout: float) -> bool:
         """Wait until there may be a job of the class; each job wakes one machine."""
-        if self._waiting[job_class] > 0:
-            # A job came while we asked, or another machine is just taking the last one.
+        if self._is_any_left(job_class):
+            # A job came while we asked.
             await asyncio.sleep(_GLANCE)
             return True
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -423,8 +432,12 @@ class Queue:
     def _pass_on(self, machine: str) -> None:
         """Whoever leaves may have been woken for a job it did not take: let that wake someone else."""
         terms = self._terms.get(pool_of(machine))
-        if terms is not None and self._waiting[terms.job_class] > 0:
+        if terms is not None and self._is_any_left(terms.job_class):
             _wake_idle(self._idle[terms.job_class], 1)
+
+    def _is_any_left(self, job_class: str) -> bool:
+        """True when more jobs wait than machines are just asking for: who asks beside them would find nothing."""
+        return self._waiting[job_class] > self._asking[job_class]
 
     async def _go_through(self, change: Coroutine[Any, Any, T]) -> T:
         """Cancelling the caller does not stop the change."""

@@ -11,11 +11,11 @@ from typing import Any
 
 from remuda.errors import Unavailable
 from remuda.ledger.address import PostgresAddress
-from remuda.ledger.batches import Task
 from remuda.ledger.postgres import Raw
 from remuda.ledger.postgres_store import PostgresStore
 from remuda.ledger.schema import Tables
 from remuda.ledger.seat import Claimant, Fenced
+from remuda.ledger.tasks import Task
 from remuda.model.times import Instant
 from remuda.sources.queue.hosts import HostSeats, leave, tenure_of
 
