@@ -46,7 +46,7 @@ def _load(kind: type[ctypes.CDLL], *names: str) -> ctypes.CDLL | None:
     return found
 
 
-LIBC = _load(ctypes.CDLL, "mount", "prctl", "syscall")
+LIBC = _load(ctypes.CDLL, "mount", "prctl", "setns", "syscall", "unshare")
 if LIBC is not None:
     LIBC.prctl.argtypes = (ctypes.c_int, *[ctypes.c_ulong] * 4)
     LIBC.mount.argtypes = (*[ctypes.c_char_p] * 3, ctypes.c_ulong, ctypes.c_char_p)
@@ -70,6 +70,14 @@ def unshare(namespaces: int) -> None:
         raise OSError("there are no namespaces on this system")
     if LIBC.unshare(namespaces):
         _raise("unshare")
+
+
+def set_namespace(file: int, kind: int) -> None:
+    """Go to the namespace that a file stands for."""
+    if LIBC is None:
+        raise OSError("there are no namespaces on this system")
+    if LIBC.setns(file, kind):
+        _raise("setns")
 
 
 def fork_into(namespaces: int, clone: int | None = CLONE) -> int:

@@ -1,5 +1,5 @@
 """
-Starting a job's main process, and ending everything it started.
+Starting a job where it shall be, and ending everything it started.
 
 Part of the shim: the standard library only, and little of it.
 """
@@ -7,42 +7,22 @@ Part of the shim: the standard library only, and little of it.
 from __future__ import annotations
 
 import contextlib
-import errno
-import json
 import os
-import resource
 import signal
 import sys
 import time
 
-from remuda.machines.process.kernel import SET_CHILD_SUBREAPER, SET_PDEATHSIG, hide_memory, prctl
+from remuda.machines.process.init import UNKILLABLE_S, Init
+from remuda.machines.process.kernel import SET_CHILD_SUBREAPER, prctl
 from remuda.machines.process.landlock import restrict, version
+from remuda.machines.process.program import Program, StartError, environment_of, limits_of
 from remuda.machines.process.records import remove_tree, write_text
-from remuda.machines.process.sandbox import (
-    STARTED,
-    acting_as,
-    become,
-    die_with_shim,
-    enter,
-    fork_init,
-    reap_all,
-)
 
 TYPE_CHECKING = False  # importing typing would cost every start of a shim some milliseconds
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
-UNKILLABLE_S = 10.0  # a process in uninterruptible sleep must not hold the result of a job for ever
 PRIVATE_DIRECTORY = 0o40700
-
-
-class StartError(Exception):
-    """The job could not be started, with the exit code a shell would give and a sentence."""
-
-    def __init__(self, exit_code: int, detail: str) -> None:
-        super().__init__(detail)
-        self.exit_code, self.detail = exit_code, detail
 
 
 def become_reaper() -> bool:
@@ -74,218 +54,45 @@ def _is_fresh(work: str, temporary: str) -> bool:
         return False
 
 
-def launch(order: dict[str, Any], machine: dict[str, Any], directory: str) -> tuple[int, int, int]:
+def launch(
+    order: dict[str, Any], machine: dict[str, Any], directory: str, init: Init | None
+) -> tuple[int, int]:
     """
-    Start a job in its own session, separated as the machine says.
+    Start a job in its own session, separated as the machine says: by its `init` where it has one.
 
-    Returns its pid, the reading end of its output, and the one of what reports its end where the pid is that of its `init`
-    (else -1); once the command runs, or raises `StartError` with what kept it from running. A separation that the machine was
-    made with and that cannot be had now is such a reason: whoever uses up what it takes must not be let in.
+    Returns the reading end of its output, and its pid, or with `init` the reading end of what reports its end; once the
+    command runs, or raises `StartError` with what kept it from running. A separation that the machine was made with and
+    that cannot be had now is such a reason: whoever uses up what it takes must not be let in.
     """
-    start = _Start(order, machine, directory)
+    separation = machine.get("separation") or {}
+    work = f"{directory}/work"
+    program = Program(
+        order["command"],
+        environment_of(order, machine, directory),
+        limits_of(machine["rlimits"]),
+        separation.get("uid"),
+    )
+
+    def enter(program: Program) -> None:
+        if machine["cgroup"]:
+            program.doing = "entering its control group"
+            write_text(f"{machine['cgroup']}/cgroup.procs", "0")
+        if separation.get("means") == "landlock":
+            program.doing = "being separated from other jobs"
+            restrict(separation["cover"], work, version())
+        program.doing = "entering the work directory"
+        os.chdir(work)
+
     output, output_in = os.pipe()
     try:
-        pid, report = _begin_boxed(start, output_in) if start.is_boxed else (_begin(start, output_in), -1)
+        found = init.start(program, output_in) if init else program.fork(output_in, enter)
     except StartError:
         os.close(output)
         raise
     finally:
         os.close(output_in)
     os.set_blocking(output, False)
-    return pid, output, report
-
-
-class _Start:
-    """What a job is started with. All that can be done before a fork is: whatever the child touches must be copied for it."""
-
-    def __init__(self, order: dict[str, Any], machine: dict[str, Any], directory: str) -> None:
-        separation = machine.get("separation") or {}
-        self.means, self.uid, self.cover = (
-            separation.get("means"),
-            separation.get("uid"),
-            separation.get("cover", ""),
-        )
-        self.is_boxed = self.means in {"user", "namespaces"}
-        self.command, self.environment = order["command"], _environment(order, machine, directory)
-        self.limits = _limits(machine["rlimits"])
-        self.cgroup, self.work = machine["cgroup"], f"{directory}/work"
-        self.own = (
-            (os.getuid(), os.getgid()) if self.uid is None else None
-        )  # nobody has any in a new namespace
-        self.doing = ""
-
-    def enter(self) -> None:
-        """Go where the job shall be; called in the child."""
-        self.doing = "leaving the shim's session"
-        signal.set_wakeup_fd(-1)
-        os.setsid()
-        if self.cgroup:
-            self.doing = "entering its control group"
-            write_text(f"{self.cgroup}/cgroup.procs", "0")
-        self.doing = "being separated from other jobs"
-        if self.is_boxed:
-            enter(self.cover, self.work, self.own)
-        elif self.means == "landlock":
-            restrict(self.cover, self.work, version())
-        self.doing = "entering the work directory"
-        os.chdir(self.work)
-
-    def explain(self, problem: BaseException) -> bytes:
-        """What kept a job from running, for who waits for it."""
-        if isinstance(problem, StartError):
-            return json.dumps([problem.exit_code, problem.detail]).encode()
-        code, detail = _explain(problem, str(self.command[:1])[1:-1])
-        return json.dumps([code, f"{self.doing}: {problem}" if self.doing else detail]).encode()
-
-
-def _begin(start: _Start, output_in: int, *, is_inside: bool = False) -> int:
-    """Fork a process that becomes the job; its pid. `is_inside` where the caller is where the job shall be."""
-    report, report_in = os.pipe()
-    above = os.getpid()
-    pid = _forked(os.fork, (report, report_in))
-    if not pid:
-        try:
-            if is_inside:
-                os.setsid()
-            else:
-                start.enter()
-            if prctl(SET_PDEATHSIG, signal.SIGKILL) and os.getppid() != above:
-                os._exit(127)
-            os.dup2(output_in, 1)
-            os.dup2(output_in, 2)
-            start.doing = "limiting its resources"
-            for kind, limit in start.limits:
-                resource.setrlimit(kind, (limit, limit))
-            if start.uid is not None:
-                start.doing = "becoming a user of its own"
-                become(start.uid)
-            start.doing = ""
-            _execute(start.command, start.environment, os.execve)
-        except BaseException as problem:  # noqa: BLE001 - the child has no one above it: all it can do is report
-            os.write(report_in, start.explain(problem))
-        finally:
-            os._exit(127)
-    os.close(report_in)
-    _raise_if_told(report, pid)
-    os.close(report)
-    return pid
-
-
-def _begin_boxed(start: _Start, output_in: int) -> tuple[int, int]:
-    """Fork the `init` of namespaces of their own, which starts the job; its pid, and where it reports the job's end."""
-    report, report_in = os.pipe()
-    pid = _forked(lambda: fork_init(start.uid), (report, report_in))
-    if not pid:
-        try:
-            os.close(report)
-            die_with_shim(report_in)
-            start.enter()
-            # Limits are not for us: what they leave may be too little.
-            job = _begin(start, output_in, is_inside=True) if start.limits else _spawn(start, output_in)
-            hide_memory()  # whoever was another user for a moment is shown again, and lives on alone
-            die_with_shim(report_in)
-            reap_all(job, report_in)
-        except BaseException as problem:  # noqa: BLE001 - as above
-            os.write(report_in, start.explain(problem))
-        finally:
-            os._exit(127)
-    os.close(report_in)
-    _raise_if_told(report, pid)
-    return pid, report
-
-
-def _spawn(start: _Start, output_in: int) -> int:
-    """Start the job without another fork, which would take several times as long."""
-    outputs = [(os.POSIX_SPAWN_DUP2, output_in, 1), (os.POSIX_SPAWN_DUP2, output_in, 2)]
-    start.doing = "becoming a user of its own"
-    with acting_as(start.uid):
-        start.doing = ""
-        return _execute(
-            start.command,
-            start.environment,
-            lambda path, command, environment: os.posix_spawn(
-                path, command, environment, file_actions=outputs, setsid=True
-            ),
-        )
-
-
-def _forked(fork: Callable[[], int], pipe: tuple[int, int]) -> int:
-    try:
-        return fork()
-    except OSError as problem:
-        for end in pipe:
-            os.close(end)
-        raise StartError(127, f"no process could be started: {problem}") from problem
-
-
-def _raise_if_told(report: int, pid: int) -> None:
-    """Wait until a child has started the job, and raise what it says instead."""
-    told = os.read(report, 1)
-    if told and told != STARTED:
-        with open(report, "rb") as file:
-            told += file.read()
-        os.waitpid(pid, 0)
-        raise StartError(*json.loads(told))
-
-
-def _limits(limits: dict[str, int]) -> list[tuple[int, int]]:
-    """Each resource with the limit asked for, or the lower one that is the most this system lets us set."""
-    found = []
-    for name, limit in limits.items():
-        kind = getattr(resource, f"RLIMIT_{name}")
-        hard = resource.getrlimit(kind)[1]
-        found.append((kind, limit if hard == resource.RLIM_INFINITY else min(limit, hard)))
-    return found
-
-
-def _execute(
-    command: list[str],
-    environment: dict[str, str],
-    start: Callable[[str, list[str], dict[str, str]], int],
-) -> int:
-    """Like `os.execvpe`, which imports a module in the child every time and so takes twice as long."""
-    if "/" in command[0]:
-        return start(command[0], command, environment)
-    problem: OSError = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command[0])
-    for place in environment["PATH"].split(":"):
-        path = f"{place or '.'}/{command[0]}"
-        try:
-            os.lstat(path)  # most places do not have it, and to start it there takes longer to fail
-            return start(path, command, environment)
-        except (FileNotFoundError, NotADirectoryError):
-            pass
-        except OSError as found:
-            if os.access(place or ".", os.X_OK):  # else it is a place that is not open to the job's user
-                problem = found
-    raise problem
-
-
-def _environment(order: dict[str, Any], machine: dict[str, Any], directory: str) -> dict[str, str]:
-    return {
-        "PATH": os.environ.get("PATH", os.defpath),
-        "LANG": os.environ.get("LANG", "C.UTF-8"),
-        "HOME": f"{directory}/work",
-        "TMPDIR": f"{directory}/work/tmp",
-        **machine["env"],
-        **order.get("env", {}),
-        **order.get("secrets", {}),
-        # Last, so that no job can hide from the search for what a dead shim left behind.
-        "REMUDA_JOB": str(order["id"]),
-        "REMUDA_ATTEMPT": str(order["attempt"]),
-        "REMUDA_MACHINE": machine["name"],
-        "REMUDA_MACHINE_ID": machine["id"],
-        "REMUDA_MACHINE_DIR": directory,
-    }
-
-
-def _explain(problem: BaseException, command: str) -> tuple[int, str]:
-    if isinstance(problem, FileNotFoundError | NotADirectoryError):
-        return 127, f"the command {command} was not found, or the interpreter it names"
-    if isinstance(problem, OSError) and problem.errno in {errno.EACCES, errno.EPERM, errno.ENOEXEC}:
-        return 126, f"the command {command} is not executable: {problem.strerror}"
-    if isinstance(problem, ValueError):
-        return 127, f"the command or its environment cannot be passed on: {problem}"
-    return 127, f"the command {command} could not be started: {problem}"
+    return output, found
 
 
 def end_descendants(group: int, cgroup: str | None) -> int:

@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
-import signal
 import sys
 
 if __name__ == "__main__":  # started by its path, with no search path of ours
@@ -33,35 +31,38 @@ from remuda.machines.process.kernel import (
     REC,
     REMOUNT,
     SET_DUMPABLE,
-    SET_PDEATHSIG,
     SLAVE,
     fork_into,
     hide_memory,
     mount,
     prctl,
+    set_namespace,
+    unshare,
 )
 
 TYPE_CHECKING = False  # importing typing would cost every start of a shim some milliseconds
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import NoReturn
 
 #: processes of ours that count as the job's where a limit of processes is one of the namespace or the control group
 OWN_PROCESSES = 1
-HIGHEST_FILE = 1 << 20
-#: what the `init` of a job writes once the job's program runs
-STARTED = b"+"
 
 
 def fork_init(uid: int | None) -> int:
-    """As `os.fork`: the child is the first process of new namespaces, and must `enter` them."""
+    """As `os.fork`: the child is the first process of new namespaces; without `uid` also one of users."""
     return fork_into(NEW_NAMESPACE | NEW_PID | NEW_IPC | (NEW_USER if uid is None else 0))
 
 
-def enter(cover: str, work: str, own: tuple[int, int] | None) -> None:
-    """Arrange the namespaces, so that `cover` holds nothing but the way to `work`; `own` are the ids to keep where users are new."""
-    if own is not None:
-        _keep_ids(*own)
+def own_mounts() -> int:
+    """The mounts of this process, to come back to: they follow the host's, and what changes in copies of them stays there."""
+    mount("none", "/", "", SLAVE | REC)
+    return os.open("/proc/self/ns/mnt", os.O_RDONLY)
+
+
+def enter(mounts: int, cover: str, work: str) -> None:
+    """Be in new namespaces of mounts and IPC, where `cover` holds nothing but the way to `work`."""
+    set_namespace(mounts, NEW_NAMESPACE)
+    unshare(NEW_NAMESPACE | NEW_IPC)
     _arrange(cover, work)
 
 
@@ -89,7 +90,7 @@ def acting_as(uid: int | None) -> Iterator[None]:
         os.setresgid(own[1], own[1], own[1])
 
 
-def _keep_ids(uid: int, gid: int) -> None:
+def keep_ids(uid: int, gid: int) -> None:
     """Be in the new namespace of users who we were outside. The files for that are root's while memory is hidden."""
     prctl(SET_DUMPABLE, 1)
     try:
@@ -106,7 +107,6 @@ def _keep_ids(uid: int, gid: int) -> None:
 
 def _arrange(cover: str, work: str) -> None:
     """Mount a view of the host without what lies at `cover`, and with the processes of this namespace alone."""
-    mount("none", "/", "", SLAVE | REC)
     place = os.open(work, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
     mount("tmpfs", cover, "tmpfs", NOSUID | NODEV, "mode=0755,size=64k,nr_inodes=128")
     os.makedirs(work, 0o755)  # noqa: PTH103
@@ -116,39 +116,6 @@ def _arrange(cover: str, work: str) -> None:
     mount("proc", "/proc", "proc", NOSUID | NODEV | NOEXEC)
 
 
-def reap_all(job: int, report_in: int) -> NoReturn:
-    """Be the `init` of a job that runs: pass on the request to end, reap everything, report how the job ended, and end with it."""
-
-    def pass_on(number: int, _frame: object) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(job, number)
-
-    signal.signal(signal.SIGTERM, pass_on)
-    os.closerange(0, report_in)
-    os.closerange(report_in + 1, HIGHEST_FILE)
-    os.write(report_in, STARTED)
-    while True:
-        pid, status = os.wait()
-        if pid == job:
-            os.write(report_in, str(status).encode())
-            os._exit(0)
-
-
-def reported(report: int) -> int:
-    """The wait status of a job whose `init` has ended; one that was killed could not say, and took the job along."""
-    found = os.read(report, 16)
-    return int(found) if found else signal.SIGKILL
-
-
-def die_with_shim(report_in: int) -> None:
-    """Be killed when the shim ends; at once when that is gone: then nobody reads what we report."""
-    prctl(SET_PDEATHSIG, signal.SIGKILL)
-    poller = select.poll()
-    poller.register(report_in, 0)
-    if poller.poll(0):
-        os._exit(127)
-
-
 def probe(cover: str, uid: int | None) -> int:
     """Try all of it in a directory that is there for that; 0 when it works."""
     work = f"{cover}/work"
@@ -156,13 +123,15 @@ def probe(cover: str, uid: int | None) -> int:
     os.mkdir(f"{cover}/hidden", 0o777)  # noqa: PTH102
     if uid is not None:
         os.chown(work, uid, uid)
-    own = None if uid is not None else (os.getuid(), os.getgid())
+    own = os.getuid(), os.getgid()
     child = fork_init(uid)
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     code = 1
     try:
-        enter(cover, work, own)
+        if uid is None:
+            keep_ids(*own)
+        enter(own_mounts(), cover, work)
         if uid is not None:
             become(uid)
         os.mkdir(f"{work}/made")  # noqa: PTH102

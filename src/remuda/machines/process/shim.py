@@ -21,9 +21,9 @@ import time
 if __name__ == "__main__":  # started by its path, with no search path of ours
     sys.path.append(os.path.abspath(f"{__file__}/../../../.."))  # noqa: PTH100
 
+from remuda.machines.process.init import Init
 from remuda.machines.process.kernel import hide_memory
 from remuda.machines.process.launch import (
-    StartError,
     become_reaper,
     end_descendants,
     launch,
@@ -33,6 +33,7 @@ from remuda.machines.process.launch import (
 from remuda.machines.process.lease import ENDED, LOOK_S, Lease, steady
 from remuda.machines.process.link import CHUNK, Link
 from remuda.machines.process.output import Mask, Output
+from remuda.machines.process.program import StartError
 from remuda.machines.process.records import (
     identity,
     is_at,
@@ -42,7 +43,6 @@ from remuda.machines.process.records import (
     wall_ms,
     write_json,
 )
-from remuda.machines.process.sandbox import reported
 
 TYPE_CHECKING = False  # importing typing would cost every start some milliseconds
 if TYPE_CHECKING:
@@ -79,6 +79,9 @@ def main(directory: str) -> int:
     if shim and shim.result_file:
         shim.keep_result()
     say(f"ended: {code} {detail}")
+    if shim and shim.init:
+        shim.init.end()
+        end_descendants(shim.init.pid, None)
     if shim and shim.machine["cgroup"]:
         with contextlib.suppress(OSError):
             os.rmdir(shim.machine["cgroup"])  # noqa: PTH106
@@ -128,11 +131,13 @@ class Job:
         self,
         order: dict[str, Any],
         output: Output,
-        launched: tuple[int, int, int],
+        pipe: int,
+        started: tuple[int, int],
         lease: Lease | None = None,
     ) -> None:
-        self.order, self.output, self.lease = order, output, lease
-        self.pid, self.pipe, self.report = launched
+        """`started` is its pid; or that of its `init`, and the end of a pipe where that reports, which is -1 elsewhere."""
+        self.order, self.output, self.pipe, self.lease = order, output, pipe, lease
+        self.pid, self.report = started
         self.started_at = wall_ms()
         now = time.monotonic()
         self.timeout_at = now + order["timeout_ms"] / 1000 if order.get("timeout_ms") else None
@@ -206,6 +211,7 @@ class Shim:
         self.link = Link(machine["socket"])
         self.oom_kills = 0
         self.ready = False
+        self.init: Init | None = None
         self.job: Job | None = None
         self.finished: dict[str, Any] | None = None
         self.last: dict[str, Any] | None = None
@@ -281,8 +287,9 @@ class Shim:
         if self.job:
             due += [at for at in (self.job.timeout_at, self.job.kill_at, self.job.watch_at) if at is not None]
             due += [now + LOOK_S] if self.job.lease else []
-            if self.job.pipe >= 0:
-                poller.register(self.job.pipe, select.POLLIN)
+            for end in (self.job.pipe, self.job.report):
+                if end >= 0:
+                    poller.register(end, select.POLLIN)
         else:
             due.append(self.contact + self.machine["orphan_timeout_ms"] / 1000)
             due += [self.idle_since + KEEP_AFTER_S] if self.result_file else []
@@ -294,6 +301,8 @@ class Shim:
             self.job.read()
         if self.wake in ready:
             self.on_signal()
+        if self.init and self.job and self.job.report in ready:
+            self.on_report(self.init, self.job)
         if self.link.sock and self.link.sock.fileno() in ready:
             answer = self.link.step()
             if answer is not None:
@@ -319,8 +328,12 @@ class Shim:
                 break
             if not pid:
                 break
-            if self.job and pid == self.job.pid:
-                self.job.wait_status = status if self.job.report < 0 else reported(self.job.report)
+            if self.init and pid == self.init.pid:
+                self.init.end()
+                if self.job:
+                    self.on_report(self.init, self.job)
+            elif self.job and pid == self.job.pid:
+                self.job.wait_status = status
         if signal.SIGTERM in signals:
             self.must_end = True
             if self.job:
@@ -385,15 +398,32 @@ class Shim:
         try:
             prepare_work(self.directory, (self.machine.get("separation") or {}).get("uid"))
             self.oom_kills = oom_kills(self.machine["cgroup"])
-            launched = launch(order, self.machine, self.directory)
+            init = self.ready_init()
+            pipe, found = launch(order, self.machine, self.directory, init)
         except StartError as problem:
             self.hand_in(order, output, ("unstartable", problem.exit_code), begun, [problem.detail])
         else:
-            self.job = Job(order, output, launched, lease)
+            self.job = Job(order, output, pipe, (init.pid, found) if init else (found, -1), lease)
+
+    def ready_init(self) -> Init | None:
+        """What starts jobs in namespaces of the machine, where it has some."""
+        if (self.machine.get("separation") or {}).get("means") not in {"user", "namespaces"}:
+            return None
+        if self.init is None or not self.init.is_usable:
+            self.init = Init(self.machine, f"{self.directory}/work")
+        return self.init
+
+    def on_report(self, init: Init, job: Job) -> None:
+        """A job's `init` says how it ended, or has ended itself."""
+        job.wait_status, alive = init.end_of(job.report)
+        if alive:
+            job.notes.append(f"{alive} processes of the job could not be killed")
+        self.on_job_end(job)
 
     def on_job_end(self, job: Job) -> None:
         """The main process has ended: end what it left behind, and keep the result."""
-        alive = end_descendants(job.pid, self.machine["cgroup"])
+        is_clean = self.init is not None and self.init.is_usable
+        alive = 0 if is_clean else end_descendants(job.pid, self.machine["cgroup"])
         notes = [*job.notes, *([f"{alive} processes of the job could not be killed"] if alive else [])]
         for _ in range(64):  # whoever else holds the pipe cannot keep a job from ending
             if job.pipe < 0 or not job.read():
@@ -457,6 +487,8 @@ class Shim:
     def give_up(self, job: Job) -> None:
         """End the job because the shim cannot go on, and keep its result."""
         job.stop("killed")
+        if self.init:
+            self.init.end()
         try:
             job.wait_status = signal.SIGKILL
             self.on_job_end(job)
