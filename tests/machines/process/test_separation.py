@@ -216,6 +216,83 @@ def test_the_first_process_of_a_job_is_not_the_jobs_and_leaves_it_only_its_outpu
     assert not rlimits or rest[-1] == "64"
 
 
+_LOOK = "readlink /proc/self/ns/pid /proc/self/ns/ipc /proc/self/ns/user; ls /proc | grep -c '^[0-9]'"
+
+
+@is_root
+@pytest.mark.parametrize("means", ["user", "namespaces"])
+def test_the_next_job_of_a_machine_finds_nothing_of_the_last(
+    hold: Callable[..., Machine], remuda: Remuda, tmp_path: Path, means: str
+) -> None:
+    """They follow each other in one namespace of processes, which is empty, and have mounts and IPC of their own."""
+    hold(separation=user(tmp_path) if means == "user" else {"means": means, "cover": str(tmp_path)})
+    left = "touch left; ipcmk -Q >/dev/null; setsid sleep 600 & sleep 600 &"
+    scripts = (f"{_LOOK}; {left}", f"{_LOOK}; ls -A; ipcs -q | grep -c 0x")
+    first, second = (sh(tmp_path, f"j{number}", script) for number, script in enumerate(scripts))
+    for order in (first, second):
+        remuda.order("m", order)
+        remuda.result(order["job"]["id"])
+    before, after = (output(order).decode().splitlines() for order in (first, second))
+    pids, ipc, users, seen = before
+    assert after == [pids, after[1], users, seen, "tmp", "0"]
+    assert after[1] != ipc
+    if means == "user":
+        assert users == os.readlink("/proc/self/ns/user")  # noqa: PTH115
+
+
+@is_root
+@pytest.mark.parametrize("moment", ["between two jobs", "while one runs"])
+def test_a_machine_whose_first_process_is_killed_gets_another(
+    hold: Callable[..., Machine], remuda: Remuda, tmp_path: Path, moment: str
+) -> None:
+    machine = hold(separation=user(tmp_path))
+    order = sh(
+        tmp_path, "j", "echo up" if moment == "between two jobs" else "setsid sleep 600 & echo up; sleep 600"
+    )
+    remuda.order("m", order)
+    eventually(lambda: output(order) == b"up\n")
+    if moment == "between two jobs":
+        remuda.result("j")
+    pid = machine.process.pid
+    (init,) = map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+    os.kill(init, signal.SIGKILL)
+    result = remuda.result("j")
+    expected = ("exited", 0) if moment == "between two jobs" else ("signaled", 137)
+    assert (result["status"], result["exit_code"]) == expected
+    assert not of_user(2_000_200_200)
+    eventually(lambda: not Path(f"/proc/{init}").exists())
+    remuda.order("m", sh(tmp_path, "k", "exit 3"))
+    assert remuda.result("k")["exit_code"] == 3
+
+
+@is_root
+def test_a_job_that_will_not_end_is_made_to_and_the_machine_goes_on(
+    hold: Callable[..., Machine], remuda: Remuda, tmp_path: Path
+) -> None:
+    hold(separation=user(tmp_path))
+    order = sh(tmp_path, "j", "trap '' TERM; echo up; while :; do sleep 0.1; done", timeout_ms=300)
+    remuda.order("m", order)
+    result = remuda.result("j")
+    assert (result["status"], result["exit_code"]) == ("timeout", 137)
+    assert not of_user(2_000_200_200)
+    remuda.order("m", sh(tmp_path, "k", "exit 3"))
+    assert remuda.result("k")["exit_code"] == 3
+
+
+@is_root
+def test_a_job_that_cannot_start_does_not_keep_the_next_one_from_starting(
+    hold: Callable[..., Machine], remuda: Remuda, tmp_path: Path
+) -> None:
+    hold(separation=user(tmp_path))
+    remuda.order("m", run(tmp_path, "j", "/no/such/command" * 8_000))
+    assert remuda.result("j")["status"] == "unstartable"
+    large = {"LARGE": "x" * 100_000, "NAME": "\n"}
+    order = sh(tmp_path, "k", 'printf %s "$LARGE$NAME" | wc -c', env=large)
+    remuda.order("m", order)
+    assert remuda.result("k")["exit_code"] == 0
+    assert output(order) == b"100001\n"
+
+
 @pytest.mark.parametrize("clone", [None, kernel.CLONE])
 def test_a_fork_into_no_new_namespace_is_a_fork(clone: int | None) -> None:
     """In a process of its own: this one has threads."""

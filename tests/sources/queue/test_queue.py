@@ -42,8 +42,10 @@ class SlowStore:
         self._longest_s = longest_s
         #: writes that fail from now on
         self.failures = 0
+        self.writes = 0
 
     async def write(self, change: Write[T], *, durable: bool = True) -> T:
+        self.writes += 1
         if self.failures:
             self.failures -= 1
             raise Unavailable("full")
@@ -174,6 +176,22 @@ async def test_an_idle_machine_waits_for_a_job_and_gets_it_when_it_comes() -> No
     assert answer.job is not None
     assert answer.job.id == number
     assert desk.clock.monotonic() == 10
+
+
+@virtually
+async def test_machines_do_not_ask_the_store_for_what_others_are_just_taking() -> None:
+    store = SlowStore()
+    desk = Desk(store=store)
+    idle = [desk.soon(desk.next(f"shell-{number}")) for number in range(1, 21)]
+    await asyncio.sleep(1)
+    for _ in range(10):
+        await desk.submit()
+    await asyncio.sleep(1)
+    assert sum(each.done() for each in idle) == 10
+    # Each machine made itself known, each job was handed in and taken.
+    assert store.writes == 20 + 10 + 10
+    for each in idle:
+        each.cancel()
 
 
 @virtually

@@ -79,12 +79,22 @@ class Init:
         return (int(found[0]), int(found[1])) if found else (signal.SIGKILL, 0)
 
     def end(self) -> None:
-        """End it, with all that is in it."""
+        """End it, with all that is in it, and reap it later."""
         if self.is_usable:
-            self.is_usable = False
-            self.control.close()
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGKILL)
+            self.let_go()
+            os.kill(self.pid, signal.SIGKILL)
+
+    def let_go(self) -> None:
+        """It has ended: once it was reaped its pid may be another's."""
+        self.is_usable = False
+        self.control.close()
+
+
+def ready_init(last: Init | None, machine: dict[str, Any], directory: str) -> Init | None:
+    """What starts the next job of a machine: the same as for the last one if it can; None where it has no namespaces."""
+    if (machine.get("separation") or {}).get("means") not in {"user", "namespaces"}:
+        return None
+    return last if last is not None and last.is_usable else Init(machine, f"{directory}/work")
 
 
 class _Served:

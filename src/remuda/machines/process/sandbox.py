@@ -1,10 +1,9 @@
 """
 A job's own view of the host: it sees its own processes and its own directory, and neither Remuda's data nor other jobs.
 
-The job runs in new namespaces of processes, mounts and System V IPC. Where Remuda is root the job gets a user of its own;
-elsewhere it keeps its user and gets a namespace of users, in which it has no power over processes outside. One small process
-stands between the shim and the job, because the first process of a namespace must do what `init` does: it reaps, tells the
-shim how the job ended, and everything in the namespace dies with it.
+Jobs run in namespaces of processes, mounts and System V IPC. Where Remuda is root they get a user of their own; elsewhere
+they keep their user and get a namespace of users, in which they have no power over processes outside. One small process stands
+between the shim and a job (`init`), because the first process of a namespace has duties.
 
 Part of the shim: the standard library only, and little of it.
 """

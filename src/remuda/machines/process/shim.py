@@ -21,7 +21,7 @@ import time
 if __name__ == "__main__":  # started by its path, with no search path of ours
     sys.path.append(os.path.abspath(f"{__file__}/../../../.."))  # noqa: PTH100
 
-from remuda.machines.process.init import Init
+from remuda.machines.process.init import Init, ready_init
 from remuda.machines.process.kernel import hide_memory
 from remuda.machines.process.launch import (
     become_reaper,
@@ -329,7 +329,7 @@ class Shim:
             if not pid:
                 break
             if self.init and pid == self.init.pid:
-                self.init.end()
+                self.init.let_go()
                 if self.job:
                     self.on_report(self.init, self.job)
             elif self.job and pid == self.job.pid:
@@ -398,20 +398,12 @@ class Shim:
         try:
             prepare_work(self.directory, (self.machine.get("separation") or {}).get("uid"))
             self.oom_kills = oom_kills(self.machine["cgroup"])
-            init = self.ready_init()
+            self.init = init = ready_init(self.init, self.machine, self.directory)
             pipe, found = launch(order, self.machine, self.directory, init)
         except StartError as problem:
             self.hand_in(order, output, ("unstartable", problem.exit_code), begun, [problem.detail])
         else:
             self.job = Job(order, output, pipe, (init.pid, found) if init else (found, -1), lease)
-
-    def ready_init(self) -> Init | None:
-        """What starts jobs in namespaces of the machine, where it has some."""
-        if (self.machine.get("separation") or {}).get("means") not in {"user", "namespaces"}:
-            return None
-        if self.init is None or not self.init.is_usable:
-            self.init = Init(self.machine, f"{self.directory}/work")
-        return self.init
 
     def on_report(self, init: Init, job: Job) -> None:
         """A job's `init` says how it ended, or has ended itself."""
