@@ -235,9 +235,31 @@ def test_the_next_job_of_a_machine_finds_nothing_of_the_last(
     before, after = (output(order).decode().splitlines() for order in (first, second))
     pids, ipc, users, seen = before
     assert after == [pids, after[1], users, seen, "tmp", "0"]
-    assert after[1] != ipc
+    # A number may come again; what was made under it is gone.
+    assert os.readlink("/proc/self/ns/ipc") not in (ipc, after[1])  # noqa: PTH115
     if means == "user":
         assert users == os.readlink("/proc/self/ns/user")  # noqa: PTH115
+
+
+@is_root
+def test_the_next_job_of_a_machine_sees_what_was_mounted_meanwhile_and_nothing_holds_it(
+    hold: Callable[..., Machine], remuda: Remuda, tmp_path: Path
+) -> None:
+    hold(separation=user(tmp_path))
+    with tempfile.TemporaryDirectory(dir="/tmp") as place:  # where a job can look
+        Path(place).chmod(0o755)
+        for number, is_mounted in enumerate((False, True, False)):
+            if is_mounted:
+                kernel.mount("tmpfs", place, "tmpfs", 0, "mode=0755")
+                (Path(place) / "seen").touch()
+            order = sh(tmp_path, f"j{number}", f"ls {place}")
+            try:
+                remuda.order("m", order)
+                remuda.result(f"j{number}")
+            finally:
+                if is_mounted:
+                    subprocess.run(["umount", place], check=True)
+            assert output(order) == (b"seen\n" if is_mounted else b"")
 
 
 @is_root

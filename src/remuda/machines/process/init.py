@@ -20,13 +20,14 @@ import time
 from remuda.machines.process.kernel import SET_PDEATHSIG, hide_memory, prctl
 from remuda.machines.process.program import STARTED, Program, StartError, raise_if_told
 from remuda.machines.process.records import write_text
-from remuda.machines.process.sandbox import enter, fork_init, keep_ids, own_mounts
+from remuda.machines.process.sandbox import enter, fork_init, go_back, here, keep_ids
 
 TYPE_CHECKING = False  # importing typing would cost every start of a shim some milliseconds
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-UNKILLABLE_S = 10.0  # a process in uninterruptible sleep must not hold the result of a job for ever
+PATIENCE_S = 2.0  # what was killed and lives on for so long is left to the shim
+EMPTY = b"empty"
 HIGHEST_FILE = 1 << 20
 CHUNK = 64 * 1024
 
@@ -71,12 +72,12 @@ class Init:
             raise
         return report
 
-    def end_of(self, report: int) -> tuple[int, int]:
-        """The wait status of the job, and how many of its processes would not die. One that was killed took the job along."""
+    def end_of(self, report: int) -> int:
+        """The wait status of the job. One that was killed took the job along, and one that is not empty is not used again."""
         found = os.read(report, 64).split()
-        if not found or found[1] != b"0":
+        if found[1:] != [EMPTY]:
             self.end()
-        return (int(found[0]), int(found[1])) if found else (signal.SIGKILL, 0)
+        return int(found[0]) if found else signal.SIGKILL
 
     def end(self) -> None:
         """End it, with all that is in it, and reap it later."""
@@ -112,7 +113,7 @@ class _Served:
         self.control, self.cgroup, self.cover, self.work = control, cgroup, cover, work
         self.uid, self.own = uid, own
         self.job = 0
-        self.mounts = -1
+        self.home = (-1, -1)
 
     def serve(self) -> NoReturn:
         """Start what the shim asks for, until it is gone or something cannot be started."""
@@ -140,8 +141,9 @@ class _Served:
             os.close(output_in)
             os.write(report_in, STARTED)
             status = self.reap()
-            os.write(report_in, b"%d %d" % (status, self.kill_all()))
+            os.write(report_in, b"%d %s" % (status, EMPTY if self.kill_all() else b"not empty"))
             os.close(report_in)
+            go_back(self.home)
 
     def receive(self) -> tuple[bytes, list[int]]:
         """The next order; an empty one when the shim is gone."""
@@ -154,16 +156,16 @@ class _Served:
 
     def start(self, program: Program, output_in: int) -> None:
         """Start a program in namespaces of its own."""
-        if self.mounts < 0:
+        if self.home < (0, 0):
             program.doing = "entering its control group"
             if self.cgroup:
                 write_text(f"{self.cgroup}/cgroup.procs", "0")
             program.doing = "being separated from other jobs"
             if self.uid is None:
                 keep_ids(*self.own)
-            self.mounts = own_mounts()
+            self.home = here()
         program.doing = "being separated from other jobs"
-        enter(self.mounts, self.cover, self.work)
+        enter(self.cover, self.work)
         program.doing = "entering the work directory"
         os.chdir(self.work)
         self.job = program.fork(output_in, lambda _: None) if program.limits else program.spawn(output_in)
@@ -185,17 +187,15 @@ class _Served:
                 self.job = 0
                 return status
 
-    def kill_all(self) -> int:
-        """Kill everything in the namespace; how many would not die. None can be started meanwhile: it is one call for all."""
+    def kill_all(self) -> bool:
+        """Kill everything in the namespace; False when something lives on. It is one call: nothing can be started meanwhile."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(-1, signal.SIGKILL)
-        give_up = time.monotonic() + UNKILLABLE_S
-        while True:
+        give_up = time.monotonic() + PATIENCE_S
+        while time.monotonic() < give_up:
             try:
-                if os.waitpid(-1, os.WNOHANG)[0]:
-                    continue
+                if not os.waitpid(-1, os.WNOHANG)[0]:
+                    time.sleep(0.001)
             except ChildProcessError:
-                return 0
-            if time.monotonic() > give_up:
-                return sum(name.isdigit() for name in os.listdir("/proc")) - 1  # noqa: PTH208
-            time.sleep(0.001)
+                return True
+        return False

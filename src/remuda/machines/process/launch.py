@@ -12,7 +12,7 @@ import signal
 import sys
 import time
 
-from remuda.machines.process.init import UNKILLABLE_S, Init
+from remuda.machines.process.init import Init
 from remuda.machines.process.kernel import SET_CHILD_SUBREAPER, prctl
 from remuda.machines.process.landlock import restrict, version
 from remuda.machines.process.program import Program, StartError, environment_of, limits_of
@@ -22,6 +22,7 @@ TYPE_CHECKING = False  # importing typing would cost every start of a shim some 
 if TYPE_CHECKING:
     from typing import Any
 
+UNKILLABLE_S = 10.0  # a process in uninterruptible sleep must not hold the result of a job for ever
 PRIVATE_DIRECTORY = 0o40700
 
 

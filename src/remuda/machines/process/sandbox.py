@@ -48,21 +48,29 @@ OWN_PROCESSES = 1
 
 
 def fork_init(uid: int | None) -> int:
-    """As `os.fork`: the child is the first process of new namespaces; without `uid` also one of users."""
-    return fork_into(NEW_NAMESPACE | NEW_PID | NEW_IPC | (NEW_USER if uid is None else 0))
+    """
+    As `os.fork`: the child is the first process of a new namespace of processes.
+
+    Without `uid` it gets one of users, too, and others which are its own: to come back to them takes power over them.
+    """
+    return fork_into(NEW_PID | (NEW_USER | NEW_NAMESPACE | NEW_IPC if uid is None else 0))
 
 
-def own_mounts() -> int:
-    """The mounts of this process, to come back to: they follow the host's, and what changes in copies of them stays there."""
-    mount("none", "/", "", SLAVE | REC)
-    return os.open("/proc/self/ns/mnt", os.O_RDONLY)
+def here() -> tuple[int, int]:
+    """The namespaces of mounts and IPC that this process is in, to come back to."""
+    return os.open("/proc/self/ns/mnt", os.O_RDONLY), os.open("/proc/self/ns/ipc", os.O_RDONLY)
 
 
-def enter(mounts: int, cover: str, work: str) -> None:
-    """Be in new namespaces of mounts and IPC, where `cover` holds nothing but the way to `work`."""
-    set_namespace(mounts, NEW_NAMESPACE)
+def enter(cover: str, work: str) -> None:
+    """Go on in new namespaces of mounts and IPC, where `cover` holds nothing but the way to `work`."""
     unshare(NEW_NAMESPACE | NEW_IPC)
     _arrange(cover, work)
+
+
+def go_back(there: tuple[int, int]) -> None:
+    """Leave what was entered, which is gone then, with all that a job left in it."""
+    for file, kind in zip(there, (NEW_NAMESPACE, NEW_IPC), strict=True):
+        set_namespace(file, kind)
 
 
 def become(uid: int) -> None:
@@ -106,6 +114,7 @@ def keep_ids(uid: int, gid: int) -> None:
 
 def _arrange(cover: str, work: str) -> None:
     """Mount a view of the host without what lies at `cover`, and with the processes of this namespace alone."""
+    mount("none", "/", "", SLAVE | REC)
     place = os.open(work, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
     mount("tmpfs", cover, "tmpfs", NOSUID | NODEV, "mode=0755,size=64k,nr_inodes=128")
     os.makedirs(work, 0o755)  # noqa: PTH103
@@ -130,12 +139,14 @@ def probe(cover: str, uid: int | None) -> int:
     try:
         if uid is None:
             keep_ids(*own)
-        enter(own_mounts(), cover, work)
-        if uid is not None:
-            become(uid)
-        os.mkdir(f"{work}/made")  # noqa: PTH102
+        before = here()
+        enter(cover, work)
+        with acting_as(uid):
+            os.mkdir(f"{work}/made")  # noqa: PTH102
         seen = [name for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
-        if os.listdir(cover) == ["work"] and seen == ["1"] and os.getpid() == 1:  # noqa: PTH208
+        is_apart = os.listdir(cover) == ["work"] and seen == ["1"] and os.getpid() == 1  # noqa: PTH208
+        go_back(before)
+        if is_apart and "hidden" in os.listdir(cover):  # noqa: PTH208
             code = 0
     finally:
         os._exit(code)

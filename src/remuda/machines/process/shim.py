@@ -407,9 +407,7 @@ class Shim:
 
     def on_report(self, init: Init, job: Job) -> None:
         """A job's `init` says how it ended, or has ended itself."""
-        job.wait_status, alive = init.end_of(job.report)
-        if alive:
-            job.notes.append(f"{alive} processes of the job could not be killed")
+        job.wait_status = init.end_of(job.report)
         self.on_job_end(job)
 
     def on_job_end(self, job: Job) -> None:
