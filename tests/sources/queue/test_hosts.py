@@ -86,7 +86,7 @@ def connection(server: PostgresServer, schema: str) -> Iterator[Any]:
     from remuda.ledger.postgres_schema import migrate
 
     address = read_address(server.url(schema), "--queue")
-    raw = connect(address, is_primary=True)
+    raw = connect(address, "writable")
     try:
         db = PostgresDatabase(raw)
         with raw.transaction():
