@@ -106,13 +106,9 @@ def test_a_host_that_stands_still_as_a_whole_runs_no_job_that_another_has_taken(
         other = next(each for each in places if each is not here)
         # Those that start others first, so that none is missed.
         frozen: list[int] = []
-        for stop in (
-            lambda: [here.processes[-1].pid],
-            lambda: list(here.shims().values()),
-            here.job_processes,
-            here.job_processes,
-        ):
-            for pid in set(stop()) - set(frozen):
+        for group in ("remuda", "shims", "jobs", "what jobs started meanwhile"):
+            known = {"remuda": [here.processes[-1].pid], "shims": list(here.shims().values())}
+            for pid in set(known.get(group) or here.job_processes()) - set(frozen):
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGSTOP)
                     frozen.append(pid)
