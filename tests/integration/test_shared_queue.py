@@ -31,7 +31,7 @@ def test_jobs_that_are_handed_in_everywhere_run_once_somewhere(postgres: Postgre
         for each in hosts.places:
             each.write(pool(min=1, max=2, singleTask=False))
         hosts.start_all()
-        script = f"echo $REMUDA_JOB >> {hosts.marks}; sleep 0.1"
+        script = f"echo $REMUDA_JOB >> {hosts.marks}; echo said by $REMUDA_JOB; sleep 0.1"
         numbers = [hosts.places[n % 3].submit("sh", "-c", script) for n in range(60)]
         assert len(set(numbers)) == 60
         done = "jobs WHERE state = 'succeeded'"
@@ -45,12 +45,19 @@ def test_jobs_that_are_handed_in_everywhere_run_once_somewhere(postgres: Postgre
         check = next(each for each in findings if each["check"] == "shared-queue")
         assert (check["verdict"], check["told"]) == ("ok", "3 hosts of the shared queue there")
         assert any(line.startswith("PostgreSQL ") for line in check["evidence"])
-        # Each answers for all; the output is where the job ran.
-        number = numbers[0]
-        ran_on = hosts.of(hosts.places[1].job(number).attempts[0])
+        # Each answers for all, also for one that is gone.
+        last = numbers[-1]
+        ran_on = hosts.of(hosts.places[1].job(last).attempts[0])
         for each in hosts.places:
-            told = each.output(number).decode()
-            assert told.startswith(f"[remuda: try 1 ran on host {hosts.name(ran_on)}") == (each is not ran_on)
+            assert each.output(last).decode() == f"said by {last}\n"
+        ran_on.kill()
+        left = next(each for each in hosts.places if each is not ran_on)
+        assert left.cli("jobs", "logs", str(last)).out == f"said by {last}\n"
+        # Nor need any Remuda run.
+        assert left.stop() == 0
+        at_rest = {"REMUDA_QUEUE": postgres.url(schema)}
+        for here in (ran_on, left):
+            assert here.cli("jobs", "logs", str(last), env=at_rest).out == f"said by {last}\n"
 
 
 @pytest.mark.parametrize(
