@@ -167,7 +167,7 @@ def logs(session: Session, number: int, follow: bool, attempt: int | None) -> No
         for piece in session.remuda.stream(path_of("v1", "jobs", number, "logs") + query):
             sys.stdout.buffer.write(piece)
     else:
-        from asyncio import run  # noqa: PLC0415 - other commands do not pay for it
+        from asyncio import run
 
         run(_show_stored(session, job, str(attempt) if attempt else None))
     sys.stdout.buffer.flush()
@@ -175,7 +175,7 @@ def logs(session: Session, number: int, follow: bool, attempt: int | None) -> No
 
 async def _show_stored(session: Session, job: Job, attempt: str | None) -> None:
     """Output while nothing runs: of this host its files, of others the copies in the queue."""
-    from remuda.sources.queue.copies import borrow_at_rest  # noqa: PLC0415 - as above
+    from remuda.sources.queue.copies import borrow_at_rest
 
     files = JobFiles(session.data_dir / "jobs", known_host(session.data_dir))
     if session.queue_address is not None:
