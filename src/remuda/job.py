@@ -88,6 +88,8 @@ class PageReference(NamedTuple):
     menu: str = ""
     #: what may stand in its address, and what it is
     query: Mapping[str, str] = MappingProxyType({})
+    #: of the documents that it shows, where it is drawn again only when another one is kept
+    family: str = ""
 
 
 class PanelReference(NamedTuple):

@@ -48,6 +48,7 @@ JOB = Job(
                 "drain": "What if: a node that is drained.",
                 "more": "What if: more changes, as on the command line.",
             },
+            family="capacity",
         ),
     ),
 )

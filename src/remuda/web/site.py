@@ -24,7 +24,7 @@ def make_site(jobs: Jobs, routes: Iterable[Route], store: Store, clock: Clock, l
     paths = {route.path for route in offered if route.method == "GET"}
     panels = [_late_panel(job.panel.render) for job in jobs if job.panel and job.panel.needs in paths]
     pages = [
-        Page(each.path, _late(each.render), each.menu, each.query)
+        Page(each.path, _late(each.render), each.menu, each.query, each.family)
         for job in jobs
         for each in job.pages
         if each.needs in paths
