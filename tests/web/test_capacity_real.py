@@ -15,6 +15,8 @@ from playwright.async_api import expect
 from tests.processes import DEADLINE_S, Place, place, pool
 from tests.servers.browser import Browser, Page, Scheme, open_in
 
+from remuda.control.documents import Kept
+
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 ROOT = Path(__file__).parents[2]
 PICTURES = os.environ.get("REMUDA_PICTURES")
@@ -227,4 +229,17 @@ async def test_sizes_appear_when_the_first_review_is_kept(browser: Browser, up: 
     ran = up.cli("rightsize", "review", *files, "--at", "2026-01-01T00:00:00Z")
     assert ran.code in {0, 1}, ran.err
     await expect(page.it.locator("#workloads")).to_contain_text("search")
+    await check_clean(page)
+
+
+async def test_the_slider_of_why_spans_the_audits_of_a_label(browser: Browser, up: Place) -> None:
+    files = ("--from", str(ROOT / "examples" / "capacity-cluster.json"), "--at", "2026-11-10T12:00:00Z")
+    assert up.cli(
+        "capacity", "audit", *files, "--policy", str(ROOT / "examples" / "capacity-policy.yaml")
+    ).code in {0, 1}
+    known = up.remuda.get("/v1/documents", list[Kept], family="capacity")
+    page = await opened(browser, up, "/why?kind=label&name=nix-kvm")
+    slider = page.it.get_by_role("slider")
+    assert await slider.get_attribute("min") == str(min(item.at for item in known))
+    assert await slider.get_attribute("max") == str(max(item.at for item in known))
     await check_clean(page)
