@@ -109,7 +109,7 @@ def rows() -> list[Row]:
         still = [took(f"{where}/fleet", token)[0] for _ in range(LOOKS)]
         chosen = [took(f"{where}/fleet?zone=z1&state=configured", token)[0] for _ in range(LOOKS)]
         moved, moved_cpu, known, anew = list[float](), list[float](), 1, (0.0, 0.0)
-        asked, asked_cpu = [], []
+        asked, asked_cpu = list[float](), list[float]()
         for _ in range(CYCLES):
             serving.stdin.write("\n")
             serving.stdin.flush()
