@@ -1,8 +1,8 @@
 """
 How soon the page of a fleet answers with 500,000 machines: at first, while nothing changes, and after each recorded cycle.
 
-`python -m bench.web_fleet MACHINES` is the process that serves and records: it prints its link, makes a cycle for each line
-of its standard input, and ends with it.
+`python -m bench.web_fleet MACHINES` is the process that serves and records: it prints its link and the name of a need, makes a cycle
+for each line of its standard input, and ends with it.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ import tempfile
 import time
 import urllib.request
 from pathlib import Path
+from urllib.parse import quote
 
 from prometheus_client import CollectorRegistry
 
@@ -35,7 +36,7 @@ from remuda.loop.metrics import LoopMetrics
 from remuda.model.times import SECOND
 from remuda.web.dashboard import Dashboard, WebOptions
 
-MACHINES, CYCLES, LOOKS = 500_000, 45, 12
+MACHINES, CYCLES, LOOKS, WHYS = 500_000, 45, 12, 5
 
 
 def _checkpoints(db: Database) -> int:
@@ -65,7 +66,8 @@ async def serve(machines: int, home: Path) -> None:
     board = Dashboard(WebOptions(port=0), home, JOBS, routes, store, SystemClock(), log)
     board.listen()
     await board.start()
-    print(board.link, flush=True)
+    cluster, asked = next(iter(table.needs().items()))
+    print(board.link, f"{cluster}/{asked[0].name}", flush=True)
     while await asyncio.to_thread(sys.stdin.readline):
         clock.at += 10 * SECOND
         table.churn()
@@ -98,14 +100,16 @@ def rows() -> list[Row]:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as serving:
         assert serving.stdin is not None
         assert serving.stdout is not None
-        where, _, token = serving.stdout.readline().strip().partition("/?token=")
+        link, need = serving.stdout.readline().split()
+        where, _, token = link.partition("/?token=")
         took(f"{where}/why", token)  # templates are read, and the connection is known
         used = cpu_ms(serving.pid)
         first, size = took(f"{where}/fleet", token)
         first_cpu = cpu_ms(serving.pid) - used
         still = [took(f"{where}/fleet", token)[0] for _ in range(LOOKS)]
         chosen = [took(f"{where}/fleet?zone=z1&state=configured", token)[0] for _ in range(LOOKS)]
-        moved, moved_cpu, known, anew = [], [], 1, (0.0, 0.0)
+        moved, moved_cpu, known, anew = list[float](), list[float](), 1, (0.0, 0.0)
+        asked, asked_cpu = list[float](), list[float]()
         for _ in range(CYCLES):
             serving.stdin.write("\n")
             serving.stdin.flush()
@@ -118,6 +122,10 @@ def rows() -> list[Row]:
                 moved.append(answered)
                 moved_cpu.append(cpu_ms(serving.pid) - used)
             known = checkpoints
+            if len(asked) < WHYS:
+                used = cpu_ms(serving.pid)
+                asked.append(took(f"{where}/v1/why/need/{quote(need, safe='')}", token)[0])
+                asked_cpu.append(cpu_ms(serving.pid) - used)
         serving.stdin.close()
     assert anew[0], "no checkpoint was recorded"
     world = f"{MACHINES:,} machines, 500 needs, 50 clusters; loopback, the whole page of {size / 1e3:.0f} kB"
@@ -135,6 +143,14 @@ def rows() -> list[Row]:
             100,
             "ms",
             f"the same: all of it is read and counted anew, once in dozens of such cycles; {anew[1]:.0f} ms of CPU",
+        ),
+        at_most(
+            "why a need, after a recorded cycle",
+            quantile(asked, 0.5),
+            2_000,
+            "ms",
+            f"the same fleet; what the cycle decided on is put together and judged again; median of {WHYS};"
+            f" {quantile(asked_cpu, 0.5):.0f} ms of CPU",
         ),
         at_most(
             "fleet page, nothing changed",

@@ -33,7 +33,7 @@ from remuda.job import Job, Jobs, load
 from remuda.jobs import JOBS
 from remuda.ledger.address import PostgresAddress
 from remuda.ledger.age import AgeClock, newest_record
-from remuda.ledger.ballast import Ballast
+from remuda.ledger.ballast import Ballast, room
 from remuda.ledger.opening import open_store
 from remuda.ledger.record import Kinds, Ledger
 from remuda.ledger.retention import Retention, forget
@@ -47,6 +47,7 @@ from remuda.loop.loop import Loop, Pace, Tools
 from remuda.loop.metrics import ConfigMeters, LoopMetrics
 from remuda.loop.probes import HealthServer, health_page, metrics_page
 from remuda.loop.supervise import run_loops
+from remuda.model.disks import shortage
 from remuda.model.plans import Action
 from remuda.model.times import write_duration
 from remuda.objects.load import Objects
@@ -274,12 +275,17 @@ class App:
             details["queue"] = str(self.options.queue.address)
         if self._refused is not None:
             details["refused_reload"] = self._refused
+        trouble = []
+        if lack := shortage(*room(self.home.path)):
+            trouble.append(
+                f"the disk of {self.home.path} is almost full: {lack}; history gives way, then jobs are refused"
+            )
         if self._replica is not None:
             details["leader"] = self._replica.leadership.leader
-            trouble = self._replica.trouble()
+            trouble += self._replica.trouble()
             trouble += [text for runtime in self._runtimes.values() for text in runtime.trouble()]
-            if trouble:
-                details["trouble"] = trouble
+        if trouble:
+            details["trouble"] = trouble
         return readiness(list(self.loops), details)
 
     async def run(self, stop: asyncio.Event) -> None:

@@ -88,6 +88,8 @@ class PageReference(NamedTuple):
     menu: str = ""
     #: what may stand in its address, and what it is
     query: Mapping[str, str] = MappingProxyType({})
+    #: of the documents that it shows, where it is drawn again only when another one is kept
+    family: str = ""
 
 
 class PanelReference(NamedTuple):
@@ -108,6 +110,8 @@ class Job(NamedTuple):
     commands: Mapping[str, Command] = MappingProxyType({})
     #: by the word below `why`, the names that can be asked about: `Known`, called when nobody said a kind
     subjects: Mapping[str, Reference] = MappingProxyType({})
+    #: by the word below `why`, of which family of documents it is answered from, and not from what a loop recorded
+    answered_from: Mapping[str, str] = MappingProxyType({})
     #: what `remuda diagnose` without a word looks at: `remuda.diagnose.everything.Checkup`
     checkups: tuple[Reference, ...] = ()
     #: its parts of `remuda report`: take the session, a `remuda.output.sections.Wanted` and who hears of progress

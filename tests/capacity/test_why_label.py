@@ -116,6 +116,14 @@ def test_a_gate_that_does_not_hold_is_a_step_with_its_fix(home: Home) -> None:
             "arc/kvm counts pods of kvm | made from policy kvm", id="a quota of ours",
         ),
         pytest.param(
+            {"quotas": (Quota("arc", "kvm", ("kvm",), "kvm", {"pods": ("3", "4")}),)}, "quota",
+            "arc/kvm counts pods of kvm: pods 3 of 4 taken | made from policy kvm", id="a quota with room",
+        ),
+        pytest.param(
+            {"quotas": (Quota("arc", "kvm", ("kvm",), "kvm", {"pods": ("4", "4")}),)}, "quota",
+            "arc/kvm counts pods of kvm: pods 4 of 4 taken | it is full; made from policy kvm", id="a full quota",
+        ),
+        pytest.param(
             {"quotas": (Quota("arc", "old", ("kvm",)),)}, "quota", "not made from a policy", id="another quota"
         ),
     ],

@@ -5,6 +5,7 @@ import contextlib
 import http.server
 import socket
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
@@ -275,6 +276,34 @@ def test_a_token_that_cannot_be_one_is_refused_and_not_shown(stopped: Path, toke
 def test_a_server_that_lies_is_reported(stopped: Path, answer: bytes, message: str) -> None:
     with cutting(stopped, b"HTTP/1.1 " + answer), pytest.raises(Unavailable, match=message):
         Remuda(stopped, None, lambda: VIEWS, most_bytes=1_000).get("/v1/names/a", Named)
+
+
+@pytest.mark.parametrize(
+    "begins",
+    [
+        pytest.param(b"HTTP/1.1 200 OK\r\nX-Drip: ", id="headers"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", id="announced"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n", id="until it hangs up"),
+    ],
+)
+def test_an_answer_that_drips_is_not_waited_for_forever(stopped: Path, begins: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def drip() -> None:
+            connection, _ = listener.accept()
+            with connection, contextlib.suppress(OSError):
+                connection.recv(65_536)
+                connection.sendall(begins)
+                while True:
+                    connection.sendall(b"x")
+                    time.sleep(0.05)
+
+        threading.Thread(target=drip, daemon=True).start()
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        began = time.monotonic()
+        with pytest.raises(Unavailable, match=r"remuda did not answer within 0\.5 s"):
+            Remuda(stopped, address, lambda: VIEWS, timeout_s=0.5).get("/v1/names/a", Named)
+        assert time.monotonic() - began < 30
 
 
 def test_what_a_server_says_instead_of_http_cannot_move_the_cursor(stopped: Path) -> None:

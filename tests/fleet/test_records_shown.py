@@ -240,6 +240,22 @@ def test_a_kept_plan_of_a_newer_version_or_a_damaged_one_says_so(tmp_path: Path,
         fleet_view(db, Call({}, {"plan": str(number)}))
 
 
+def test_a_plan_that_cannot_be_read_does_not_hide_the_one_before_it(tmp_path: Path, run: Run) -> None:
+    run("fleet", "plan", *FILES, "--keep", "--data-dir", tmp_path)
+    newer = {"schema": "remuda.dev/fleet-plan/v9", "at": 5, "snapshot": b"", "plan": b"", "policy": b""}
+    keep(tmp_path, "fleet-plan/newer", 2**40 * 3, newer)
+    with reading(tmp_path / FILE) as db:
+        seen = fleet_view(db, Call({}, {}))
+        assert seen.moment.plan == min(item.id for item in plans_view(db, Call({}, {})))
+        assert "fleet-plan/newer is remuda.dev/fleet-plan/v9" in seen.moment.unread
+        with pytest.raises(NotFound):
+            need_view(db, Call({"need": "no/such"}, {}))
+    with closing(sqlite3.connect(tmp_path / FILE)) as raw, raw:
+        raw.execute("DELETE FROM documents WHERE kind NOT LIKE '%newer'")
+    with reading(tmp_path / FILE) as db, pytest.raises(Unavailable, match="fleet-plan/v9"):
+        fleet_view(db, Call({}, {}))
+
+
 def test_every_route_reads_the_store_alone() -> None:
     assert all(route.view is not None and route.method == "GET" for route in VIEWS)
     assert plan_number({}) == 0

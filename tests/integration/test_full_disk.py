@@ -30,6 +30,8 @@ def test_a_job_whose_output_fills_the_disk_ends_and_says_what_was_not_kept(small
         assert (ended.state, ended.attempts[0].exit_code) == ("failed", 3)
     details = [small.job(number).attempts[0].detail or "" for number in jobs]
     assert any("part of the output was not kept: its disk is almost full" in each for each in details)
+    (told,) = small.health("ready")[1].details["trouble"]
+    assert f"the disk of {small.data} is almost full" in told, "an alarm of the page Now"
     shown = small.cli("submit", "test/shell", "--wait", "--", "sh", "-c", "echo still here")
     assert shown.code == 0, shown
 

@@ -7,70 +7,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
-from tests.processes import Place, eventually, place, pool
+from tests.integration.queue_hosts import Hosts
+from tests.processes import eventually, place, pool
 from tests.servers.fixtures import NewPostgres
 from tests.servers.postgres import PostgresServer
 
-from remuda.model.jobs import Attempt, Job
-
 pytestmark = pytest.mark.slow
-#: beats come each 1.5 s and jobs are stopped after 9 s without: a loaded machine keeps that
-LEASE_S = 15
-
-
-class Hosts:
-    """Several hosts on this one, and a file that all jobs write to."""
-
-    def __init__(self, server: PostgresServer, schema: str, places: list[Place]) -> None:
-        self.server, self.schema, self.places = server, schema, places
-        self.marks = places[0].mark("marks")
-
-    def start(self, here: Place, lease_s: int = LEASE_S) -> None:
-        url = self.server.url(self.schema)
-        here.start("--queue-lease", f"{lease_s}s", env={"REMUDA_QUEUE": url})
-
-    def start_all(self, lease_s: int = LEASE_S) -> None:
-        for each in self.places:
-            self.start(each, lease_s)
-
-    def name(self, here: Place) -> str:
-        name: str = json.loads((here.data / "queue-host").read_bytes())["host"]
-        return name
-
-    def of(self, attempt: Attempt) -> Place:
-        """Who runs an attempt."""
-        host = attempt.machine.partition("/")[0]
-        return next(each for each in self.places if self.name(each) == host)
-
-    def lines(self) -> list[list[str]]:
-        return [line.split() for line in self.marks.read_text().splitlines()]
-
-    def count(self, what: str) -> int:
-        return int(self.server.psql(f"SELECT count(*) FROM {self.schema}.{what}"))
-
-    def beating(self, beats: int) -> str:
-        """A job that writes its number, its try and the time, ten times a second; later tries are short."""
-        return (
-            f"most={beats}; [ $REMUDA_ATTEMPT = 1 ] || most=5; n=0; while [ $n -lt $most ]; do"
-            f' echo "$REMUDA_JOB $REMUDA_ATTEMPT $(date +%s%N)" >> {self.marks}; n=$((n+1)); sleep 0.1; done'
-        )
-
-    def hand_in_beating(self, beats: int) -> tuple[int, Place]:
-        """A job that may be tried twice, once it beats, and the host that it runs on."""
-        number = self.places[0].submit("sh", "-c", self.beating(beats), retries=1)
-        eventually(self.lines, "a sign of life of the job")
-        return number, self.of(self.places[0].job(number).attempts[0])
-
-    def ended(self, number: int, other: Place) -> Job:
-        return eventually(
-            lambda: job if (job := other.job(number)).state.is_end else None, "its end", deadline=120
-        )
-
-    def never_two(self, number: int) -> None:
-        """All beats of one try are over before those of the next begin."""
-        beats = [(int(attempt), int(at)) for job, attempt, at in self.lines() if int(job) == number]
-        assert beats == sorted(beats, key=lambda each: each[1])
-        assert [attempt for attempt, _ in beats] == sorted(attempt for attempt, _ in beats)
 
 
 @pytest.fixture
@@ -89,7 +31,7 @@ def test_jobs_that_are_handed_in_everywhere_run_once_somewhere(postgres: Postgre
         for each in hosts.places:
             each.write(pool(min=1, max=2, singleTask=False))
         hosts.start_all()
-        script = f"echo $REMUDA_JOB >> {hosts.marks}; sleep 0.1"
+        script = f"echo $REMUDA_JOB >> {hosts.marks}; echo said by $REMUDA_JOB; sleep 0.1"
         numbers = [hosts.places[n % 3].submit("sh", "-c", script) for n in range(60)]
         assert len(set(numbers)) == 60
         done = "jobs WHERE state = 'succeeded'"
@@ -103,12 +45,19 @@ def test_jobs_that_are_handed_in_everywhere_run_once_somewhere(postgres: Postgre
         check = next(each for each in findings if each["check"] == "shared-queue")
         assert (check["verdict"], check["told"]) == ("ok", "3 hosts of the shared queue there")
         assert any(line.startswith("PostgreSQL ") for line in check["evidence"])
-        # Each answers for all; the output is where the job ran.
-        number = numbers[0]
-        ran_on = hosts.of(hosts.places[1].job(number).attempts[0])
+        # Each answers for all, also for one that is gone.
+        last = numbers[-1]
+        ran_on = hosts.of(hosts.places[1].job(last).attempts[0])
         for each in hosts.places:
-            told = each.output(number).decode()
-            assert told.startswith(f"[remuda: try 1 ran on host {hosts.name(ran_on)}") == (each is not ran_on)
+            assert each.output(last).decode() == f"said by {last}\n"
+        ran_on.kill()
+        left = next(each for each in hosts.places if each is not ran_on)
+        assert left.cli("jobs", "logs", str(last)).out == f"said by {last}\n"
+        # Nor need any Remuda run.
+        assert left.stop() == 0
+        at_rest = {"REMUDA_QUEUE": postgres.url(schema)}
+        for here in (ran_on, left):
+            assert here.cli("jobs", "logs", str(last), env=at_rest).out == f"said by {last}\n"
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from tests.servers.postgres import PASSWORD, PostgresServer
 
 from remuda.errors import BadInput, Unavailable
 from remuda.ledger.address import read_address
-from remuda.ledger.postgres import connect
+from remuda.ledger.postgres import connect, reading
 from remuda.ledger.postgres_store import PostgresStore
 from remuda.ledger.schema import VERSIONS, Tables
 from remuda.ledger.seat import Claimant, Fenced
@@ -273,6 +273,44 @@ async def test_reads_go_on_by_themselves_after_the_server_was_away(
         store.close()
 
 
+@pytest.mark.parametrize("options", ["", "&target_session_attrs=read-write"])
+async def test_a_database_that_is_set_to_read_only_answers_and_says_why_it_keeps_nothing(
+    new_postgres: NewPostgres, schema: str, options: str
+) -> None:
+    server = new_postgres()
+    url = server.url(schema) + options
+    store = postgres_store(url)
+
+    def count(db: Database) -> int:
+        found: int = db.execute("SELECT count(*) FROM documents").fetchone()[0]
+        return found
+
+    try:
+        await store.write(put("a"))
+        server.psql("ALTER SYSTEM SET default_transaction_read_only TO on")
+        server.kill()
+        server.start()
+        deadline = time.monotonic() + DEADLINE_S
+        while True:
+            try:
+                assert store.read(count) == 1
+            except Unavailable:
+                assert time.monotonic() < deadline
+                await asyncio.sleep(0.1)
+            else:
+                break
+        with pytest.raises(Unavailable, match="set to read only"):
+            await store.write(put("b"))
+        with reading(read_address(url, "--store")) as db:
+            assert count(db) == 1, "a command that asks while nothing runs is answered, too"
+        server.psql("ALTER SYSTEM RESET default_transaction_read_only")
+        server.psql("SELECT pg_reload_conf()")
+        await store.write(put("b"))
+        assert rows(server, schema) == ["a", "b"]
+    finally:
+        store.close()
+
+
 def test_processes_that_start_at_once_make_the_tables_once(postgres: PostgresServer, schema: str) -> None:
     address = read_address(postgres.url(schema), "--store")
     with ThreadPoolExecutor(6) as threads:
@@ -384,7 +422,7 @@ def test_letters_are_kept_whatever_encoding_the_environment_asks_for(
     postgres: PostgresServer, schema: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
-    with connect(read_address(postgres.url(schema), "--store"), is_primary=True) as raw:
+    with connect(read_address(postgres.url(schema), "--store"), "writable") as raw:
         assert raw.execute("SELECT %s::text", ("日本",)).fetchone() == ("日本",)
 
 

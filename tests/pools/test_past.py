@@ -58,6 +58,32 @@ async def test_a_cycle_holds_until_the_next_but_no_longer_than_something_ran(pat
     assert (found[1][0], found[-1][1]) == (10, 20)
 
 
+@pytest.mark.parametrize(
+    ("interval", "outage", "is_gap"),
+    [
+        pytest.param(1, 16, True, id="a short outage of a loop that looks each second"),
+        pytest.param(1, 8, False, id="a slow cycle"),
+        pytest.param(30, 50, False, id="a loop that looks each half a minute"),
+        pytest.param(30, 70, True, id="a minute is long for any loop"),
+    ],
+)
+async def test_an_outage_is_what_is_long_for_its_loop(
+    tmp_path: Path, interval: int, outage: int, *, is_gap: bool
+) -> None:
+    store = SqliteStore(tmp_path / FILE)
+    ledger: Ledger[Snapshot, Memory, Policy, PoolAction] = Ledger(store, LOOP, POOL_KINDS)
+    memory, at = Memory(), 0
+    for step in range(40):
+        seen = Snapshot((PoolSeen("a", Need(step // 4, 0), ()),))
+        plan, after = decide(seen, memory, POLICY, T0 + at * SECOND)
+        await ledger.record(seen, memory, POLICY, T0 + at * SECOND, plan, after, ())
+        memory, at = after, at + (outage if step == 19 else interval)
+    store.close()
+    found = read(tmp_path / FILE, 0, at)
+    known = sum(end - begin for begin, end, _ in found)
+    assert known == 38 * interval + (0 if is_gap else outage)
+
+
 async def test_only_what_lies_within_a_span_counts(path: Path) -> None:
     assert read(path, 5, 15)[0] == (5, 10, 1)
     assert read(path, 5, 15)[-1][1] == 15

@@ -49,16 +49,23 @@ def get_postgres(progress: Progress, environ: Mapping[str, str] = os.environ) ->
 
 
 class PostgresServer:
-    """One server with data of its own, gone after `close`. `settings` are of postgresql.conf."""
+    """
+    One server with data of its own, gone after `close`. `settings` are of postgresql.conf.
 
-    def __init__(self, programs: Path, **settings: str) -> None:
+    One that `follows` another is a standby of it, until `promote`.
+    """
+
+    def __init__(self, programs: Path, follows: "PostgresServer | None" = None, **settings: str) -> None:
         self._programs = programs
         self._kept = Kept()
         try:
             self._prefix = _as_another_user(self._kept.directory)
             self._data = self._kept.directory / "data"
-            self._make()
             self.port = _free_port()
+            if follows is None:
+                self._make()
+            else:
+                self._copy(follows)
             lines = {
                 "listen_addresses": "'127.0.0.1'",
                 "unix_socket_directories": "''",
@@ -68,7 +75,8 @@ class PostgresServer:
             with (self._data / "postgresql.conf").open("a") as config:
                 config.writelines(f"{name} = {value}\n" for name, value in lines.items())
             self.start()
-            self.psql(f"CREATE DATABASE {DATABASE}", database="postgres")
+            if follows is None:
+                self.psql(f"CREATE DATABASE {DATABASE}", database="postgres")
         except BaseException:
             self._kept.close()
             raise
@@ -83,6 +91,21 @@ class PostgresServer:
         """What `--store` is given."""
         options = f"?schema={schema}" if schema else ""
         return f"postgresql://{USER}:{password}@127.0.0.1:{self.port}/{database}{options}"
+
+    def url_with(self, other: "PostgresServer", schema: str) -> str:
+        """What `--store` is given where the other may take over."""
+        hosts = f"127.0.0.1:{self.port},127.0.0.1:{other.port}"
+        options = f"schema={schema}&target_session_attrs=read-write"
+        return f"postgresql://{USER}:{PASSWORD}@{hosts}/{DATABASE}?{options}"
+
+    def wait_for_standbys(self) -> None:
+        """From now on each commit waits until a standby has it, too."""
+        self.psql("ALTER SYSTEM SET synchronous_standby_names TO '*'")
+        self.psql("SELECT pg_reload_conf()")
+
+    def promote(self) -> None:
+        """Make a primary of a standby."""
+        assert self.psql("SELECT pg_promote()") == "t"
 
     def start(self) -> None:
         """Start it, after `kill` again with the same data."""
@@ -144,6 +167,16 @@ class PostgresServer:
         ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=MAKE_S)
         if ran.returncode:
             raise ServersError(f"initdb exited with {ran.returncode}\n{ran.stdout}{ran.stderr}")
+
+    def _copy(self, primary: "PostgresServer") -> None:
+        command = [*self._prefix, str(self._programs / "pg_basebackup"), "-D", str(self._data)]
+        command += ["--write-recovery-conf", "--checkpoint=fast", "--no-sync"]
+        environ = primary._environ(DATABASE)
+        ran = subprocess.run(
+            command, env=environ, capture_output=True, text=True, check=False, timeout=MAKE_S
+        )
+        if ran.returncode:
+            raise ServersError(f"pg_basebackup exited with {ran.returncode}\n{ran.stdout}{ran.stderr}")
 
 
 def _as_another_user(directory: Path) -> Sequence[str]:

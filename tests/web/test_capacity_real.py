@@ -1,7 +1,10 @@
 """The page of capacity in a real browser, from an audit that the command kept: readable, and what if works by hand and keyboard."""
 
+import asyncio
 import json
 import os
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -11,6 +14,8 @@ from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import expect
 from tests.processes import DEADLINE_S, Place, place, pool
 from tests.servers.browser import Browser, Page, Scheme, open_in
+
+from remuda.control.documents import Kept
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 ROOT = Path(__file__).parents[2]
@@ -189,3 +194,52 @@ async def test_a_plan_is_made_on_a_server_elsewhere(up: Place) -> None:
     assert ran.code == 1
     assert "--ceiling 9" in ran.out
     assert "breaks: ceiling-above-evidence" in ran.out
+
+
+async def test_the_page_moves_when_another_audit_is_kept_and_what_was_typed_stays(
+    browser: Browser, up: Place
+) -> None:
+    page = await opened(browser, up)
+    await expect(page.it.locator("#pulse")).to_have_text("live")
+    await expect(page.it.locator("#labels")).to_contain_text("nix-kvm runs 1 of at most 4")
+    await page.it.get_by_label("the maximum").fill("3")
+    await page.it.get_by_label("Of the set").focus()
+    await page.it.keyboard.type("docs")
+    small = up.home / "small.yaml"
+    policy = (ROOT / "examples" / "capacity-policy.yaml").read_text()
+    small.write_text(policy.replace("ceiling: 4", "ceiling: 3"))
+    files = ("--from", str(up.home / "grown.json"), "--policy", str(small), "--at", "2026-11-16T13:00:00Z")
+    assert up.cli("capacity", "audit", *files).code in {0, 1}
+    await expect(page.it.locator("#labels")).to_contain_text("nix-kvm runs 1 of at most 3")
+    assert await page.it.get_by_label("the maximum").input_value() == "3"
+    assert await page.it.get_by_label("Of the set").input_value() == "docs"
+    await expect(page.it.get_by_label("Of the set")).to_be_focused()
+    await check_clean(page)
+
+
+async def test_sizes_appear_when_the_first_review_is_kept(browser: Browser, up: Place) -> None:
+    page = await opened(browser, up, "/sizes")
+    await expect(page.it.locator("main")).to_contain_text("No review is kept here yet")
+    await expect(page.it.locator("#pulse")).to_have_text("live")
+    script = [sys.executable, str(ROOT / "examples" / "rightsize-usage.py"), "1767225600"]
+    usage = up.home / "usage.json"
+    made = await asyncio.to_thread(subprocess.run, script, check=True, capture_output=True)
+    usage.write_bytes(made.stdout)
+    files = ("--from", str(ROOT / "examples" / "rightsize-cluster.yaml"), "--usage", str(usage))
+    ran = up.cli("rightsize", "review", *files, "--at", "2026-01-01T00:00:00Z")
+    assert ran.code in {0, 1}, ran.err
+    await expect(page.it.locator("#workloads")).to_contain_text("search")
+    await check_clean(page)
+
+
+async def test_the_slider_of_why_spans_the_audits_of_a_label(browser: Browser, up: Place) -> None:
+    files = ("--from", str(ROOT / "examples" / "capacity-cluster.json"), "--at", "2026-11-10T12:00:00Z")
+    assert up.cli(
+        "capacity", "audit", *files, "--policy", str(ROOT / "examples" / "capacity-policy.yaml")
+    ).code in {0, 1}
+    known = up.remuda.get("/v1/documents", list[Kept], family="capacity")
+    page = await opened(browser, up, "/why?kind=label&name=nix-kvm")
+    slider = page.it.get_by_role("slider")
+    assert await slider.get_attribute("min") == str(min(item.at for item in known))
+    assert await slider.get_attribute("max") == str(max(item.at for item in known))
+    await check_clean(page)

@@ -127,6 +127,19 @@ async def test_every_page_is_clean_readable_and_as_wide_as_the_screen(
     assert all(each.startswith(address(up)) for each in page.requests), "nothing comes from anywhere else"
 
 
+async def test_on_a_phone_a_row_is_not_stretched_by_the_words_at_its_end(browser: Browser, up: Place) -> None:
+    page = await sign_in(browser, up, width=390)
+    for path in ("/pools", "/jobs"):
+        await page.it.goto(address(up, path))
+        rows = (
+            "[...document.querySelectorAll('main tbody tr')].map(row => row.getBoundingClientRect().height)"
+        )
+        heights = await page.evaluate(rows)
+        assert heights, path
+        # Three lines: what is longer scrolls with the table.
+        assert max(heights) < 100, path
+
+
 #: what has the focus: whether it is seen to have it, and stands on the screen and not below what stays at its top
 FOCUS = """(() => {
   const it = document.activeElement;

@@ -1,13 +1,19 @@
 """Real replicas on a real API server, and a real browser: any of them answers, also while the one that leads dies."""
 
 import asyncio
+import hashlib
+import hmac
 import json
 import os
 import signal
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 import pytest_asyncio
@@ -17,7 +23,7 @@ from tests.servers.browser import Browser, open_in
 from tests.servers.cluster import Cluster
 from tests.test_cluster import API, DEADLINE_S, Replica, conditions, define, leader, pool, until
 
-pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = pytest.mark.slow
 TOKEN = "the-token-that-all-replicas-share"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/{}/leases/remuda"
 expect.set_options(timeout=DEADLINE_S * 1_000)
@@ -62,6 +68,7 @@ def ask(of: Replica, *words: str, token: str = TOKEN) -> subprocess.CompletedPro
     )
 
 
+@pytest.mark.asyncio(loop_scope="module")
 async def test_any_replica_answers_and_a_page_goes_on_when_the_leader_dies(
     cluster: Cluster, namespace: str, replica: Callable[[str], Replica], browser: Browser
 ) -> None:
@@ -111,3 +118,61 @@ async def test_any_replica_answers_and_a_page_goes_on_when_the_leader_dies(
     for one in (first, second, third):
         assert TOKEN not in one.log.read_text()
     assert TOKEN not in json.dumps(cluster.request("GET", LEASE.format(namespace)).json())
+
+
+class _Stay(urllib.request.HTTPRedirectHandler):
+    """Goes where it was sent, and nowhere else."""
+
+    def redirect_request(self, *_: object, **__: object) -> None:
+        return None
+
+
+def request(of: Replica, path: str, cookie: str = "", form: dict[str, str] | None = None) -> str | int:
+    """The cookie that comes with a redirection, or the status of anything else, for a browser with a cookie."""
+    port = url(of).rpartition(":")[2]
+    headers = {"Cookie": f"remuda-session-{port}={cookie}"} if cookie else {}
+    data = urlencode(form).encode() if form is not None else None
+    asked = urllib.request.Request(url(of) + path, data, headers)
+    try:
+        with urllib.request.build_opener(_Stay).open(asked, timeout=DEADLINE_S) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.headers.get("Set-Cookie", "") if error.code == 303 else error.code
+
+
+def is_answered(of: Replica, cookie: str, status: int) -> bool:
+    return request(of, "/", cookie) == status
+
+
+def test_who_signs_out_at_one_replica_is_out_at_all_of_them_when_another_leads_later(
+    cluster: Cluster, namespace: str, replica: Callable[[str], Replica]
+) -> None:
+    first = replica("first")
+    until(lambda: leader(cluster, namespace) == "first", "first leads")
+    second, third = replica("second"), replica("third")
+    answer = request(second, f"/?token={TOKEN}")
+    assert not isinstance(answer, int)
+    cookie = answer.partition("=")[2].partition(";")[0]
+    for each in (first, second, third):
+        until(partial(is_answered, each, cookie, 200), "a replica lets the session in")
+    # The form's proof is that of the session, as its page has it.
+    key = hashlib.sha256(b"remuda cookie\0" + TOKEN.encode()).digest()
+    proof = hmac.new(key, f"form\0{cookie}".encode(), "sha256").hexdigest()
+    assert not isinstance(request(second, "/sign-out", cookie, {"proof": proof}), int)
+    annotations = until(
+        lambda: "remuda.dev/web-signed-out" in (found := said(cluster, namespace)) and found, "all hear of it"
+    )
+    assert cookie not in str(annotations)
+    first.process.send_signal(signal.SIGKILL)
+    until(lambda: leader(cluster, namespace) in {"second", "third"}, "another leads")
+    fourth = replica("fourth")
+    for each in (second, third, fourth):
+        until(partial(is_answered, each, cookie, 401), "the session is out there")
+    assert "remuda.dev/web-signed-out" in said(cluster, namespace), "the next leader says it, too"
+
+
+def said(cluster: Cluster, namespace: str) -> dict[str, str]:
+    lease = cluster.request("GET", LEASE.format(namespace)).json()
+    found: dict[str, str] = lease["metadata"].get("annotations", {})
+    return found

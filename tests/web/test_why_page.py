@@ -21,7 +21,7 @@ def test_objects_are_written_again_only_when_they_changed() -> None:
 
     def written() -> str:
         ask = AskRoutes((about_route(about),), store, SetClock(NOW))
-        text: str = asyncio.run(why_page(ask, Call({}, {}))).values["objects"]
+        text: str = asyncio.run(why_page(ask, Call({}, {}), {})).values["objects"]
         return text
 
     first = written()

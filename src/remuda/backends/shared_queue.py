@@ -13,8 +13,8 @@ from remuda.ledger.seat import Claimant
 from remuda.machines.process.lease import steady, write_lease
 from remuda.machines.process.records import read_json, write_json
 from remuda.runtime import Services, SharedPlace
-from remuda.sources.queue import hosts
-from remuda.sources.queue.output import JobFiles
+from remuda.sources.queue import copies, hosts
+from remuda.sources.queue.output import HOST_FILE, JobFiles
 from remuda.sources.queue.schema import TABLES
 from remuda.sources.queue.settle import Site
 from remuda.sources.queue.shared import SharedQueue
@@ -22,7 +22,7 @@ from remuda.sources.queue.shared import SharedQueue
 if TYPE_CHECKING:
     from remuda.sources.queue.shared_store import SharedStore
 
-_HOST, _LEASE = "queue-host", "queue-lease"
+_LEASE = "queue-lease"
 
 
 def host_name(data_dir: Path, rng: random.Random, hostname: str) -> str:
@@ -31,7 +31,7 @@ def host_name(data_dir: Path, rng: random.Random, hostname: str) -> str:
 
     A directory that was copied to another computer gets a new one there, because the other may still have machines.
     """
-    path = str(data_dir / _HOST)
+    path = str(data_dir / HOST_FILE)
     known = read_json(path) or {}
     if known.get("hostname") == hostname and isinstance(known.get("host"), str):
         return str(known["host"])
@@ -59,12 +59,13 @@ def join(services: Services, place: SharedPlace, files: JobFiles, identity: str)
         services.clock.now,
         host,
         place.lease_ms,
-        tables=(TABLES, hosts.TABLES),
+        tables=(TABLES, hosts.TABLES, copies.TABLES),
         steady=steady,
         renewed=lambda tenure, began: write_lease(lease_file, tenure, began, place.lease_ms / 1000),
     )
     try:
         store.take_seat(Claimant(f"{hostname}, pid {os.getpid()}", "queue"))
+        files.borrow = copies.borrow(store, services.clock)
         site = Site(files, host, services.store.read, lambda: store.tenure, lease_file)
         queue = SharedQueue(
             store,

@@ -25,6 +25,7 @@ JOB = Job(
         ),
     },
     subjects={"label": "remuda.capacity.why_commands:known_labels"},
+    answered_from={"label": "capacity"},
     checkups=("remuda.capacity.checkup:check_capacity",),
     views="remuda.capacity.routes:VIEWS",
     reasons="remuda.capacity.codes:WORDS",
@@ -48,6 +49,7 @@ JOB = Job(
                 "drain": "What if: a node that is drained.",
                 "more": "What if: more changes, as on the command line.",
             },
+            family="capacity",
         ),
     ),
 )

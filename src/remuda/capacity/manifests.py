@@ -4,6 +4,7 @@ What is read of each kind of object: projections that declare only the fields an
 Amounts are as they are written; `remuda.capacity.observe.gather` makes scale sets, nodes and usage of these.
 """
 
+from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct, field
@@ -12,6 +13,7 @@ from remuda.model import manifests
 from remuda.model.manifests import Name, NonNegative, Quantities, Reference, Resources, TemplateMeta
 from remuda.model.nodes import NodeSpec, NodeStatus
 from remuda.model.pods import Match, Named, Term, Toleration
+from remuda.model.quantities import Quantity
 
 
 class ObjectMeta(manifests.ObjectMeta, frozen=True, gc=False, rename="camel"):
@@ -374,10 +376,25 @@ class _QuotaSpec(Struct, frozen=True, rename="camel"):
     scope_selector: manifests.ScopeSelector = manifests.ScopeSelector()
 
 
+class _QuotaStatus(Struct, frozen=True):
+    hard: dict[str, str | int | float] = {}
+    used: dict[str, str | int | float] = {}
+
+
 class Quota(Manifest, frozen=True, kw_only=True):
     """A ResourceQuota, as far as it counts pods by their PriorityClass."""
 
     spec: _QuotaSpec = _QuotaSpec()
+    status: _QuotaStatus = _QuotaStatus()
+
+    @property
+    def used(self) -> dict[str, tuple[str, str]]:
+        """By resource, how much is taken of how much; what makes no sense is left out."""
+        found = {}
+        for name, hard in self.status.hard.items():
+            with suppress(ValueError):
+                found[name] = (str(Quantity.parse(self.status.used.get(name, 0))), str(Quantity.parse(hard)))
+        return found
 
     @property
     def classes(self) -> tuple[str, ...]:

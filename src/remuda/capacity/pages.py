@@ -1,7 +1,7 @@
 """
 The page of capacity: the newest audit of each cluster, its ceilings as bars, nodes as packed boxes, gates, findings, and what if.
 
-An audit is what it was: the page has no region that is sent again, so that a large one is judged once for who opens it.
+An audit is what it was: the page is drawn again only when another one is kept, so that a large one is not judged each second.
 """
 
 import re

@@ -153,6 +153,8 @@ class Quota(Struct, frozen=True):
     classes: tuple[str, ...]
     #: the CapacityPolicy it was made from, if it was
     policy: str = ""
+    #: by resource, how much is taken of how much, as quantities are written; nothing when that was not read
+    used: dict[str, tuple[str, str]] = {}
 
 
 class Usage(Struct, frozen=True):

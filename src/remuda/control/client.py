@@ -7,7 +7,9 @@ Only the standard library, and imported late: a command should not pay for a web
 import http.client
 import json
 import socket
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
@@ -38,6 +40,25 @@ class _UnixConnection(http.client.HTTPConnection):
         self.sock.connect(self._path)
 
 
+class _Deadline:
+    """Cuts a connection when its time is up."""
+
+    def __init__(self, line: socket.socket, after_s: float) -> None:
+        self.has_passed = False
+        self._line = line
+        self._timer = threading.Timer(after_s, self._cut)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _cut(self) -> None:
+        self.has_passed = True
+        with suppress(OSError):
+            self._line.shutdown(socket.SHUT_RDWR)
+
+    def cancel(self) -> None:
+        self._timer.cancel()
+
+
 class Remuda:
     """The Remuda of a data directory, or the one at a URL."""
 
@@ -47,7 +68,7 @@ class Remuda:
         server: str | None,
         views: Callable[[], tuple[Route, ...]],
         warn: Callable[[str], None] = lambda _: None,
-        timeout_s: int = 60,
+        timeout_s: float = 60,
         token: str = "",
         address: "PostgresAddress | None" = None,
         queue: "PostgresAddress | None" = None,
@@ -135,14 +156,20 @@ class Remuda:
 
     def _request(self, method: str, path: str, body: bytes | None) -> bytes:
         connection = self._connect(timeout=self._timeout_s)
+        # The timeout of a socket is for one piece: an answer that comes in drips would never be late.
+        late = _Deadline(connection.sock, self._timeout_s)
         try:
-            return _body(self._ask(connection, method, path, body), self._most_bytes)
-        except TimeoutError as error:
-            raise Unavailable(f"remuda did not answer within {self._timeout_s} s") from error
+            answer = _body(self._ask(connection, method, path, body), self._most_bytes)
         except (OSError, http.client.HTTPException) as error:
+            if late.has_passed or isinstance(error, TimeoutError):
+                raise Unavailable(f"remuda did not answer within {self._timeout_s} s") from error
             raise _lost(error) from error
         finally:
+            late.cancel()
             connection.close()
+        if late.has_passed:
+            raise Unavailable(f"remuda did not answer within {self._timeout_s} s")
+        return answer
 
     def _ask(
         self, connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None

@@ -129,6 +129,8 @@ class Moment(Struct, frozen=True):
     #: the number and the files of a plan that is kept; 0 for what a shard recorded
     plan: int = 0
     name: str = ""
+    #: why newer plans are passed over, which cannot be read
+    unread: str = ""
 
 
 class Overview(Struct, frozen=True):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from remuda.control.documents import Kept
 from remuda.control.routes import Call, Route
-from remuda.errors import BadInput, Unavailable
+from remuda.errors import BadInput, NotFound, RemudaError, Unavailable
 from remuda.fleet.answers import LOOP, Chosen, Moment, NeedWhy, NothingRecorded, Overview
 from remuda.fleet.show.one_need import answer_need
 from remuda.ledger.sql import Database
@@ -22,6 +22,7 @@ from remuda.model.times import Instant
 if TYPE_CHECKING:
     from remuda.fleet.history.latest import Situations
     from remuda.fleet.trial import Trial
+    from remuda.ledger.documents import Kept as Document
 
 T = TypeVar("T")
 #: after every instant
@@ -83,9 +84,12 @@ def fleet_view(db: Database, call: Call) -> Overview:
         seen = _ANSWERS.situations.of(db, found)
         since = db.execute("SELECT min(first_at) FROM cycles WHERE loop = ?", (LOOP,)).fetchone()[0]
         return overview(seen, chosen, Moment(found.first_at, found.last_at, found.count, since))
-    item = find_plan(db, number) if number else _newest_plan(db, call.instant("at", _LATER))
-    seen = _ANSWERS.once(("plan", _mark(db, item)), lambda: plan_situation(db, item))
-    return overview(seen, chosen, Moment(item.at, item.at, 1, plan=item.id, name=item.kind.partition("/")[2]))
+    items = [find_plan(db, number)] if number else _plans(db, call.instant("at", _LATER))
+    item, seen, unread = _first_read(
+        items, lambda item: _ANSWERS.once(("plan", _mark(db, item)), lambda: plan_situation(db, item))
+    )
+    name = item.kind.partition("/")[2]
+    return overview(seen, chosen, Moment(item.at, item.at, 1, plan=item.id, name=name, unread=unread))
 
 
 def need_view(db: Database, call: Call) -> NeedWhy:
@@ -105,8 +109,12 @@ def need_view(db: Database, call: Call) -> NeedWhy:
             return recorded_trial(cycle)
 
         return _ANSWERS.once(("need", name, found.mark), lambda: answer_need(recorded(), name))
-    item = find_plan(db, number) if number else _newest_plan(db, call.instant("at", _LATER))
-    return _ANSWERS.once(("need", name, _mark(db, item)), lambda: answer_need(plan_trial(db, item), name))
+    items = [find_plan(db, number)] if number else _plans(db, call.instant("at", _LATER))
+
+    def answer(item: "Document") -> NeedWhy:
+        return _ANSWERS.once(("need", name, _mark(db, item)), lambda: answer_need(plan_trial(db, item), name))
+
+    return _first_read(items, answer)[1]
 
 
 def plans_view(db: Database, call: Call) -> list[Kept]:
@@ -125,15 +133,32 @@ def plan_number(query: dict[str, str]) -> int:
     return int(text or 0)
 
 
-def _newest_plan(db: Database, at: Instant) -> Any:
+def _plans(db: Database, at: Instant) -> "list[Document]":
+    """The plans that were kept by then, the newest first; `NothingRecorded` when there is none."""
     from remuda.ledger.documents import kept_of_family  # noqa: PLC0415
 
-    for item in kept_of_family(db, "fleet-plan", at):
-        return item
+    found = kept_of_family(db, "fleet-plan", at)
+    if found:
+        return found
     raise NothingRecorded(
         f"{'nothing' if at == _LATER else 'nothing by then'} is recorded of a fleet: no shard decided, and no plan is"
         " kept; remuda fleet plan --keep keeps one"
     )
+
+
+def _first_read(items: "list[Document]", read: "Callable[[Document], T]") -> "tuple[Document, T, str]":
+    """The first that can be read, and why those before it cannot; what is wrong with the first when none can."""
+    problems: list[RemudaError] = []
+    for item in items:
+        try:
+            found = read(item)
+        except NotFound:
+            raise
+        except (BadInput, Unavailable) as error:
+            problems.append(error)
+            continue
+        return item, found, "; ".join(map(str, problems))
+    raise problems[0]
 
 
 def _mark(db: Database, item: Any) -> tuple[Any, ...]:

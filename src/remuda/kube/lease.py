@@ -84,6 +84,8 @@ class Leadership:
         self.identity = identity
         #: what the lease says beside its holder while it is ours, for other replicas
         self.annotations: dict[str, str] = {}
+        #: what it says whoever holds it, once one of us has written it
+        self.lasting: dict[str, str] = {}
         self._client = client
         self._name, self._namespace = name, namespace
         self._clock = clock
@@ -127,6 +129,22 @@ class Leadership:
         """What the leader says beside its name; nothing when it says nothing."""
         known = self._cache.get(self._name, self._namespace)
         return known.metadata.annotations.get(name, "") if known else ""
+
+    async def say_lasting(self) -> None:
+        """Write `lasting` into another's lease, which stays as it is; `KubeError` when that cannot be done now."""
+        lease = await self._read()
+        if lease is None:
+            return
+        body = self._body(
+            lease,
+            holderIdentity=lease.spec.holder_identity,
+            leaseDurationSeconds=lease.spec.lease_duration_seconds,
+            acquireTime=lease.spec.acquire_time,
+            renewTime=lease.spec.renew_time,
+            leaseTransitions=lease.spec.lease_transitions,
+        )
+        body["metadata"]["annotations"] = lease.metadata.annotations | self.lasting
+        await self._client.replace(LEASES, body, Lease, self._namespace)
 
     async def run(self) -> None:
         """Take part until cancelled."""
@@ -225,8 +243,8 @@ class Leadership:
             renewTime=now,
             leaseTransitions=spec.lease_transitions + (1 if is_new and lease else 0),
         )
-        if self.annotations:
-            body["metadata"]["annotations"] = self.annotations
+        if said := self.annotations | self.lasting:
+            body["metadata"]["annotations"] = said
         try:
             if lease is None:
                 written = await self._client.create(LEASES, body, Lease, self._namespace)
@@ -248,6 +266,7 @@ class Leadership:
                     body = self._body(
                         lease, holderIdentity="", leaseDurationSeconds=1, leaseTransitions=transitions
                     )
+                    body["metadata"]["annotations"] = self.lasting
                     await self._client.replace(LEASES, body, Lease, self._namespace)
         except (KubeError, TimeoutError) as error:
             self._log.warning(

@@ -65,6 +65,15 @@ def is_full(path: Path) -> bool:
     return free.f_bavail * free.f_frsize < 128 * 1024
 
 
+def room(path: Path) -> tuple[int | None, int | None]:
+    """Bytes and files for which there is room below a path; a file system that counts no files has no limit of them."""
+    try:
+        found = os.statvfs(path)
+    except OSError:
+        return None, None
+    return found.f_bavail * found.f_frsize, found.f_favail if found.f_files else None
+
+
 def gave_room(
     db: sqlite3.Connection, make_room: Callable[[sqlite3.Connection], int] | None, ballast: Ballast | None
 ) -> bool:

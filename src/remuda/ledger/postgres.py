@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from remuda.errors import BadInput, RemudaError, Unavailable
 from remuda.ledger.address import PostgresAddress
@@ -26,6 +26,7 @@ except ImportError as missing:
 
 T = TypeVar("T")
 Raw = psycopg.Connection[tuple[Any, ...]]
+Wanted: TypeAlias = Literal["any", "primary", "writable"]
 
 #: what a URL does not say; a peer that is gone without a word is noticed after 25 s, here and there
 _SETTINGS = {
@@ -44,7 +45,11 @@ _SESSION = (
     "SET tcp_keepalives_count TO 3",
 )
 _OLDEST = 13
+_KNOWS_PRIMARY = 140_000
 _ROWS_AT_A_TIME = 50
+_NOT_WRITTEN = (
+    "it is a standby, or set to read only (default_transaction_read_only): nothing can be written to it"
+)
 #: what libpq says while it connects, and what helps; there is no code for it
 _CONNECTING = (
     ("password authentication failed", "the password is wrong, or the user does not exist", True),
@@ -55,7 +60,8 @@ _CONNECTING = (
     ("No such file or directory", "is the server running there?", False),
     ("timeout expired", "it does not answer: is the address right, and the way to it open?", False),
     ("could not translate host name", "the name of its host is not known here", False),
-    ("read-only", "it is a standby, and nothing can be written to it", False),
+    ("read-only", _NOT_WRITTEN, False),
+    ("hot standby", _NOT_WRITTEN, False),
 )
 
 
@@ -92,10 +98,12 @@ def _translated(sql: str) -> bytes:
     return sql.replace("%", "%%").replace("?", "%s").encode()
 
 
-def connect(address: PostgresAddress, *, is_primary: bool) -> Raw:
+def connect(address: PostgresAddress, server: Wanted) -> Raw:
     """
-    A connection without a transaction; `is_primary` refuses a standby, from which what was just written may be missing.
+    A connection without a transaction, to a server that is as `server` says.
 
+    What was just written may be missing from a standby, which `primary` refuses, and `writable` as well as a primary that is
+    set to read only.
     `BadInput` says what a person must change, `Unavailable` what may pass.
     """
     try:
@@ -104,8 +112,12 @@ def connect(address: PostgresAddress, *, is_primary: bool) -> Raw:
     except psycopg.ProgrammingError:
         # Its words may repeat a piece of the password.
         raise BadInput(f"{address} is no address that libpq reads: check its options") from None
-    if is_primary:
+    if server == "writable":
         settings.setdefault("target_session_attrs", "read-write")
+    elif server == "primary" or settings.get("target_session_attrs") == "read-write":
+        # Who reads needs nothing that can be written; an older libpq has no word for it.
+        is_known = psycopg.pq.version() >= _KNOWS_PRIMARY
+        settings["target_session_attrs"] = "primary" if is_known else "read-write"
     try:
         raw = psycopg.connect(make_conninfo(**settings), autocommit=True)
     except psycopg.Error as error:
@@ -166,7 +178,10 @@ def explain(error: BaseException, address: PostgresAddress) -> RemudaError:
                 f" CREATE SCHEMA {address.schema} AUTHORIZATION …"
             )
         case "25006":
-            return Unavailable(f"{address} is a standby now, and nothing can be written to it")
+            return Unavailable(
+                f"{address} is a standby now, or set to read only (default_transaction_read_only): nothing can be"
+                " written to it"
+            )
     return Unavailable(f"{address} does not answer: {text}")
 
 
@@ -184,7 +199,7 @@ def _one_line(error: BaseException, address: PostgresAddress) -> str:
 @contextmanager
 def reading(address: PostgresAddress, tables: Sequence[Tables] = ()) -> Iterator[PostgresDatabase]:
     """Questions to a store that may or may not be in use, all as of one moment; `BadInput` when there is none."""
-    raw = connect(address, is_primary=False)
+    raw = connect(address, "any")
     try:
         db = PostgresDatabase(raw)
         with one_moment(db):
@@ -203,7 +218,7 @@ def reading(address: PostgresAddress, tables: Sequence[Tables] = ()) -> Iterator
 
 def is_there(address: PostgresAddress) -> bool:
     """Whether a database has a store; `BadInput` when it has another program's tables there, or a newer store."""
-    raw = connect(address, is_primary=False)
+    raw = connect(address, "any")
     try:
         return check(PostgresDatabase(raw), address)
     except psycopg.Error as error:
@@ -247,7 +262,7 @@ def writing(address: PostgresAddress) -> Iterator[PostgresDatabase]:
     """
     with reading(address):
         pass
-    raw = connect(address, is_primary=True)
+    raw = connect(address, "writable")
     try:
         with raw.transaction():
             yield PostgresDatabase(raw)

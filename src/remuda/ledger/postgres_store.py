@@ -188,7 +188,7 @@ class PostgresStore:
         if time.monotonic() < self._silent_until:
             raise Unavailable(self._silence)
         try:
-            return connect(self.address, is_primary=True)
+            return connect(self.address, "primary")
         except RemudaError as error:
             self._silent_until, self._silence = time.monotonic() + _RESPITE_S, str(error)
             raise Unavailable(str(error)) from None
@@ -400,7 +400,7 @@ class PostgresStore:
         return Fenced(self._why_not)
 
     def _connect_writer(self) -> Raw:
-        raw = connect(self.address, is_primary=True)
+        raw = connect(self.address, "writable")
         try:
             control(raw, *_WRITER)
             if raw.execute("SHOW synchronous_commit").fetchone() == ("off",):

@@ -1,11 +1,13 @@
 """
 What is recorded of pools over a span of time: who had and wanted how many machines, and what was held by what.
 
-A recorded cycle holds until the next one. Where nothing was recorded for longer than a minute, Remuda did not run, or was stuck, and
-nothing is said of that time.
+A recorded cycle holds until the next one. Where nothing was recorded for ten times as long as usual, and for a minute at most,
+Remuda did not run, or was stuck, and nothing is said of that time.
 """
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
+from statistics import median
 from typing import Any
 
 from msgspec import Struct
@@ -15,13 +17,15 @@ from remuda.ledger.record import unpack
 from remuda.ledger.sql import Database
 from remuda.ledger.store import DamagedRow
 from remuda.model.plans import Reason
-from remuda.model.times import MINUTE, Instant
+from remuda.model.times import MINUTE, SECOND, Instant
 from remuda.pools.controller import LOOP
 from remuda.pools.decide.model import Policy, Snapshot
 from remuda.pools.kinds import POOL_KINDS
 
-#: without a record for longer than this, nothing ran
-_AWAY = MINUTE
+#: without a record for so many times what is usual, but within these bounds, nothing ran
+_TIMES, _SHORTEST, _LONGEST = 10, 5 * SECOND, MINUTE
+#: recorded cycles that tell what is usual
+_USUAL = 2_000
 #: snapshots that are looked through for how long machines took to boot
 _SNAPSHOTS = 400
 
@@ -44,17 +48,18 @@ class _Decided(Struct, frozen=True):
 def spans(db: Database, since: Instant, until: Instant, damaged: Callable[[str], None]) -> Iterator[Span]:
     """Recorded times within a span, oldest first; one that cannot be read is left out, and `damaged` hears of it."""
     policies: dict[bytes, Policy] = {}
+    away = _silence(db, since, until)
     rows = one_by_one(
         db,
         "SELECT id, first_at, last_at, plan, policy FROM cycles"
         " WHERE loop = ? AND last_at >= ? AND first_at <= ? ORDER BY first_at, id",
-        (LOOP, since - _AWAY, until),
+        (LOOP, since - _LONGEST, until),
     )
     before: tuple[Any, ...] | None = None
     for row in (*rows, None):
         if before is not None:
             number, first_at, last_at, plan, digest = before
-            is_followed = row is not None and 0 <= row[1] - last_at <= _AWAY
+            is_followed = row is not None and 0 <= row[1] - last_at <= away
             end = min(row[1] if row is not None and is_followed else last_at, until)
             begin = max(first_at, since)
             try:
@@ -67,6 +72,19 @@ def spans(db: Database, since: Instant, until: Instant, damaged: Callable[[str],
                 if end > begin:
                     yield Span(begin, end, decided.reasons, policies[digest])
         before = row
+
+
+def _silence(db: Database, since: Instant, until: Instant) -> int:
+    """After how long without a record nothing ran, by how often cycles are recorded."""
+    rows = db.execute(
+        "SELECT first_at, last_at, count FROM cycles WHERE loop = ? AND last_at >= ? AND first_at <= ?"
+        " ORDER BY id DESC LIMIT ?",
+        (LOOP, since - _LONGEST, until, _USUAL),
+    ).fetchall()
+    between = [newer[0] - older[1] for newer, older in pairwise(rows) if newer[0] >= older[1]]
+    within = [(last - first) / (count - 1) for first, last, count in rows if count > 1]
+    usual = median([*between, *within]) if between or within else 0
+    return max(_SHORTEST, min(_LONGEST, round(_TIMES * usual)))
 
 
 def _policy(db: Database, digest: bytes, cycle: int) -> Policy:

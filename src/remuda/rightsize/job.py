@@ -42,12 +42,14 @@ JOB = Job(
                 "risk": "Only workloads of this risk.",
                 "find": "Only workloads with these words in their names, kinds or verdicts.",
             },
+            family="rightsize",
         ),
         PageReference(
             "/sizes/workload",
             "remuda.rightsize.pages:workload_page",
             "/v1/documents",
             query={"review": "The number of a review.", "name": "NAMESPACE/KIND/NAME of a workload."},
+            family="rightsize",
         ),
     ),
 )

@@ -1,7 +1,7 @@
 """
 The pages of sizes: the newest review of each cluster, and one workload of it with its charts and patches.
 
-A review is what it was: the pages have no region that is sent again, so that a large one is read once for who opens it.
+A review is what it was: the pages are drawn again only when another one is kept, so that a large one is not read each second.
 """
 
 import asyncio

@@ -3,19 +3,20 @@
 import asyncio
 import socket
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import quote
 
 from msgspec import Struct
 
 from remuda.control.routes import Route
-from remuda.errors import BadInput
+from remuda.errors import BadInput, RemudaError
 from remuda.job import Jobs
 from remuda.ledger.store import Store
 from remuda.loop.clock import Clock
 from remuda.loop.logs import Log
+from remuda.model.times import Instant
 from remuda.web.access import TOKEN_FILE, Access, given_token, own_token, read_access
-from remuda.web.peers import ANNOTATION, Peers, published_address, replicas_of
+from remuda.web.peers import ANNOTATION, SIGNED_OUT, Peers, published_address, replicas_of
 from remuda.web.server import WebServer, listen
 from remuda.web.signed_out import FILE, SignedOut
 from remuda.web.site import make_site
@@ -43,6 +44,24 @@ class WebOptions(Struct, frozen=True):
     option: str = "--web-"
 
 
+class Election(Protocol):
+    """As much of a `Leadership` as is needed to agree."""
+
+    lasting: dict[str, str]
+
+    def annotation(self, name: str) -> str:
+        """What the Lease says."""
+        ...
+
+    def holds(self) -> bool:
+        """Whether it is ours."""
+        ...
+
+    async def say_lasting(self) -> None:
+        """Write it though it is another's."""
+        ...
+
+
 class Dashboard:
     """Listens first, so that a port that is taken is known before anything starts; then serves."""
 
@@ -62,7 +81,8 @@ class Dashboard:
         spec = read_access(options.access) if options.access else None
         self._options, self._log = options, log
         self._signed_out = SignedOut(data_dir / FILE)
-        self._following: asyncio.Task[None] | None = None
+        self._following: list[asyncio.Task[None]] = []
+        self._election, self._clock = election if options.token else None, clock
         self._token = given_token(options.token) if options.token else own_token(data_dir / TOKEN_FILE)
         peers = Peers(self._token, replicas_of(election), clock) if election and options.token else None
         site = make_site(jobs, routes, store, clock, log)
@@ -85,13 +105,24 @@ class Dashboard:
         assert self._listening is not None
         await self._server.start(self._listening)
         if self._options.access is not None:
-            self._following = asyncio.create_task(self._follow(self._options.access), name="web access")
+            self._following.append(asyncio.create_task(self._follow(self._options.access), name="web access"))
+        if self._election is not None:
+            self._following.append(asyncio.create_task(self._agree(self._election), name="signed out"))
 
     async def _follow(self, path: Path) -> None:
         """Go by who may get in whenever that changes: a token that was taken away lets nobody in from then on."""
         while True:
             await asyncio.sleep(_LOOK_S)
             self.look_at_access(path)
+
+    async def _agree(self, election: "Leadership") -> None:
+        """Who signed out at one replica is out at all of them, whoever leads later: the Lease says who did."""
+        while True:
+            await asyncio.sleep(_LOOK_S)
+            try:
+                await agree(self._signed_out, election, self._clock.now())
+            except (OSError, RemudaError) as error:
+                self._log.warning("who signed out is not known everywhere yet", error=str(error))
 
     def look_at_access(self, path: Path) -> None:
         """Read the file of `--web-access` again if it changed; one with a problem is refused, and the old one stays."""
@@ -111,8 +142,8 @@ class Dashboard:
 
     async def stop(self) -> None:
         """Stop serving, and give the port back."""
-        if self._following is not None:
-            self._following.cancel()
+        for task in self._following:
+            task.cancel()
         await self._server.stop()
         if self._listening is not None:
             self._listening.close()
@@ -131,6 +162,16 @@ class Dashboard:
     def link(self) -> str:
         """What opens it; it holds the token, so it is for the terminal and never for a log."""
         return link(self._options.address, self.port, self._token)
+
+
+async def agree(signed_out: SignedOut, election: "Election", now: Instant) -> None:
+    """Hear from the Lease who signed out at other replicas, and see that it says who did here."""
+    knows_all = signed_out.hear(election.annotation(SIGNED_OUT), now)
+    said = signed_out.said(now)
+    election.lasting = {SIGNED_OUT: said} if said else {}
+    if not knows_all and not election.holds():
+        # Who leads writes it with the next renewal.
+        await election.say_lasting()
 
 
 def stamp_of(path: Path | None) -> tuple[int, int, int] | None:

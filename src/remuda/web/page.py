@@ -72,6 +72,8 @@ class Page(Struct, frozen=True):
     #: how it is called in the menu; nothing for a page that others lead to
     menu: str = ""
     query: Mapping[str, str] = {}
+    #: of the documents that it is drawn from; it is drawn again only when one of them was kept or is forgotten
+    family: str = ""
 
 
 #: draws a job's part of the page Now; None while there is nothing to show

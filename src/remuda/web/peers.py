@@ -35,6 +35,8 @@ PROVEN = "X-Remuda-Peer-Proof"
 VALID = MINUTE
 #: where the Lease says at which address the leader's dashboard is
 ANNOTATION = "remuda.dev/web"
+#: where it says which sessions were ended before their time
+SIGNED_OUT = "remuda.dev/web-signed-out"
 
 
 class Leader(Struct, frozen=True):

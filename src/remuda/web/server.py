@@ -22,6 +22,7 @@ from jinja2 import Environment
 from msgspec import Struct
 
 from remuda.control.answers import BODY, GOES_ON, GoesOn, problem, read_body
+from remuda.control.documents import Kept
 from remuda.control.openapi import document
 from remuda.control.routes import LARGEST_BODY, Call, Route
 from remuda.errors import BadInput, NotFound, RemudaError, Unavailable
@@ -333,8 +334,17 @@ class WebServer:
         if self._watchers.total() >= most or self._watchers[person.name] >= most_each:
             return problem(503, "too many pages are open already: close one")
 
+        drawn: tuple[list[Kept], dict[str, str]] | None = None
+
         async def draw() -> dict[str, str]:
-            return regions(await self._draw(page, call, person, request.path))
+            nonlocal drawn
+            if not page.family:
+                return regions(await self._draw(page, call, person, request.path))
+            # Which there are is asked each second; what takes long only when that changed.
+            there = await self._site.make_ask().get("/v1/documents", list[Kept], family=page.family)
+            if drawn is None or drawn[0] != there:
+                drawn = there, regions(await self._draw(page, call, person, request.path))
+            return drawn[1]
 
         # Who may change things sees the buttons for it: what is drawn depends on that, and not on who it is.
         key = f"{person.role} {request.path_qs}"

@@ -2,11 +2,12 @@
 Sessions that somebody ended before their time.
 
 A cookie proves itself, so what was signed out must be remembered until the cookie would have ended: in a file, or a restart
-would let a copy of it in again. The file holds no cookie, only what cookies are known by.
+would let a copy of it in again. Neither the file nor what replicas tell each other holds a cookie, only what cookies are known by.
 """
 
 import contextlib
 import os
+import re
 from pathlib import Path
 
 import msgspec
@@ -18,6 +19,9 @@ SESSION = 12 * HOUR
 FILE = "web-signed-out"
 #: whoever could sign out so often has a token, and could do worse
 _MOST = 10_000
+#: those that replicas tell each other, the newest: an annotation has room for so many
+_MOST_SAID = 2_000
+_SESSION = re.compile(r"[0-9a-f]{32}")
 
 
 class SignedOut:
@@ -37,8 +41,31 @@ class SignedOut:
 
     def add(self, session: str, now: Instant) -> None:
         """End a session; those that would have ended by now are forgotten. `OSError` when it cannot be kept for a restart."""
+        self._keep({session: now + SESSION}, now)
+
+    def said(self, now: Instant) -> str:
+        """What another replica must know."""
+        there = [item for item in self._until.items() if item[1] > now]
+        return " ".join(f"{session}:{until}" for session, until in there[-_MOST_SAID:])
+
+    def hear(self, text: str, now: Instant) -> bool:
+        """Go by what another replica says; whether it knows all that is known here. `OSError` as `add`."""
+        pairs = (each.partition(":") for each in text.split()[:_MOST_SAID])
+        heard = {
+            session: min(int(until), now + SESSION)
+            for session, _, until in pairs
+            if _SESSION.fullmatch(session) and until.isdecimal() and until.isascii() and len(until) < 16
+        }
+        fresh = {session: until for session, until in heard.items() if session not in self and until > now}
+        if fresh:
+            self._keep(fresh, now)
+        return all(
+            session in heard for session in [part.partition(":")[0] for part in self.said(now).split()]
+        )
+
+    def _keep(self, more: dict[str, Instant], now: Instant) -> None:
         kept = [item for item in self._until.items() if item[1] > now]
-        self._until = dict(kept[-_MOST:]) | {session: now + SESSION}
+        self._until = dict(kept[-_MOST:]) | more
         if self._path is None:
             return
         aside = self._path.with_suffix(".new")

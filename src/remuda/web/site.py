@@ -15,7 +15,7 @@ from remuda.web.entrance import PERSON
 from remuda.web.now import now_page
 from remuda.web.page import Ask, Content, Page, Render, RenderPanel
 from remuda.web.server import Site
-from remuda.web.why import WHY
+from remuda.web.why import make_why
 
 
 def make_site(jobs: Jobs, routes: Iterable[Route], store: Store, clock: Clock, log: Log) -> Site:
@@ -24,15 +24,16 @@ def make_site(jobs: Jobs, routes: Iterable[Route], store: Store, clock: Clock, l
     paths = {route.path for route in offered if route.method == "GET"}
     panels = [_late_panel(job.panel.render) for job in jobs if job.panel and job.panel.needs in paths]
     pages = [
-        Page(each.path, _late(each.render), each.menu, each.query)
+        Page(each.path, _late(each.render), each.menu, each.query, each.family)
         for job in jobs
         for each in job.pages
         if each.needs in paths
     ]
+    families = {kind: family for job in jobs for kind, family in job.answered_from.items()}
     drawn = (each for job in jobs for each in (*job.pages, job.panel) if each)
     packages = {_package(each.render) for each in drawn}
     return Site(
-        pages=(now_page(panels), *pages, WHY),
+        pages=(now_page(panels), *pages, make_why(families)),
         templates=environment(sorted(packages)),
         routes=offered,
         make_ask=lambda: AskRoutes(offered, store, clock),

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from remuda.control.about import About
 from remuda.control.client import path_of
+from remuda.control.documents import Kept
 from remuda.control.routes import Call
 from remuda.errors import BadInput, NotFound
 from remuda.model.times import Instant
@@ -58,7 +59,16 @@ def kinds(paths: Sequence[str] | frozenset[str]) -> tuple[str, ...]:
     return tuple(sorted(found["kind"] for path in paths if (found := _ROUTE.fullmatch(path))))
 
 
-async def why_page(ask: Ask, call: Call) -> Content:
+def make_why(families: Mapping[str, str]) -> Page:
+    """The page; by kind of subject, the family of documents that some are answered from."""
+
+    async def render(ask: Ask, call: Call) -> Content:
+        return await why_page(ask, call, families)
+
+    return Page("/why", render, menu="Why", query=_QUERY)
+
+
+async def why_page(ask: Ask, call: Call, families: Mapping[str, str]) -> Content:
     """Pick a subject and a time; with both, the answer."""
     known = kinds(ask.routes())
     kind, name = call.query.get("kind", ""), call.query.get("name", "").strip()
@@ -92,8 +102,17 @@ async def why_page(ask: Ask, call: Call) -> Content:
         "answer": answer,
         "problem": problem,
         "recorded": recorded,
+        "slider": await _kept_span(ask, families.get(kind, "")) or recorded,
     }
     return Content("why.html", values, title=f"Why {kind} {name}" if name else "Why")
+
+
+async def _kept_span(ask: Ask, family: str) -> Recorded | None:
+    """From the first to the last document of a family that is kept; None when there is none."""
+    if not family or "/v1/documents" not in ask.routes():
+        return None
+    times = [item.at for item in await ask.get("/v1/documents", list[Kept], family=family)]
+    return Recorded(min(times), max(times)) if times else None
 
 
 async def _objects(ask: Ask) -> str:
@@ -129,13 +148,8 @@ def _instant(text: str) -> Instant | None:
     return int(text)
 
 
-WHY = Page(
-    "/why",
-    why_page,
-    menu="Why",
-    query={
-        "kind": "The kind of subject.",
-        "name": "Its name.",
-        "at": "The instant asked about, in milliseconds since 1970; now by default.",
-    },
-)
+_QUERY = {
+    "kind": "The kind of subject.",
+    "name": "Its name.",
+    "at": "The instant asked about, in milliseconds since 1970; now by default.",
+}

@@ -481,6 +481,28 @@ def test_how_a_server_is_replicated(facts: dict[str, Any], said: str) -> None:
     assert said in on_server(**facts).evidence[2]
 
 
+@pytest.mark.parametrize(
+    ("facts", "verdict"),
+    [
+        pytest.param({"standbys": 0}, "ok", id="no standby"),
+        pytest.param({"standbys": 1}, "problem", id="a standby that nobody waits for"),
+        pytest.param({"standbys": 1, "synchronous_standbys": "*"}, "ok", id="a standby that is waited for"),
+        pytest.param(
+            {"standbys": 2, "synchronous_standbys": "*", "synchronous_commit": "local"},
+            "problem",
+            id="commits that wait for nobody",
+        ),
+    ],
+)
+def test_a_shared_queue_whose_standby_may_lack_something_is_a_problem(
+    facts: dict[str, Any], verdict: str
+) -> None:
+    found = shared(HOST, server=structs.replace(SERVER, **facts))
+    assert found.verdict == verdict
+    assert ("give a job out twice" in " ".join(found.evidence)) == (verdict == "problem")
+    assert on_server(**facts).verdict == "ok", "a store that lost something is not written on"
+
+
 def shared(*hosts: QueueHost, **facts: Any) -> CheckResult:
     return judged(queue=SeenQueue("postgresql://db/q", hosts=hosts, **facts))["shared-queue"]
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from remuda.diagnose.observe.here import holder, in_use, page_problem, room, strangers, unfit
+from remuda.diagnose.observe.here import holder, in_use, page_problem, strangers, unfit
+from remuda.ledger.ballast import room
 from remuda.loop.probes import HealthServer
 
 

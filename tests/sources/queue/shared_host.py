@@ -12,7 +12,7 @@ from remuda.ledger.seat import Claimant
 from remuda.loop.clock import SystemClock
 from remuda.loop.logs import Log
 from remuda.machines.process.lease import steady, write_lease
-from remuda.sources.queue import hosts
+from remuda.sources.queue import copies, hosts
 from remuda.sources.queue.output import JobFiles
 from remuda.sources.queue.schema import TABLES
 from remuda.sources.queue.settle import Site
@@ -47,7 +47,7 @@ class SharedHost:
             now,
             name,
             lease_ms,
-            tables=(TABLES, hosts.TABLES),
+            tables=(TABLES, hosts.TABLES, copies.TABLES),
             steady=steady,
             renewed=lambda tenure, began: write_lease(self.lease_file, tenure, began, lease_ms / 1000),
         )

@@ -19,7 +19,7 @@ from remuda.ledger.sql import Database
 from remuda.ledger.store import InlineStore
 from remuda.machines.process.lease import Lease, write_lease
 from remuda.model.jobs import Finished, JobSpec, JobState
-from remuda.sources.queue import hosts, rows
+from remuda.sources.queue import copies, hosts, rows
 from remuda.sources.queue.hosts import HostRow, HostSeats, Lookout, look_out, tenure_of
 from remuda.sources.queue.output import JobFiles
 from remuda.sources.queue.schema import TABLES
@@ -86,11 +86,11 @@ def connection(server: PostgresServer, schema: str) -> Iterator[Any]:
     from remuda.ledger.postgres_schema import migrate
 
     address = read_address(server.url(schema), "--queue")
-    raw = connect(address, is_primary=True)
+    raw = connect(address, "writable")
     try:
         db = PostgresDatabase(raw)
         with raw.transaction():
-            migrate(db, address, (TABLES, hosts.TABLES))
+            migrate(db, address, (TABLES, hosts.TABLES, copies.TABLES))
         yield db
     finally:
         raw.close()

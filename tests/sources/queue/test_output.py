@@ -111,9 +111,8 @@ def test_all_attempts_are_read_or_one(files: JobFiles) -> None:
     for attempt in (1, 2):
         write(files, attempt, f"try {attempt} ".encode() * 100_000)
     found = job("running", True, False)
-    whole = b"".join(written(files, found, None))
-    assert whole == b"try 1 " * 100_000 + b"try 2 " * 100_000
-    assert b"".join(written(files, found, "2")) == b"try 2 " * 100_000
+    assert whole(files, found, None) == b"try 1 " * 100_000 + b"try 2 " * 100_000
+    assert whole(files, found, "2") == b"try 2 " * 100_000
 
 
 @pytest.mark.parametrize("attempt", ["0", "3", "x", "01", ""])
@@ -166,6 +165,60 @@ def test_a_place_that_cannot_be_made_is_bad_input(tmp_path: Path) -> None:
         JobFiles(tmp_path / "jobs").prepare()
 
 
+def elsewhere(found: Job, **facts: object) -> Job:
+    """The same job, run by another host."""
+    attempts = (structs.replace(each, machine="other/shell-1", **facts) for each in found.attempts)
+    return structs.replace(found, attempts=tuple(attempts))
+
+
+async def copied(run: Run, finished_at: int) -> bytes | None:
+    return f"try {run.attempt}, ended {finished_at}\n".encode()
+
+
+async def nothing(_: Run, __: int) -> bytes | None:
+    return None
+
+
+def test_output_of_another_host_is_a_copy_or_a_line_that_says_where_it_is(files: JobFiles) -> None:
+    files.host = "here"
+    ended = elsewhere(job("succeeded", True), output_bytes=3)
+    assert b"try 1 ran on host other (shell-1), which has its output, and there is no copy" in whole(
+        files, ended, None
+    )
+    files.borrow = nothing
+    assert b"there is no copy of it here: ask there with remuda jobs logs 1]" in whole(files, ended, None)
+    files.borrow = copied
+    assert whole(files, ended, None) == b"try 1, ended 2\n"
+    assert whole(files, elsewhere(job("succeeded", True), output_bytes=0), None) == b"", "it wrote nothing"
+    runs = whole(files, elsewhere(job("running", False)), None)
+    assert runs.startswith(
+        b"[remuda: try 1 runs on host other (shell-1), and its output is here when it has ended"
+    )
+
+
+@virtually
+async def test_whoever_follows_a_job_of_another_host_gets_its_output_at_its_end(tmp_path: Path) -> None:
+    files = JobFiles(tmp_path, "here")
+    files.borrow = copied
+    note = b"[remuda: try 1 is on host other, its output is here when it has ended]\n"
+    reader = Following(files, elsewhere(job("running", False)))
+    await asyncio.sleep(1)
+    assert reader.got == note
+    reader.job = elsewhere(job("succeeded", True))
+    await reader.task
+    assert reader.got == note + b"try 1, ended 2\n"
+    again = Following(files, reader.job)
+    await again.task
+    assert again.got == reader.got, "who was cut off goes on by the number of bytes"
+
+
+def whole(files: JobFiles, job: Job, attempt: str | None) -> bytes:
+    async def read() -> bytes:
+        return b"".join([piece async for piece in written(files, job, attempt)])
+
+    return asyncio.run(read())
+
+
 LOST = "out of memory; part of the output was not kept: No space left on device"
 
 
@@ -176,8 +229,8 @@ def test_output_that_could_not_be_kept_is_reported_in_its_place(files: JobFiles)
     write(files, 1, b"one\n")
     write(files, 2, b"two\n")
     line = b"[remuda: try 1: part of the output was not kept: No space left on device]\n"
-    assert b"".join(written(files, lost, None)) == b"one\n" + line + b"two\n"
-    assert b"".join(written(files, lost, "2")) == b"two\n"
+    assert whole(files, lost, None) == b"one\n" + line + b"two\n"
+    assert whole(files, lost, "2") == b"two\n"
 
 
 @virtually
@@ -193,8 +246,8 @@ def test_output_that_somebody_deleted_is_not_shown_as_none(files: JobFiles) -> N
     ended = structs.replace(job("succeeded", True).attempts[0], status="exited", output_bytes=3)
     found = structs.replace(job("succeeded"), attempts=(ended,))
     write(files, 1, b"hi\n")
-    assert b"".join(written(files, found, None)) == b"hi\n"
+    assert whole(files, found, None) == b"hi\n"
     files.forget(Run("", 1, 1))
-    assert b"".join(written(files, found, None)) == b"[remuda: try 1: its output was deleted]\n"
+    assert whole(files, found, None) == b"[remuda: try 1: its output was deleted]\n"
     wrote_nothing = structs.replace(found, attempts=(structs.replace(ended, output_bytes=0),))
-    assert b"".join(written(files, wrote_nothing, None)) == b""
+    assert whole(files, wrote_nothing, None) == b""

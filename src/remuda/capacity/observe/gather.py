@@ -154,7 +154,7 @@ class Gathering:
     def add_quota(self, item: manifests.Quota, _: Place) -> bool:
         """Take a ResourceQuota."""
         meta = item.metadata
-        made = Quota(meta.namespace, meta.name, item.classes, meta.labels.get(POLICY, ""))
+        made = Quota(meta.namespace, meta.name, item.classes, meta.labels.get(POLICY, ""), item.used)
         return _put(self._quotas, (meta.namespace, meta.name), made)
 
     def add_pod(self, item: manifests.Pod | QuickPod, _: Place) -> bool:

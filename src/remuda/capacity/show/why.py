@@ -15,6 +15,7 @@ from remuda.capacity.show.plan import safe_text, worst_text
 from remuda.capacity.snapshot import EPHEMERAL, PODS, QUOTAS, Usage
 from remuda.model.amount_texts import figure
 from remuda.model.findings import Finding
+from remuda.model.quantities import Quantity
 from remuda.output.findings import describe
 from remuda.output.steps import Step
 
@@ -173,7 +174,13 @@ def _quotas(context: LabelContext) -> Iterator[Step]:
     found = [each for each in context.snapshot.quotas if not classes.isdisjoint(each.classes)]
     for quota in found:
         by = f"made from policy {quota.policy}" if quota.policy else "not made from a policy"
-        yield Step("quota", f"{quota.namespace}/{quota.name} counts pods of {some(quota.classes)}", by)
+        full = [
+            name for name, pair in quota.used.items() if Quantity.parse(pair[0]) >= Quantity.parse(pair[1])
+        ]
+        taken = ", ".join(f"{name} {used} of {hard}" for name, (used, hard) in sorted(quota.used.items()))
+        text = f"{quota.namespace}/{quota.name} counts pods of {some(quota.classes)}"
+        text += f": {taken} taken" if taken else ""
+        yield Step("quota", text, f"it is full; {by}" if full else by)
     if not found:
         advice = "remuda capacity render --as quota makes one of the policy" if context.policy else ""
         yield Step("quota", "none counts its runners", advice)

@@ -8,14 +8,12 @@ from remuda.diagnose.decide.verdicts import Seen, counted, listed
 from remuda.diagnose.here import Here, SeenLoop
 from remuda.model.amount_texts import MIB
 from remuda.model.checks import CheckResult
+from remuda.model.disks import FEW_FILES, LITTLE_ROOM
 from remuda.model.jobs import QueueHost
 from remuda.model.times import DAY, HOUR, MINUTE, SECOND, write_duration, write_instant
 
 Check: TypeAlias = Callable[[Here], CheckResult]
 
-#: below this, history is given up to go on
-_LITTLE_ROOM = 64 * MIB
-_FEW_FILES = 1_000
 #: what clocks may differ by
 _SKEW = MINUTE
 #: a clock that was set back longer ago than this is history
@@ -63,13 +61,13 @@ def disk(here: Here) -> CheckResult:
     if here.free_bytes is None:
         return seen.unknown("how much room is left could not be found out")
     free = f"{_size(here.free_bytes)} free"
-    if here.free_bytes < _LITTLE_ROOM:
+    if here.free_bytes < LITTLE_ROOM:
         seen.add(
             f"{free} below {here.data_dir}",
             "free some space there, or move the data directory with --data-dir",
             "keep less: remuda up --keep-size, --keep-output",
         )
-    if here.free_files is not None and here.free_files < _FEW_FILES:
+    if here.free_files is not None and here.free_files < FEW_FILES:
         seen.add(
             f"{here.free_files} more files can be made", "remove files: the file system has no more inodes"
         )

@@ -44,6 +44,14 @@ def judge_server(seen: Seen, server: ServerCondition, *, has_seat: bool) -> list
             f"its clock is {write_duration(abs(server.ahead_ms))} {way} this one",
             "see that something keeps both clocks right: timedatectl status, chronyc tracking",
         )
+    if not has_seat and server.standbys and not _waits(server):
+        # A store that lost something is noticed and not written on; of a queue, jobs were given out by then.
+        seen.add(
+            f"no commit waits for {_standbys(server)} of its server: one that takes over may lack what was confirmed, and"
+            " give a job out twice",
+            "set synchronous_standby_names, as in ALTER SYSTEM SET synchronous_standby_names TO 'ANY 1 (*)', and leave"
+            " synchronous_commit on",
+        )
     if not server.autovacuum:
         seen.add("autovacuum is off: tables only grow", "ALTER SYSTEM SET autovacuum = on")
     elif server.dead_rows > max(_MANY_DEAD, _TIMES_AS_MANY * server.live_rows):
@@ -63,9 +71,17 @@ def judge_server(seen: Seen, server: ServerCondition, *, has_seat: bool) -> list
     return facts
 
 
+def _waits(server: ServerCondition) -> bool:
+    return bool(server.synchronous_standbys) and server.synchronous_commit not in {"off", "local"}
+
+
+def _standbys(server: ServerCondition) -> str:
+    return "the standby" if server.standbys == 1 else f"any of the {server.standbys} standbys"
+
+
 def _replication(server: ServerCondition) -> str:
     commit = f"synchronous_commit {server.synchronous_commit}"
-    if server.synchronous_standbys:
+    if _waits(server):
         return f"{commit}, commits wait for standbys ({server.synchronous_standbys})"
     if server.standbys:
         return (

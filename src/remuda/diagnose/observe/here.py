@@ -19,6 +19,7 @@ from remuda.datadir import refuse_links, refuse_shared
 from remuda.diagnose.here import Answering, Here, Process, SeenLoop, SeenPort, SeenQueue, SeenStore
 from remuda.errors import NotFound, RemudaError
 from remuda.ledger.age import newest_record
+from remuda.ledger.ballast import room
 from remuda.ledger.condition import Condition, look_at_store
 from remuda.ledger.place import place_of, reading
 from remuda.ledger.server import look_at_server
@@ -230,15 +231,6 @@ def strangers(path: Path) -> list[str]:
         return sorted(item.name for item in path.iterdir() if not item.name.startswith(_OURS))
     except OSError:
         return []
-
-
-def room(path: Path) -> tuple[int | None, int | None]:
-    """Bytes and files for which there is room below a path; a file system that counts no files has no limit of them."""
-    try:
-        found = os.statvfs(path)
-    except OSError:
-        return None, None
-    return found.f_bavail * found.f_frsize, found.f_favail if found.f_files else None
 
 
 def holder(path: Path, locks: Path = Path("/proc/locks")) -> int | None:

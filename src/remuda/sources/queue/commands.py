@@ -16,7 +16,7 @@ from remuda.output.moments import age, clock_time
 from remuda.output.show import Report, Table, one_line
 from remuda.sources.queue.following import follow as follow_job
 from remuda.sources.queue.following import outcome
-from remuda.sources.queue.output import JobFiles, written
+from remuda.sources.queue.output import JobFiles, known_host, written
 from remuda.sources.queue.submit_commands import complete_classes
 
 complete_jobs = completes("/v1/jobs", JobList, lambda found: (str(job.id) for job in found.jobs), most=1000)
@@ -164,12 +164,24 @@ def logs(session: Session, number: int, follow: bool, attempt: int | None) -> No
         return
     query = f"?attempt={attempt}" if attempt else ""
     if session.server is not None or session.remuda.is_running():
-        pieces = session.remuda.stream(path_of("v1", "jobs", number, "logs") + query)
+        for piece in session.remuda.stream(path_of("v1", "jobs", number, "logs") + query):
+            sys.stdout.buffer.write(piece)
     else:
-        pieces = written(JobFiles(session.data_dir / "jobs"), job, str(attempt) if attempt else None)
-    for piece in pieces:
-        sys.stdout.buffer.write(piece)
+        from asyncio import run
+
+        run(_show_stored(session, job, str(attempt) if attempt else None))
     sys.stdout.buffer.flush()
+
+
+async def _show_stored(session: Session, job: Job, attempt: str | None) -> None:
+    """Output while nothing runs: of this host its files, of others the copies in the queue."""
+    from remuda.sources.queue.copies import borrow_at_rest
+
+    files = JobFiles(session.data_dir / "jobs", known_host(session.data_dir))
+    if session.queue_address is not None:
+        files.borrow = borrow_at_rest(session.queue_address)
+    async for piece in written(files, job, attempt):
+        sys.stdout.buffer.write(piece)
 
 
 @jobs.command()

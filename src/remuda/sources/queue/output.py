@@ -7,13 +7,14 @@ The shim writes them, so they outlive both the machine and this process.
 import contextlib
 import os
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 
 import msgspec
 
 from remuda.errors import BadInput, NotFound
 from remuda.model.jobs import Attempt, Finished, Job, Run
+from remuda.model.times import Instant
 
 #: of each attempt's output so much is kept from the start; the shim keeps a tail beyond it
 OUTPUT_LIMIT = 16 * 1024 * 1024
@@ -27,11 +28,29 @@ _NAME = re.compile(
 )
 
 
+#: in a data directory, what it is called in a queue that several hosts share
+HOST_FILE = "queue-host"
+
+
+def known_host(data_dir: Path) -> str:
+    """What a data directory is called in a queue that hosts share; nothing when it is in none."""
+    try:
+        found = msgspec.json.decode((data_dir / HOST_FILE).read_bytes(), type=dict[str, str])
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return ""
+    return found.get("host", "")
+
+
 class JobFiles:
-    """Knows where things are under `<data>/jobs`. `host` is this one's name in a queue that several share."""
+    """
+    Knows where things are under `<data>/jobs`.
+
+    `host` is this one's name in a queue that several share, and `borrow` has copies of what others of them have.
+    """
 
     def __init__(self, root: Path, host: str = "") -> None:
         self.root, self.host = root, host
+        self.borrow: Callable[[Run, Instant], Awaitable[bytes | None]] | None = None
 
     def prepare(self) -> None:
         """Make the place for all of them, if it is not there."""
@@ -91,6 +110,13 @@ class JobFiles:
         """Whether there is a file of an attempt's output."""
         return Path(f"{self.stem(run)}.log").exists()
 
+    def output_size(self, run: Run) -> int:
+        """How many bytes there are of an attempt's output; none when there is no file."""
+        try:
+            return Path(f"{self.stem(run)}.log").stat().st_size
+        except OSError:
+            return 0
+
     def read(self, run: Run, offset: int = 0, most: int = _CHUNK) -> bytes:
         """A piece of an attempt's output; nothing when there is none (yet)."""
         try:
@@ -101,34 +127,49 @@ class JobFiles:
             return b""
 
 
-def written(files: JobFiles, job: Job, attempt: str | None) -> Iterator[bytes]:
+def written(files: JobFiles, job: Job, attempt: str | None) -> AsyncIterator[bytes]:
     """The output of all attempts so far, or of one; `NotFound` at once when there is no such attempt."""
     there = [known for known in job.attempts if attempt in (None, str(known.number))]
     if attempt is not None and not there:
         raise NotFound(f"job {job.id} has no try {attempt}: it has had {len(job.attempts)}")
-    return (piece for known in there for piece in _pieces(files, job.run(known), known))
+    return _all_pieces(files, job, there)
 
 
-def _pieces(files: JobFiles, run: Run, attempt: Attempt) -> Iterator[bytes]:
-    if note := _elsewhere(files, run, attempt):
-        yield note
-        return
-    offset = 0
-    while piece := files.read(run, offset):
-        offset += len(piece)
-        yield piece
-    if loss := _loss(files, run, attempt):
-        yield loss
+async def _all_pieces(files: JobFiles, job: Job, attempts: Sequence[Attempt]) -> AsyncIterator[bytes]:
+    for attempt in attempts:
+        run, offset = job.run(attempt), 0
+        if _host_elsewhere(files, attempt):
+            yield await _borrowed(files, run, attempt)
+            continue
+        while piece := files.read(run, offset):
+            offset += len(piece)
+            yield piece
+        if loss := _loss(files, run, attempt):
+            yield loss
 
 
-def _elsewhere(files: JobFiles, run: Run, attempt: Attempt) -> bytes:
-    """A line for output that another host of a shared queue has; nothing when it is here."""
-    host, is_host, machine = attempt.machine.partition("/")
-    if not is_host or host == files.host:
+def _host_elsewhere(files: JobFiles, attempt: Attempt) -> str:
+    """The other host of a shared queue that has an attempt's output; nothing when it is here."""
+    host, is_host, _ = attempt.machine.partition("/")
+    return host if is_host and host != files.host else ""
+
+
+async def _borrowed(files: JobFiles, run: Run, attempt: Attempt) -> bytes:
+    """A copy of output that another host has, or a line that says where it is."""
+    host, _, machine = attempt.machine.partition("/")
+    where = f"on host {host} ({machine})"
+    if attempt.finished_at is None:
+        return (
+            f"[remuda: try {attempt.number} runs {where}, and its output is here when it has ended:"
+            f" follow it there with remuda jobs logs {run.job} --follow]\n"
+        ).encode()
+    if not attempt.output_bytes and attempt.output_bytes is not None:
         return b""
-    does = "runs" if attempt.finished_at is None else "ran"
+    copy = await files.borrow(run, attempt.finished_at) if files.borrow is not None else None
+    if copy is not None:
+        return copy
     return (
-        f"[remuda: try {attempt.number} {does} on host {host} ({machine}), which has its output:"
+        f"[remuda: try {attempt.number} ran {where}, which has its output, and there is no copy of it here:"
         f" ask there with remuda jobs logs {run.job}]\n"
     ).encode()
 
@@ -158,12 +199,14 @@ async def follow(
         known = {attempt.number: attempt for attempt in job.attempts}
         while number in known:
             ended = known[number].finished_at is not None
-            if note := _elsewhere(files, job.run(known[number]), known[number]):
+            if host := _host_elsewhere(files, known[number]):
+                # The same whenever it is asked: who was cut off goes on by the number of bytes.
                 if noted < number:
                     noted = number
-                    yield note
+                    yield f"[remuda: try {number} is on host {host}, its output is here when it has ended]\n".encode()
                 if not ended:
                     break
+                yield await _borrowed(files, job.run(known[number]), known[number])
                 number += 1
                 continue
             piece = files.read(job.run(known[number]), offset)

@@ -9,6 +9,7 @@ from remuda.ledger.store import Store
 from remuda.model.jobs import Run
 from remuda.model.times import Instant
 from remuda.sources.queue import rows
+from remuda.sources.queue.copies import forget_copies
 from remuda.sources.queue.hosts import forget_hosts
 from remuda.sources.queue.output import JobFiles
 
@@ -48,6 +49,7 @@ async def forget_shared_jobs(
     while count:
         count = await store.write(lambda db: rows.forget_ended_shared(db, now - keep.age))
     await store.write(lambda db: forget_hosts(db, now))
+    await store.write(lambda db: forget_copies(db, keep))
     sizes, ages = await asyncio.to_thread(lambda: (files.sizes(), files.ages()))
     ended = sorted((ages.get(run, 0), run) for run in sizes if str(run.job) not in running)
     excess = sum(sizes[run] for _, run in ended) - keep.output_bytes

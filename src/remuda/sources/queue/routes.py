@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from enum import StrEnum
 from typing import Any, TypeAlias
 
@@ -372,7 +372,7 @@ class QueueRoutes:
             return follow(
                 self._files, lambda: self._queue.job(job.id), lambda: self._queue.changed(job.id, _GLANCE_S)
             )
-        return _one_by_one(written(self._files, job, call.query.get("attempt")))
+        return written(self._files, job, call.query.get("attempt"))
 
     async def next(self, call: Call) -> Answer:
         """Long-poll for work."""
@@ -425,11 +425,6 @@ def why_shared_job(db: Database, call: Call) -> WhyJob:
         "host", f"only {host} may run it", "it was handed in there, and its secrets are files of that host"
     )
     return structs.replace(answer, steps=(*answer.steps, step))
-
-
-async def _one_by_one(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
-    for piece in pieces:
-        yield piece
 
 
 #: how often a follower looks for new output

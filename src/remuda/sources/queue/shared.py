@@ -24,6 +24,7 @@ from remuda.loop.logs import Log
 from remuda.model.needs import Need, Reading
 from remuda.model.times import Instant
 from remuda.sources.queue import hosts, rows
+from remuda.sources.queue.copies import Copies
 from remuda.sources.queue.hosts import HostRow, Lookout, look_out
 from remuda.sources.queue.queue import Queue
 from remuda.sources.queue.settle import CallForWork, Site
@@ -97,6 +98,7 @@ class SharedQueue(Queue):
         #: by the clock of this host, the newest job that was seen to wait then
         self._newest: deque[tuple[float, int]] = deque()
         self._states: dict[int, tuple[str, int]] = {}
+        self._copies = Copies(site.files)
         super().__init__(store, site.files, clock, wake, fault_point, identity, site)
 
     async def follow(self) -> None:
@@ -105,6 +107,7 @@ class SharedQueue(Queue):
             self._soon.clear()
             try:
                 await self.look_around()
+                await self._copies.write(self._store)
             except RemudaError as error:
                 if self._stale_since is None:
                     self._stale_since = self._clock.now()
@@ -161,12 +164,20 @@ class SharedQueue(Queue):
 
     async def _exchange(self, call: CallForWork) -> tuple[rows.WorkerRow, rows.Claim | None]:
         row, claim = await super()._exchange(call)
+        if call.finished is not None:
+            self._copies.add(call.finished)
         if claim is not None and not claim.again:
             self._counted[claim.job_class] -= 1
         elif claim is None and call.terms is not None and not row.closed:
             # Others were faster: until the next look nothing is there.
             self._waiting[call.terms.job_class] = 0
         return row, claim
+
+    async def _forget(self, machine: str) -> None:
+        run = self._given.get(machine)
+        await super()._forget(machine)
+        if run is not None and (ended := await asyncio.to_thread(self._files.result, run)) is not None:
+            self._copies.add(ended)
 
     async def look_around(self) -> None:
         """Look at the queue once, and end the leases of hosts that are gone."""

@@ -35,6 +35,9 @@
           if (old.matches(".note") && isPointedAt(old.parentElement.querySelector("[data-chart]"))) return false;
           if (old.matches("details")) fresh.open = old.open;
           if (old.matches("input[type=checkbox]")) fresh.checked = old.checked;
+          else if (old.matches("input:not([type=hidden])")) fresh.setAttribute("value", old.value);
+          else if (old.matches("textarea")) fresh.textContent = old.value;
+          else if (old.matches("select")) for (const each of fresh.options) each.toggleAttribute("selected", each.value === old.value);
           return true;
         },
       },
