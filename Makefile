@@ -106,5 +106,6 @@ lock:  ## renew the locked versions
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
-servers: $(READY)  ## etcd, kube-apiserver and the other real servers that tests use, found or built
+servers: $(READY)  ## etcd, kube-apiserver and the other real servers that tests use, found or built, and guests that have booted
 	$(BIN)/python -m tests.servers get
+	$(BIN)/python -m tests.providers.kubevirt.guest.saved
