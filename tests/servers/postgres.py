@@ -5,11 +5,14 @@ It is the one on the PATH or where Debian puts it, which is installed where that
 root it runs as the user `postgres` that comes with the package, else as `nobody`.
 """
 
+import contextlib
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
@@ -113,14 +116,21 @@ class PostgresServer:
         self._kept.start(NAME, command, self._is_ready)
 
     def kill(self) -> None:
-        """End it as a power cut does, with what belongs to it: it has no moment to write anything."""
-        children = Path(f"/proc/{self._pid()}/task/{self._pid()}/children").read_text().split()
+        """
+        End it as a power cut does, with what belongs to it: it has no moment to write anything.
+
+        None of it is left afterwards: a server does not start while one of another holds its memory.
+        """
+        first = self._pid()
+        os.kill(first, signal.SIGSTOP)
+        _wait_for(first, "T")  # from now on it makes no child that would be missed
+        children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
+        for child in children:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(child), signal.SIGKILL)
         self._kept.kill(NAME)
         for child in children:
-            try:
-                os.kill(int(child), 9)
-            except ProcessLookupError:
-                continue
+            _wait_for(int(child), "Z")
         (self._data / "postmaster.pid").unlink(missing_ok=True)
 
     def signal(self, number: int) -> None:
@@ -177,6 +187,16 @@ class PostgresServer:
         )
         if ran.returncode:
             raise ServersError(f"pg_basebackup exited with {ran.returncode}\n{ran.stdout}{ran.stderr}")
+
+
+def _wait_for(process: int, state: str) -> None:
+    """Wait until a process is in a state of /proc, or gone."""
+    deadline = time.monotonic() + MAKE_S
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        while Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != state:
+            if time.monotonic() > deadline:
+                raise ServersError(f"process {process} is not {state} after {MAKE_S:.0f} s")
+            time.sleep(0.01)
 
 
 def _as_another_user(directory: Path) -> Sequence[str]:

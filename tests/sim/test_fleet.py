@@ -30,9 +30,10 @@ from remuda.sim.fleet_process import WatchedShard
 from remuda.sim.fleet_scenario import Request
 from remuda.sim.fleet_situations import Situations
 
-SEEDS = range(500)
-#: how many are lived wholly, and together must show every kind of fault
-FIRST = 20
+#: are lived wholly: together they show every situation that 240 of them show (`python -m tests.sim.choose`), and every kind of fault
+CHOSEN = (168, 167, 41, 24, 177, 48, 141, 213, 221, 151, 228, 176, 14, 138, 178, 154, 134, 234, 7)
+#: for as long as they show something new
+OTHERS = [seed for seed in range(500) if seed not in CHOSEN]
 
 
 def hostile(seed: int) -> Request:
@@ -51,26 +52,27 @@ def test_hostile_histories_break_no_rule_and_every_kind_of_fault_happens_in_them
     """
     `InvariantError` says the seed, the step and the rule; `remuda simulate fleet --seed` goes through all of it.
 
-    The first ones are lived wholly, and all kinds of faults must be among theirs: seeds in which nothing goes wrong would prove
-    nothing. A later one ends its faults when it shows nothing that an earlier one did not show, and no more are lived when a
+    The chosen ones are lived wholly, and all kinds of faults must be among theirs: seeds in which nothing goes wrong would prove
+    nothing. Another one ends its faults when it shows nothing that an earlier one did not show, and no more are lived when a
     dozen in succession did not.
     """
-    situations = Situations(wholly=FIRST)
+    situations = Situations(wholly=len(CHOSEN))
     faults: Counter[str] = Counter()
     rails: Counter[str] = Counter()
     actions: Counter[str] = Counter()
     restarts = 0
-    for seed in SEEDS:
+    for seed in CHOSEN:
         summary = simulate(hostile(seed), situations=situations)
-        if seed < FIRST:
-            faults.update(summary.faults)
-            rails.update(summary.rail_trips)
-            actions.update(summary.actions)
-            restarts += summary.restarts
-        elif situations.is_exhausted:
+        faults.update(summary.faults)
+        rails.update(summary.rail_trips)
+        actions.update(summary.actions)
+        restarts += summary.restarts
+    for seed in OTHERS:
+        simulate(hostile(seed), situations=situations)
+        if situations.is_exhausted:
             break
     assert {fault.value for fault in Fault} == set(faults)
-    assert restarts >= FIRST // 2
+    assert restarts >= len(CHOSEN) // 2
     assert set(actions) == {op.name.lower() for op in Op}
     assert {"rail.reclaims", "rail.preemptions", "rail.rollup", "rail.unheard", "rail.paused"} <= set(rails)
 

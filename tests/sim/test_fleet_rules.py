@@ -335,6 +335,19 @@ def test_the_order_of_a_plan_that_was_lost_with_its_process_is_none() -> None:
         hall.watch.drains(1, Op.RECLAIM)
 
 
+def test_an_order_holds_when_the_plan_that_repeats_it_is_lost_with_its_process() -> None:
+    """Its call may be late, as in the history of seed 29."""
+    hall = Hall()
+    hall.reclaims(1)
+    hall.queue.now += 50 * SECOND
+    hall.reclaims(1)
+    hall.watch.unrecorded()
+    hall.watch.drains(1, Op.RECLAIM)
+    hall.queue.now += 4 * MINUTE
+    with pytest.raises(InvariantError, match="nothing drains without an order: machine 1"):
+        hall.watch.drains(1, Op.RECLAIM)
+
+
 def test_nothing_is_reclaimed_from_a_cluster_that_was_not_heard_since_the_start() -> None:
     hall = Hall()
     hall.watch.started(hall.shard)

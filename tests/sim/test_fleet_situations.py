@@ -1,6 +1,7 @@
 """When a history has shown all that histories before it have, and nothing new is expected of it."""
 
 import pytest
+from tests.sim.choose import chosen
 
 from remuda.sim.fleet_history import FleetHistory
 from remuda.sim.fleet_queue import START
@@ -59,3 +60,10 @@ def test_a_history_that_shows_nothing_new_ends_its_faults_early_and_comes_to_res
             history.live()
             lengths.append(history.queue.now - START)
     assert lengths[1] < lengths[0]
+
+
+def test_few_histories_are_chosen_that_show_what_all_do_first_those_that_add_most() -> None:
+    shown: dict[int, set[tuple[str, ...]]] = {1: {("a",), ("b",)}, 2: {("b",), ("c",)}, 4: {("d",)}}
+    shown[3] = {("a",), ("b",), ("c",)}
+    assert chosen(shown, {1: 1.0, 2: 1.0, 3: 1.1, 4: 0.1}) == [4, 3]
+    assert chosen(shown, {1: 1.0, 2: 1.0, 3: 9.0, 4: 9.0}) == [1, 2, 4]

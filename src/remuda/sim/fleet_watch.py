@@ -45,6 +45,8 @@ class FleetWatch:
         self._reclaimed: dict[int, list[tuple[Instant, int]]] = {}
         #: machine → when a recorded plan said to drain it, which is before its provider began, and how
         self._ordered: dict[int, tuple[Instant, Op]] = {}
+        #: the same before the last decision
+        self._ordered_before = self._ordered
         self._units = Units()
         #: by provider, when the newest list since the shard started was read, and its cursor
         self._newest: dict[int, tuple[Instant, str]] = {}
@@ -154,6 +156,7 @@ class FleetWatch:
 
     def decided(self, shard: WatchedShard, plan: Plan) -> None:
         """A plan keeps every rule."""
+        self._ordered_before = self._ordered
         if self._is_new:
             self._recall(shard)
         for reason in plan.rails:
@@ -171,7 +174,7 @@ class FleetWatch:
             machines = shard.machine(block.rows)
             self.note("plan", block.op.name, machines, block.needs.tolist())
             if block.op in {Op.PREEMPT, Op.RECLAIM}:
-                self._ordered.update(dict.fromkeys(machines, (self._queue.now, block.op)))
+                self._ordered = self._ordered | dict.fromkeys(machines, (self._queue.now, block.op))
         seen = Seen(shard.fleet, plan, shard.policy, self._queue.now, self.reported, self._units)
         for rule, check in RULES.items():
             for detail in check(seen):
@@ -180,9 +183,8 @@ class FleetWatch:
             raise self.broken(rule, detail)
 
     def unrecorded(self) -> None:
-        """Nothing of the decision made just now will be done."""
-        now = self._queue.now
-        self._ordered = {machine: order for machine, order in self._ordered.items() if order[0] != now}
+        """Nothing of the decision made just now will be done; what was ordered before may still come late."""
+        self._ordered = self._ordered_before
 
     def _recall(self, shard: WatchedShard) -> None:
         """

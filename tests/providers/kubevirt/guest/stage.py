@@ -1,7 +1,5 @@
 """Guests that really boot and the services they call, for tests to let them go on from where another was saved."""
 
-import os
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +7,6 @@ from typing import Any
 
 from tests.providers.kubevirt.guest.services import Services
 from tests.providers.kubevirt.guest.vm import Guest
-from tests.servers.build import locked
 from tests.servers.guest_image import GuestImage
 
 from remuda.model.times import MINUTE, Duration
@@ -33,6 +30,11 @@ GUEST = GuestConfig(
     idle_timeout=f"{IDLE_S}s",
 )
 EVER = 1_000_000
+
+
+def blueprint(spec: dict[str, Any] = SPEC, config: GuestConfig = GUEST) -> Blueprint:
+    """What Remuda makes of a pool's settings for one guest."""
+    return Blueprint("linux", "t1", Make(spec, config, "bundle" if config.bundle else None, "beside"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,23 +62,13 @@ class Stage:
         **services: Any,
     ) -> tuple[Guest, Services]:
         """Start a guest, or let the one that was saved go on."""
-        blueprint = Blueprint(
-            "linux", "t1", Make(spec, config, "bundle" if config.bundle else None, "beside")
-        )
         called = self.stack.enter_context(
             Services(self.props.image.certificate, self.props.files, TOKEN, **services)
         )
         machine = self.stack.enter_context(
-            Guest(self.props.image, blueprint, called.port, bundle=self.props.package, saved=saved)
+            Guest(
+                self.props.image, blueprint(spec, config), called.port, bundle=self.props.package, saved=saved
+            )
         )
         machine.start()
         return machine, called
-
-
-def saved_once(base: Path, name: str, save: Callable[[Path], None]) -> Path:
-    """Where a guest is saved that all processes of a test run share: booting is what takes long."""
-    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
-    with locked(shared.with_suffix(".lock"), lambda *_: None):
-        if not shared.exists():
-            save(shared)
-    return shared

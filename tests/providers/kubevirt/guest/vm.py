@@ -128,6 +128,7 @@ class Guest:
         assert said == "", said
         self._kept.kill("qemu")
         part = directory.with_suffix(".part")
+        shutil.rmtree(part, ignore_errors=True)  # of somebody who did not come to the end
         part.mkdir()
         for disk in self._kept.directory.glob("*.qcow2"):
             shutil.copy(disk, part)
