@@ -1,0 +1,14 @@
+"""`remuda tiers`."""
+
+import click
+
+from remuda.control.command import Group
+
+
+@click.group(cls=Group)
+def tiers() -> None:
+    """
+    Give every namespace the limits, quota and priority of its tier, and audit what pods get.
+
+    A TierPolicy says what each tier gives; without one the built-in tiers hold.
+    """
