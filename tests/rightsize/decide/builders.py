@@ -8,13 +8,14 @@ import msgspec
 from tests.rightsize.estimate.builders import BEGIN, DAY
 
 from remuda.model import findings as model
+from remuda.model.workloads import WorkloadId
 from remuda.rightsize.decide import review
 from remuda.rightsize.estimate.estimator import Amounts, Estimate
 from remuda.rightsize.evidence import Day, Evidence, Floor
 from remuda.rightsize.objects import RightsizePolicySpec
 from remuda.rightsize.report.findings import with_findings
 from remuda.rightsize.review import ContainerReview, Finding, Review, WorkloadReview
-from remuda.rightsize.snapshot import Ask, Container, Size, Snapshot, Workload, WorkloadId
+from remuda.rightsize.snapshot import Ask, Container, Size, Snapshot, Workload
 
 MI, GI = 2**20, 2**30
 NOW = BEGIN + 8 * DAY

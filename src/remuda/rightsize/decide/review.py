@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from remuda.model.findings import Finding
 from remuda.model.times import SECOND
+from remuda.model.workloads import WorkloadId
 from remuda.rightsize.decide import words
 from remuda.rightsize.decide.advisors import find_in_advisors
 from remuda.rightsize.decide.certainty import explain_certainty, is_provisional
@@ -47,17 +48,7 @@ from remuda.rightsize.review import (
     Verdict,
     WorkloadReview,
 )
-from remuda.rightsize.snapshot import (
-    Ask,
-    Autoscaler,
-    Container,
-    Kill,
-    LimitRange,
-    Size,
-    Snapshot,
-    Workload,
-    WorkloadId,
-)
+from remuda.rightsize.snapshot import Ask, Autoscaler, Container, Kill, LimitRange, Size, Snapshot, Workload
 
 
 class Inputs(Struct, frozen=True):

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from remuda.model.times import SECOND, write_duration, write_instant
+from remuda.model.workloads import WorkloadId
 from remuda.output.show import one_line
 from remuda.rightsize.patches.templates import KINDS
 from remuda.rightsize.review import ADVISED, Finding, Review
-from remuda.rightsize.snapshot import WorkloadId
 
 if TYPE_CHECKING:
     from remuda.rightsize.patches.changes import Changed
