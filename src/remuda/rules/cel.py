@@ -10,7 +10,7 @@ from msgspec import Struct
 
 #: all that names of Kubernetes are made of, kinds among them
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-."
-_NOTHING = r"[^\x00-\x{10FFFF}]"
+_NOTHING = r"[^\s\S]"
 _SPECIAL = re.compile(r"[*?[]")
 
 

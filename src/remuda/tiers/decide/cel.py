@@ -113,9 +113,7 @@ def size_variables(policy: TierPolicy) -> Iterator[Condition]:
         yield from _workload_variables()
         parts = []
         for each in policy.guaranteed:
-            owner = (
-                f"variables.workloads.exists(w, {like('w[0]', [each.kind])} && {like('w[1]', [each.name])})"
-            )
+            owner = f"variables.workloads.exists(w, {like('w', [f'{each.kind}/{each.name}'])})"
             parts.append(f"{like('namespaceObject.metadata.name', [each.namespace])} && {owner}")
         yield Condition("isGuaranteed", " || ".join(f"({part})" for part in parts))
     else:
@@ -124,7 +122,7 @@ def size_variables(policy: TierPolicy) -> Iterator[Condition]:
 
 
 def _workload_variables() -> Iterator[Condition]:
-    """`workloads` are whose pod it may be, as kinds and names: a Job that ends as those of a CronJob do may be either."""
+    """`workloads` are whose pod it may be, as KIND/NAME: a Job that ends as those of a CronJob do may be either."""
     yield Condition(
         "owners",
         "has(object.metadata.ownerReferences) ? object.metadata.ownerReferences.filter(o, has(o.controller) && o.controller) : []",
@@ -134,16 +132,16 @@ def _workload_variables() -> Iterator[Condition]:
         "suffix",
         f"has(object.metadata.labels) && 'pod-template-hash' in object.metadata.labels ? '-' + {hash_} : '/'",
     )
-    name = "has(object.metadata.name) && object.metadata.name != '' ? object.metadata.name"
-    alone = f"[['Pod', {name} : has(object.metadata.generateName) ? object.metadata.generateName : '']]"
-    whole = "variables.owners.map(o, [o.kind, o.name])"
+    name = "has(object.metadata.name) ? object.metadata.name : ''"
+    alone = f"['Pod/' + ({name})]"
+    whole = "variables.owners.map(o, o.kind + '/' + o.name)"
     deployed = (
         "variables.owners.filter(o, o.kind == 'ReplicaSet' && o.name.endsWith(variables.suffix))"
-        ".map(o, ['Deployment', o.name.substring(0, size(o.name) - size(variables.suffix))])"
+        ".map(o, 'Deployment/' + o.name.substring(0, size(o.name) - size(variables.suffix)))"
     )
     scheduled = (
         "variables.owners.filter(o, o.kind == 'Job' && o.name.matches('.-[0-9]{8,10}$'))"
-        ".map(o, ['CronJob', o.name.substring(0, o.name.lastIndexOf('-'))])"
+        ".map(o, 'CronJob/' + o.name.substring(0, o.name.lastIndexOf('-')))"
     )
     yield Condition(
         "workloads", f"size(variables.owners) == 0 ? {alone} : {whole} + {deployed} + {scheduled}"
