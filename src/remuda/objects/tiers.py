@@ -234,8 +234,6 @@ def check_policy(item: Object[TierPolicySpec]) -> Iterator[Complaint]:
         if spec.name in seen:
             yield f"{path}.name", f"tier {spec.name} is there twice"
         seen.add(spec.name)
-        if len(f"tier-{spec.name}") > 63:
-            yield f"{path}.name", "is too long: its PriorityClass tier-… may have 63 characters"
         whole = merged(spec)
         if missing := list(_missing(whole)):
             yield path, f"tier {spec.name} is not built in and must say {', '.join(missing)}"
@@ -275,6 +273,8 @@ def _contradictions(path: str, tier: Any) -> Iterator[Complaint]:
                 f"is {quota}, below {name} {getattr(tier, field)}: not one pod without resources could start"
             )
             yield f"{path}.quota.{unit}", words, f"{path}.{name}"
+    if not tier.quota.pods:
+        yield f"{path}.quota.pods", "is 0: not one pod could start"
 
 
 def _camel(name: str) -> str:

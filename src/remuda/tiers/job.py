@@ -5,6 +5,7 @@ from remuda.job import Command, Job, KindReference, Section
 JOB = Job(
     name="tiers",
     kinds=(KindReference("TierPolicy", "tierpolicies", "remuda.objects.tiers:TIER_POLICY", ("tp",)),),
+    check="remuda.objects.tier_checks:check_policies",
     commands={
         "tiers": Command(
             "remuda.tiers.commands:tiers",

@@ -10,6 +10,7 @@ from tests.rightsize.estimate.builders import BEGIN, DAY
 from remuda.model import findings as model
 from remuda.model.workloads import WorkloadId
 from remuda.rightsize.decide import review
+from remuda.rightsize.decide.tiers import NO_POLICY, SizingTiers
 from remuda.rightsize.estimate.estimator import Amounts, Estimate
 from remuda.rightsize.evidence import Day, Evidence, Floor
 from remuda.rightsize.objects import RightsizePolicySpec
@@ -120,6 +121,7 @@ def judge(
     known: Mapping[tuple[WorkloadId, str], Evidence] | Evidence | None = None,
     policy: RightsizePolicySpec | None = None,
     strategy: str = "vpa",
+    tiers: SizingTiers = NO_POLICY,
     **snapshot: Any,
 ) -> Review:
     """A review of workloads; evidence alone is that of every container."""
@@ -134,6 +136,7 @@ def judge(
         strategy=strategy,
         usage="use.json",
         history_s=8 * DAY,
+        tiers=tiers,
     )
     assert msgspec.json.decode(msgspec.json.encode(findings), type=tuple[model.Finding, ...]) == findings
     worded = with_findings(made, findings)
