@@ -1,5 +1,7 @@
 """Which tier a namespace has: exactly one answer, and who gave it."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,9 +26,9 @@ def tier(name: str, **fields: bool) -> Tier:
     return Tier(name, 100, 256, 1_000, 4_096, {"pods": 5}, 7, **fields)
 
 
-def policy(*names: str, name: str = "home", **fields: object) -> TierPolicy:
+def policy(*names: str, name: str = "home", **fields: Any) -> TierPolicy:
     tiers = {each: tier(each) for each in names or ("0-core", "4-aux")}
-    return replace(TierPolicy(name, tiers, LABEL), **fields)  # type: ignore[arg-type]
+    return replace(TierPolicy(name, tiers, LABEL), **fields)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +70,7 @@ def policy(*names: str, name: str = "home", **fields: object) -> TierPolicy:
     ],
 )  # fmt: skip
 def test_the_tier_of_a_namespace(
-    namespace: str, labels: dict[str, str], fields: dict[str, object], expected: Membership
+    namespace: str, labels: dict[str, str], fields: dict[str, Any], expected: Membership
 ) -> None:
     assert tier_of(namespace, labels, [policy(**fields)]) == expected
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec import UNSET
 from msgspec.structs import replace
 from tests.rightsize.decide.builders import (
     WEB,
@@ -18,8 +19,8 @@ from tests.rightsize.decide.builders import (
 )
 
 from remuda.model.quantities import Quantity
-from remuda.objects.scalars import ObjectName
-from remuda.objects.tiers import DEFAULT_POLICY, QuotaSpec, TierPolicySpec, TierSpec, policy_of
+from remuda.objects.scalars import LabelKey, ObjectName
+from remuda.objects.tiers import DEFAULT_POLICY, GpuSpec, QuotaSpec, TierPolicySpec, TierSpec, policy_of
 from remuda.rightsize.decide.tiers import SizingTiers
 from remuda.rightsize.objects import RightsizePolicySpec, TierName, WorkloadSpec
 from remuda.rightsize.objects import TierSpec as OldTierSpec
@@ -93,10 +94,8 @@ def test_the_digit_of_a_tier_stays_what_programs_read() -> None:
 def test_whether_memory_is_requested_in_full_is_what_the_tier_says(
     tier: str, burst: bool | None, requested: int
 ) -> None:
-    fields = {} if burst is None else {"burst": burst}
-    made = judge(
-        tiers=by(policy(tiers=(TierSpec(ObjectName(tier), **fields),))), namespaces={"shop": {"tier": tier}}
-    )
+    written = TierSpec(ObjectName(tier), burst=UNSET if burst is None else burst)
+    made = judge(tiers=by(policy(tiers=(written,))), namespaces={"shop": {"tier": tier}})
     assert memory_of(the(made)) == (requested, 672)
     assert the(made).recommended == the(made).vpa_rule
 
@@ -167,8 +166,8 @@ def test_the_policy_of_sizes_may_name_the_tier_of_a_workload(said: str, tier: st
 
 def test_a_resource_that_a_tier_policy_calls_a_gpu_makes_a_workload_one() -> None:
     item = workload(container(others={"example.com/gpu": "1"}))
-    fields = {"gpu": replace(TierPolicySpec().gpu, resource="example.com/gpu")}  # type: ignore[type-var]
-    assert the(judge(item, tiers=by(policy(**fields)))).usage_class == "gpu"
+    known = policy(gpu=GpuSpec(resource=LabelKey("example.com/gpu")))
+    assert the(judge(item, tiers=by(known))).usage_class == "gpu"
     assert the(judge(item, tiers=by(policy(gpu=None)))).usage_class == "stable"
 
 
