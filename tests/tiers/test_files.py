@@ -24,6 +24,7 @@ from remuda.tiers.snapshot import (
     Event,
     LimitRangeItem,
     NodeMemory,
+    PodMemory,
     Snapshot,
 )
 
@@ -412,14 +413,20 @@ def test_what_pods_use_comes_from_the_metrics_server_or_from_kubelets(tmp_path: 
             {
                 "podRef": {"namespace": "shop", "name": "db"},
                 "containers": [{"name": "pg", "memory": {"workingSetBytes": 7}}],
-            }
+                "memory": {"workingSetBytes": 9},
+            },
+            {"podRef": {"namespace": "shop", "name": "old"}, "containers": [{"name": "pg"}]},
         ],
     }
     (tmp_path / "metrics.json").write_text(json.dumps(metrics))
     (tmp_path / "summary.json").write_text(json.dumps(summary))
     found = read_files([tmp_path], NOW)
     assert found.problems == ()
-    assert found.snapshot.memory_used == {("shop", "web"): {"app": 100 * MIB}, ("shop", "db"): {"pg": 7}}
+    assert found.snapshot.memory_used == {
+        ("shop", "db"): PodMemory(9, {"pg": 7}),
+        ("shop", "old"): PodMemory(0, {"pg": 0}),
+        ("shop", "web"): PodMemory(100 * MIB, {"app": 100 * MIB}),
+    }
     assert found.snapshot.node_memory == {"n1": NodeMemory(1, 2, 3, 4, {"kubelet": 5, "odd": 0})}
     assert not found.snapshot.is_unknown(USAGE)
     assert not found.snapshot.is_unknown(SUMMARIES)

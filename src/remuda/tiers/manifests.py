@@ -385,6 +385,7 @@ class PodStats(Struct, frozen=True, gc=False, rename="camel"):
 
     pod_ref: Involved = Involved()
     containers: tuple[ContainerStats, ...] = ()
+    memory: MemoryStats | None = None
 
 
 class NodeStats(Struct, frozen=True, rename="camel"):

@@ -45,6 +45,16 @@ class Container(Struct, frozen=True, gc=False):
         """Whether it runs as long as its pod does."""
         return self.is_sidecar or not self.is_init
 
+    @property
+    def resources(self) -> "Container":
+        """As `remuda.model.amounts` wants to see it."""
+        return self
+
+    @property
+    def restart_policy(self) -> str:
+        """As `remuda.model.amounts` wants to see it."""
+        return "Always" if self.is_sidecar else ""
+
 
 class Containers(Struct, frozen=True, gc=False):
     """What a pod is made of, and what it comes to."""
@@ -53,9 +63,26 @@ class Containers(Struct, frozen=True, gc=False):
     all: tuple[Container, ...] = ()
     #: of the pod as a whole, `spec.resources`; None where it has none
     pod: Container | None = None
+    #: what the runtime takes beside them
+    overhead: Amounts = {}
     #: as the scheduler and quotas count them, with overhead
     requests: Amounts = {}
     limits: Amounts = {}
+
+    @property
+    def containers(self) -> tuple[Container, ...]:
+        """Those that run together."""
+        return tuple(each for each in self.all if not each.is_init)
+
+    @property
+    def init_containers(self) -> tuple[Container, ...]:
+        """Those that run one after the other before, and sidecars among them."""
+        return tuple(each for each in self.all if each.is_init)
+
+    @property
+    def resources(self) -> Container | None:
+        """As `remuda.model.amounts` wants to see it."""
+        return self.pod
 
 
 class Placement(Struct, frozen=True, gc=False):
@@ -243,6 +270,13 @@ class Event(Struct, frozen=True, gc=False):
     count: int = 1
 
 
+class PodMemory(Struct, frozen=True, gc=False):
+    """The working set of a pod, in bytes: of all of it, as its kubelet goes by, and of its containers."""
+
+    all: int
+    containers: dict[str, int] = {}
+
+
 class NodeMemory(Struct, frozen=True):
     """What a kubelet says of the memory of its node, in bytes; None is not said."""
 
@@ -282,8 +316,8 @@ class Snapshot(Struct, frozen=True):
     priority_classes: tuple[PriorityClass, ...] = ()
     autoscalers: tuple[Autoscaler, ...] = ()
     events: tuple[Event, ...] = ()
-    #: namespace and name of a pod → container → bytes of its working set; a pod that is not here was not measured
-    memory_used: dict[Key, dict[str, int]] = {}
+    #: by namespace and name of a pod; one that is not here was not measured
+    memory_used: dict[Key, PodMemory] = {}
     #: by node
     node_memory: dict[str, NodeMemory] = {}
     unknown: tuple[Unknown, ...] = ()

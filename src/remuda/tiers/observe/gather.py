@@ -28,6 +28,7 @@ from remuda.tiers.snapshot import (
     Node,
     NodeMemory,
     Pod,
+    PodMemory,
     PriorityClass,
     Quota,
     Snapshot,
@@ -73,7 +74,7 @@ class Gathering:
         self._priority_classes: dict[str, PriorityClass] = {}
         self._autoscalers: dict[Key, Autoscaler] = {}
         self._events: dict[Key, Event | None] = {}
-        self._memory: dict[Key, dict[str, int]] = {}
+        self._memory: dict[Key, PodMemory] = {}
         self._node_memory: dict[str, NodeMemory] = {}
 
     def add_namespace(self, item: manifests.Namespace) -> bool:
@@ -207,7 +208,7 @@ class Gathering:
     def add_pod_metrics(self, item: manifests.PodMetrics) -> bool:
         """Take what the metrics server says of a pod."""
         used = {each.name: amount("memory", each.usage.get("memory", 0)) for each in item.containers}
-        return _put(self._memory, _key(item), used)
+        return _put(self._memory, _key(item), PodMemory(sum(used.values()), used))
 
     def add_summary(self, item: manifests.Stats) -> bool:
         """Take what a kubelet says; its pods are measured as the eviction manager measures them."""
@@ -221,7 +222,10 @@ class Gathering:
         )
         for pod in item.pods:
             used = {each.name: each.memory.working_set_bytes or 0 for each in pod.containers}
-            self._memory[pod.pod_ref.namespace, pod.pod_ref.name] = used
+            whole = None if pod.memory is None else pod.memory.working_set_bytes
+            self._memory[pod.pod_ref.namespace, pod.pod_ref.name] = PodMemory(
+                sum(used.values()) if whole is None else whole, used
+            )
         return _put(self._node_memory, node.node_name, made)
 
     def _add(

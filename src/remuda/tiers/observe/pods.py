@@ -91,6 +91,7 @@ def containers_of(spec: manifests.PodSpec) -> Containers:
             *(_container(each, is_init=False) for each in spec.containers),
         ),
         None if spec.resources is None else _sized("", spec.resources),
+        strict_amounts(spec.overhead),
         requests,
         limits,
     )
