@@ -20,7 +20,8 @@ def test_safety_a_pattern_says_of_a_name_what_it_says_here(pattern: str, name: s
 @pytest.mark.parametrize(
     ("pattern", "expected"),
     [
-        ("kube-*", r"kube\-.*"),
+        ("kube-*", "kube-.*"),
+        ("a.b_*", r"a\.b_.*"),
         ("a**?b", "a.*.b"),
         ("[ab]c", "[ab]c"),
         ("[!a-zA-Z0-9-]", r"[\.]"),

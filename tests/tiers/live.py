@@ -73,12 +73,17 @@ class World:
             quotas = self.cluster.request("GET", f"/api/v1/namespaces/{where}/resourcequotas").json()["items"]
             if not all(each.get("status", {}).get("hard") for each in quotas):
                 return False
-        one = next(iter(policy.tiers.values()))
-        huge = self.create(f"{policy.name}-{one.name}", [container(requests={"cpu": "900"})])
-        small = self.create(f"{policy.name}-{one.name}", [container()])
-        given = small.json()["spec"]
-        named = given.get("priorityClassName") == one.priority_class or self.mutating is None
-        return "by TierPolicy" in huge.text and named and bool(given["containers"][0]["resources"])
+        # each rule is known a moment after it is stored, whatever was stored before it
+        one = next(tier for tier in policy.tiers.values() if not tier.burst)
+        where = f"{policy.name}-{one.name}"
+        huge = self.create(where, [container(requests={"cpu": "900"})])
+        uneven = self.create(where, [container(requests={"memory": "1Mi"}), container("csi-attacher")])
+        spec = uneven.json()["spec"]
+        is_changed = self.mutating is None or (
+            spec.get("priorityClassName") == one.priority_class
+            and spec["containers"][1]["resources"].get("requests", {}).get("memory") == "32Mi"
+        )
+        return "by TierPolicy" in huge.text and "by TierPolicy" in warned(uneven) and is_changed
 
     def create(
         self, where: str, containers: list[dict[str, Any]], meta: dict[str, Any] | None = None, **spec: Any

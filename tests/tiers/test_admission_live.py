@@ -4,14 +4,17 @@ What pods of each tier really end up with, on a real API server: with MutatingAd
 The numbers stand here as the documentation says them, and not as the code does.
 """
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 from tests.processes import eventually
 from tests.servers.cluster import ALWAYS, Cluster
 from tests.servers.fixtures import Programs, require_openssl
+from tests.servers.loopback import Answer
 from tests.tiers.live import (
     MUTATING_FLAGS,
     World,
@@ -22,10 +25,12 @@ from tests.tiers.live import (
     standing,
     warned,
 )
+from tests.tiers.webhook import injecting
 
-from remuda.objects.tiers import DEFAULT_POLICY
-from remuda.rules.tiers import CpuLimits, TierPolicy, Workload
+from remuda.objects.tiers import DEFAULT_POLICY, MOST_LETTERS
+from remuda.rules.tiers import CpuLimits, Sidecar, TierPolicy, Workload
 from remuda.tiers.decide.admission import cluster_objects
+from remuda.tiers.decide.desired import limit_range
 
 pytestmark = pytest.mark.slow
 
@@ -402,3 +407,96 @@ def test_pods_can_be_made_after_every_single_step_of_applying(world: World) -> N
         assert world.cluster.request("DELETE", classes).status == 200
         words = "no PriorityClass with name tier-9-late was found"
         eventually(lambda: words in world.create("late-on", [container()]).text, "a class that is missing")
+
+
+def test_a_container_that_a_webhook_adds_is_sized_too_and_nothing_is_done_twice(world: World) -> None:
+    apply(world.cluster, *namespace("strip-mesh", {"tier": "0-core"}))
+    policy = next(each for each in policies() if each.name == "strip")
+    apply(world.cluster, limit_range(policy, policy.tiers["0-core"], "strip-mesh"))
+    with injecting(world.cluster, "csi-attacher", "strip-mesh"):
+        memory = "256Mi" if world.mutating is None else "1280Mi"
+        given = [container("csi-resizer", requests={"memory": memory}, limits={"cpu": "1"})]
+        made = eventually(
+            lambda: found if len(sizes(found := world.create("strip-mesh", given))) == 2 else None,
+            "the webhook",
+        )
+    default = ({"cpu": "500m", "memory": "512Mi"}, {"memory": "512Mi"})
+    if world.mutating is None:
+        assert sizes(made)["csi-attacher"] == default
+        return
+    assert sizes(made) == {
+        "csi-resizer": ({"cpu": "1", "memory": "1280Mi"}, {"memory": "1280Mi"}),
+        "csi-attacher": ({"cpu": "10m", "memory": "32Mi"}, {"memory": "80Mi"}),
+    }
+    assert standing(made) == expected(world, "0-core")
+    assert made.warnings == ()
+
+
+def test_the_pods_of_a_deployment_have_what_their_tier_gives(world: World) -> None:
+    body = {
+        "metadata": {"name": "web"},
+        "spec": {
+            "replicas": 2,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [container()]}},
+        },
+    }
+    made = world.cluster.request("POST", "/apis/apps/v1/namespaces/warn-3-edge/deployments", body)
+    assert made.status == 201, made.text
+
+    def pods() -> list[dict[str, Any]] | None:
+        found = world.cluster.request("GET", "/api/v1/namespaces/warn-3-edge/pods").json()["items"]
+        return found if len(found) == 2 else None
+
+    for pod in eventually(pods, "two pods"):
+        answer = Answer(201, json.dumps(pod))
+        assert sizes(answer) == {"app": ({"cpu": "250m", "memory": "256Mi"}, {"memory": "4Gi"})}
+        assert standing(answer) == expected(world, "3-edge")
+
+
+def test_the_class_that_a_cluster_gives_everybody_is_no_reason_of_a_pods_own(world: World) -> None:
+    shared = {"metadata": {"name": "usual"}, "value": 5, "globalDefault": True}
+    path = "/apis/scheduling.k8s.io/v1/priorityclasses"
+    apply(world.cluster, *namespace("usual-on", {"tier": "4-aux"}))
+    policy = replace(DEFAULT_POLICY, name="usual", namespaces=("usual-*",), sidecars=())
+    apply(world.cluster, *cluster_objects(policy, mutating=world.mutating, default_class="usual"))
+    assert world.cluster.request("POST", path, shared).status == 201
+    try:
+        much = [container(requests={"cpu": "3"})]
+
+        def is_known() -> bool:
+            elsewhere = standing(world.create("default", [container()]))[0]
+            return elsewhere == "usual" and "at most 2 CPU" in world.create("usual-on", much).text
+
+        eventually(is_known, "the usual class")
+        found = ("tier-4-aux", 200_000) if world.mutating else ("usual", 5)
+        eventually(lambda: standing(world.create("usual-on", [container()]))[:2] == found, "its class")
+        own = world.create("usual-on", much, priorityClassName="system-node-critical")
+        assert own.status == 201
+    finally:
+        world.cluster.request("DELETE", f"{path}/usual")
+
+
+def test_the_longest_policy_that_may_be_written_is_one_that_the_server_takes(world: World) -> None:
+    names = tuple(f"huge-{n:010}.x?" for n in range(MOST_LETTERS // 20))
+    tiers = {f"{n}-of-many": replace(DEFAULT_POLICY.tiers["0-core"], name=f"{n}-of-many") for n in range(100)}
+    policy = replace(
+        DEFAULT_POLICY,
+        name="huge",
+        tiers=tiers,
+        namespaces=(*names, "huge-on"),
+        excluded=names,
+        sidecars=tuple(Sidecar(names[n::100], 10, 2**20, 2**21) for n in range(100)),
+        guaranteed=tuple(Workload("*", "Deployment", f"{n:09}.") for n in range(1000)),
+        cpu_limits="strip",
+    )
+    apply(world.cluster, *namespace("huge-on", {"tier": "7-of-many"}))
+    apply(world.cluster, *cluster_objects(policy, mutating=world.mutating, others=[policy, *policies()]))
+    given = [container(limits={"cpu": "1", "memory": "1Gi"}, name=f"c{n}") for n in range(20)]
+    meta = owned("ReplicaSet", "web-7c9f", **{"pod-template-hash": "7c9f"})
+    if world.mutating is None:
+        eventually(lambda: NO_CPU_LIMITS in warned(world.create("huge-on", given, meta)), "a warning")
+        return
+    found = {f"c{n}": ({"cpu": "1", "memory": "1Gi"}, {"memory": "1Gi"}) for n in range(20)}
+    eventually(lambda: sizes(world.create("huge-on", given, meta)) == found, "no CPU limits")
+    eventually(lambda: standing(world.create("huge-on", given, meta))[0] == "tier-7-of-many", "its class")

@@ -15,6 +15,8 @@ from remuda.objects.scalars import Count, LabelKey, LabelValue, ObjectName
 from remuda.rules.tiers import Gpu, Sidecar, Tier, TierPolicy, Workload
 
 Pattern = Annotated[str, Meta(min_length=1, max_length=253)]
+#: all patterns of a list together, in letters: rules of the API server hold no more
+MOST_LETTERS: Final = 20_000
 #: above this value classes are the cluster's own
 MOST_PRIORITY: Final = 1_000_000_000
 
@@ -243,10 +245,27 @@ def check_policy(item: Object[TierPolicySpec]) -> Iterator[Complaint]:
     default = item.spec.default_tier
     if default is not UNSET and default not in known:
         yield "spec.defaultTier", f"there is no tier {default}: there are {', '.join(sorted(known))}"
+    yield from _too_long(item.spec)
     for n, sidecar in enumerate(item.spec.sidecars):
         if sidecar.memory > sidecar.memory_limit:
             path = f"spec.sidecars[{n}].memory"
             yield path, f"is {sidecar.memory}, above memoryLimit {sidecar.memory_limit}", f"{path}Limit"
+
+
+def _too_long(spec: TierPolicySpec) -> Iterator[Complaint]:
+    """Lists of patterns that are longer than rules of admission can be."""
+    for name, patterns in (
+        ("namespaces", spec.namespaces),
+        ("excluded", spec.excluded),
+        ("sidecars", [name for each in spec.sidecars for name in each.names]),
+        (
+            "guaranteed",
+            [text for each in spec.guaranteed for text in (each.namespace, each.kind, each.name)],
+        ),
+    ):
+        if (letters := sum(map(len, patterns))) > MOST_LETTERS:
+            words = f"has patterns of {letters:,} letters: rules of the API server hold {MOST_LETTERS:,}, so use * for what is alike"
+            yield f"spec.{name}", words
 
 
 def _contradictions(path: str, tier: Any) -> Iterator[Complaint]:

@@ -63,9 +63,9 @@ def like(what: str, patterns: Iterable[str]) -> str:
     if "*" in patterns:
         return "true"
     plain = [each for each in patterns if not _SPECIAL.search(each)]
-    others = "|".join(regular_expression(each) for each in patterns if _SPECIAL.search(each))
+    others = [each for each in patterns if _SPECIAL.search(each)]
     made = [f"{what} in {listed(plain)}"] if plain else []
-    made += [f"{what}.matches({quoted(f'^(?:{others})$')})"] if others else []
+    made += [f"{what}.matches({quoted(whole(others))})"] if others else []
     return f"({' || '.join(made)})" if made else "false"
 
 
@@ -86,8 +86,13 @@ def regular_expression(pattern: str) -> str:
             made += f"[{''.join(map(re.escape, chosen))}]" if chosen else _NOTHING
             at = end
         else:
-            made += re.escape(letter)
+            made += letter if letter.isalnum() or letter == "-" else re.escape(letter)
     return made
+
+
+def whole(patterns: Iterable[str]) -> str:
+    """Several patterns as one regular expression that a name as a whole must be like."""
+    return f"^(?:{'|'.join(map(regular_expression, patterns))})$"
 
 
 def _end_of_set(pattern: str, start: int) -> int:

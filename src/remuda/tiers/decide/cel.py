@@ -5,11 +5,11 @@ Admission is asked after the API server's own LimitRanger and Priority have made
 has defaults by now, and an annotation says which. Every field may be absent, and `has` comes before each look.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from remuda.model.amount_texts import quantity
-from remuda.rules.cel import Condition, Judged, like, listed, mapped, quoted
-from remuda.rules.tiers import PLAIN_LABEL, Sidecar, TierPolicy
+from remuda.rules.cel import Condition, Judged, like, listed, mapped, quoted, whole
+from remuda.rules.tiers import PLAIN_LABEL, TierPolicy
 
 #: what LimitRanger writes on a pod that it gave something: `LimitRanger plugin set: cpu, memory request for container a; …`
 LIMIT_RANGER = "kubernetes.io/limit-ranger"
@@ -65,9 +65,10 @@ def tier_variables(policy: TierPolicy, others: Iterable[TierPolicy] = ()) -> Ite
         "namespaceLabels",
         "has(namespaceObject.metadata.labels) ? namespaceObject.metadata.labels : {}",
     )
-    governed = _governs(policy, name)
-    if rivals := [f"!({_governs(other, name)})" for other in others if other.name != policy.name]:
-        governed = f"{governed} && {' && '.join(rivals)}"
+    governing = [policy, *(other for other in others if other.name != policy.name)]
+    for at, each in enumerate(governing):
+        yield Condition(f"governs{at}", like(name, each.namespaces))
+        yield Condition(f"excludes{at}", like(name, each.excluded))
     prefixes = sorted(policy.tiers, key=len, reverse=True)
     yield Condition(
         "prefixes",
@@ -78,11 +79,9 @@ def tier_variables(policy: TierPolicy, others: Iterable[TierPolicy] = ()) -> Ite
         value = f"variables.namespaceLabels[{quoted(label)}]"
         known = f"{value} in {listed(policy.tiers)} ? {value} : ''"
         said = f"{quoted(label)} in variables.namespaceLabels ? ({known}) : ({said})"
+    first, *rivals = (f"variables.governs{at} && !variables.excludes{at}" for at in range(len(governing)))
+    governed = " && ".join([first, *(f"!({rival})" for rival in rivals)])
     yield Condition("tier", f"!({governed}) ? '' : ({said})")
-
-
-def _governs(policy: TierPolicy, name: str) -> str:
-    return f"{like(name, policy.namespaces)} && !{like(name, policy.excluded)}"
 
 
 def _labels(policy: TierPolicy) -> tuple[str, ...]:
@@ -111,11 +110,16 @@ def size_variables(policy: TierPolicy) -> Iterator[Condition]:
     yield Condition("isEven", f"!variables.keepsOwnLimits && variables.tier in {even}")
     if policy.guaranteed:
         yield from _workload_variables()
-        parts = []
-        for each in policy.guaranteed:
-            owner = f"variables.workloads.exists(w, {like('w', [f'{each.kind}/{each.name}'])})"
-            parts.append(f"{like('namespaceObject.metadata.name', [each.namespace])} && {owner}")
-        yield Condition("isGuaranteed", " || ".join(f"({part})" for part in parts))
+        meant = [
+            listed((whole([each.namespace]), whole([f"{each.kind}/{each.name}"])))
+            for each in policy.guaranteed
+        ]
+        yield Condition("guaranteed", f"[{', '.join(meant)}]")
+        owner = "variables.workloads.exists(w, w.matches(g[1]))"
+        yield Condition(
+            "isGuaranteed",
+            f"variables.guaranteed.exists(g, namespaceObject.metadata.name.matches(g[0]) && {owner})",
+        )
     else:
         yield Condition("isGuaranteed", "false")
     yield Condition("cpuLimited", f"variables.tier == '' || variables.isGuaranteed ? [] : {_cpu_limited()}")
@@ -134,7 +138,7 @@ def _workload_variables() -> Iterator[Condition]:
     )
     name = "has(object.metadata.name) ? object.metadata.name : ''"
     alone = f"['Pod/' + ({name})]"
-    whole = "variables.owners.map(o, o.kind + '/' + o.name)"
+    itself = "variables.owners.map(o, o.kind + '/' + o.name)"
     deployed = (
         "variables.owners.filter(o, o.kind == 'ReplicaSet' && o.name.endsWith(variables.suffix))"
         ".map(o, 'Deployment/' + o.name.substring(0, size(o.name) - size(variables.suffix)))"
@@ -144,7 +148,7 @@ def _workload_variables() -> Iterator[Condition]:
         ".map(o, 'CronJob/' + o.name.substring(0, o.name.lastIndexOf('-')))"
     )
     yield Condition(
-        "workloads", f"size(variables.owners) == 0 ? {alone} : {whole} + {deployed} + {scheduled}"
+        "workloads", f"size(variables.owners) == 0 ? {alone} : {itself} + {deployed} + {scheduled}"
     )
 
 
@@ -175,21 +179,28 @@ def is_cpu_limited_pod() -> str:
     return has_amount("cpu", "limits", "object.spec")
 
 
-def sidecar_value(policy: TierPolicy, values: Sequence[str], otherwise: str = "''") -> str:
-    """Of values for each of the policy's sidecars, the one for a container's name."""
-    made = otherwise
-    for each, value in reversed(list(zip(policy.sidecars, values, strict=True))):
-        made = f"({_is_sidecar(each)} ? {value} : {made})"
-    return made
+def sidecar_variables(policy: TierPolicy) -> Iterator[Condition]:
+    """`sidecars` are lists of a regular expression of names, CPU request, memory request and memory limit."""
+    rows = [
+        (
+            whole(each.names),
+            quantity("cpu", each.cpu),
+            quantity("memory", each.memory),
+            quantity("memory", each.memory_limit),
+        )
+        for each in policy.sidecars
+    ]
+    yield Condition("sidecars", f"[{', '.join(map(listed, rows))}]")
 
 
-def _is_sidecar(each: Sidecar) -> str:
-    return like("c.name", each.names)
-
-
-def is_sidecar(policy: TierPolicy) -> str:
+def is_sidecar() -> str:
     """Whether a container is one of the policy's sidecars, by its name."""
-    return like("c.name", [name for each in policy.sidecars for name in each.names])
+    return "variables.sidecars.exists(s, c.name.matches(s[0]))"
+
+
+def sidecar_value(at: int) -> str:
+    """The CPU request (1), memory request (2) or memory limit (3) of a container that is a sidecar."""
+    return f"variables.sidecars.filter(s, c.name.matches(s[0]))[0][{at}]"
 
 
 def _cpu_limited() -> str:
@@ -245,11 +256,12 @@ def most_cpu(policy: TierPolicy) -> Judged:
 
 def uneven_variables(policy: TierPolicy) -> Iterator[Condition]:
     """`uneven` are the places whose memory request is not their limit, in tiers where that is meant to be."""
+    yield from sidecar_variables(policy)
     uneven = (
         f"({has_amount('memory', 'requests')}) != ({has_amount('memory', 'limits')}) || {has_amount('memory', 'requests')}"
         f" && {amount('memory', 'requests')}.compareTo({amount('memory', 'limits')}) != 0"
     )
-    each = [_places(place, f"!{is_sidecar(policy)} && ({uneven})") for place in LISTS]
+    each = [_places(place, f"!{is_sidecar()} && ({uneven})") for place in LISTS]
     yield Condition("uneven", f"!variables.isEven ? [] : {' + '.join(each)}")
 
 

@@ -7,7 +7,6 @@ the same pod, when a webhook added a container: what is right already is not wri
 
 from collections.abc import Iterator
 
-from remuda.model.amount_texts import quantity
 from remuda.rules.cel import Condition, quoted
 from remuda.rules.tiers import TierPolicy
 from remuda.tiers.decide.cel import (
@@ -21,6 +20,7 @@ from remuda.tiers.decide.cel import (
     is_runner,
     is_sidecar,
     sidecar_value,
+    sidecar_variables,
 )
 
 
@@ -41,6 +41,7 @@ def priority_patch(tier: str) -> str:
 
 def size_patch_variables(policy: TierPolicy, default_class: str) -> Iterator[Condition]:
     """Who is left alone but for what keeps it from being refused."""
+    yield from sidecar_variables(policy)
     yield Condition("isRunner", is_runner())
     yield Condition("hasOwnClass", has_own_class(default_class))
     yield Condition(
@@ -56,9 +57,9 @@ def sizes_patch(policy: TierPolicy) -> str:
     """Sidecars that are on defaults get their own sizes, defaults below a request give way, and CPU limits go with `strip`."""
     parts = []
     for place, kind in LISTS.items():
-        made = [_limits(policy, place, kind)]
+        made = [_limits(place, kind)]
         if policy.sidecars:
-            made += [_requests(policy, place, kind, resource) for resource in ("cpu", "memory")]
+            made += [_requests(place, kind, resource) for resource in ("cpu", "memory")]
         if policy.cpu_limits == "strip":
             made.append(
                 _each(place, f"variables.strips && {is_cpu_limited(kind)}", _remove_at(place, "limits/cpu"))
@@ -71,33 +72,28 @@ def sizes_patch(policy: TierPolicy) -> str:
     return " + ".join(parts)
 
 
-def _requests(policy: TierPolicy, place: str, kind: str, resource: str) -> str:
+def _requests(place: str, kind: str, resource: str) -> str:
     """A sidecar's request, where it is on the default."""
-    sizes = [each.cpu if resource == "cpu" else each.memory for each in policy.sidecars]
-    wanted = sidecar_value(policy, [quoted(quantity(resource, size)) for size in sizes])
+    wanted = sidecar_value({"cpu": 1, "memory": 2}[resource])
     condition = (
-        f"variables.sizesSidecars && {is_sidecar(policy)} && {is_default(resource, 'request', kind)}"
+        f"variables.sizesSidecars && {is_sidecar()} && {is_default(resource, 'request', kind)}"
         f" && {amount(resource, 'requests')}.compareTo(quantity({wanted})) != 0"
     )
     return _each(place, condition, _add_at(place, f"requests/{resource}", wanted))
 
 
-def _limits(policy: TierPolicy, place: str, kind: str) -> str:
-    """The memory limit of a container on a default: that of its sidecar, and never below its request."""
-    least = [quantity("memory", each.memory_limit) for each in policy.sidecars]
-    request = "c.resources.requests['memory']"
-    above = [
-        f"quantity({request}).isGreaterThan(quantity({quoted(each)})) ? {request} : {quoted(each)}"
-        for each in least
-    ]
-    explicit = sidecar_value(policy, [f"({each})" for each in above], request)
-    fresh = sidecar_value(policy, [quoted(each) for each in least], request)
-    is_sized = f"variables.sizesSidecars && {is_sidecar(policy)}"
-    wanted = f"({is_sized} ? ({is_default('memory', 'request', kind)} ? {fresh} : {explicit}) : {request})"
-    raised = f"variables.isEven && quantity({request}).isGreaterThan({amount('memory', 'limits')})"
+def _limits(place: str, kind: str) -> str:
+    """The memory limit of a container on a default: that of its sidecar, and never below a request that it has."""
+    request, own = "c.resources.requests['memory']", sidecar_value(3)
+    is_above = (
+        f"!{is_default('memory', 'request', kind)} && quantity({request}).isGreaterThan(quantity({own}))"
+    )
+    is_sized = f"variables.sizesSidecars && {is_sidecar()}"
+    wanted = f"(!({is_sized}) || {is_above} ? {request} : {own})"
+    is_refused = f"variables.isEven && quantity({request}).isGreaterThan({amount('memory', 'limits')})"
     condition = (
         f"{has_amount('memory', 'limits')} && {has_amount('memory', 'requests')} && {is_default('memory', 'limit', kind)}"
-        f" && ({is_sized} || {raised}) && quantity({wanted}).compareTo({amount('memory', 'limits')}) != 0"
+        f" && ({is_sized} || {is_refused}) && quantity({wanted}).compareTo({amount('memory', 'limits')}) != 0"
     )
     return _each(place, condition, _add_at(place, "limits/memory", wanted))
 
