@@ -112,10 +112,17 @@ class ReplicatedSpec(Struct, frozen=True, rename="camel"):
     template: Template = Template()
 
 
+class ReplicatedStatus(Struct, frozen=True):
+    """How it fares: `ReplicaFailure` says why pods cannot be made."""
+
+    conditions: tuple[Condition, ...] = ()
+
+
 class Replicated(Manifest, frozen=True, kw_only=True):
     """A StatefulSet or a ReplicaSet: its pods are replaced without more of them, or not at all."""
 
     spec: ReplicatedSpec = ReplicatedSpec()
+    status: ReplicatedStatus = ReplicatedStatus()
 
 
 class DeploymentSpec(ReplicatedSpec, frozen=True):
@@ -128,6 +135,7 @@ class Deployment(Manifest, frozen=True, kw_only=True):
     """A Deployment."""
 
     spec: DeploymentSpec = DeploymentSpec()
+    status: ReplicatedStatus = ReplicatedStatus()
 
 
 class RolloutSpec(ReplicatedSpec, frozen=True, rename="camel"):
@@ -343,6 +351,8 @@ class Event(Manifest, frozen=True, kw_only=True, gc=False, rename="camel"):
     """An event."""
 
     involved_object: Involved = Involved()
+    #: who brought it about, as far as that is said
+    related: Involved | None = None
     reason: str = ""
     message: str = ""
     count: int | None = None

@@ -121,6 +121,8 @@ class Workload(Struct, frozen=True):
     #: pods beyond `replicas` that a change of the template may bring about for a while, and how many may be missing then
     surge: int = 0
     unavailable: int = 0
+    #: why the API server refuses its pods, in its words
+    refused: str = ""
 
 
 class Defaulted(Struct, frozen=True, gc=False):
@@ -259,7 +261,11 @@ class Autoscaler(Struct, frozen=True):
 
 
 class Event(Struct, frozen=True, gc=False):
-    """What happened to a pod or a node, of what tells why: preempted, evicted, out of memory, not created."""
+    """
+    What happened to a pod, a node or a workload, of what tells why: preempted, evicted, out of memory, not created.
+
+    What happened to a ReplicaSet or a Job of another is told of that one.
+    """
 
     kind: str
     namespace: str
@@ -268,6 +274,8 @@ class Event(Struct, frozen=True, gc=False):
     message: str = ""
     at: Instant | None = None
     count: int = 1
+    #: namespace and name of the pod that brought it about
+    by: Key = ("", "")
 
 
 class PodMemory(Struct, frozen=True, gc=False):

@@ -85,7 +85,10 @@ class Gathering:
     def add_deployment(self, item: manifests.Deployment) -> bool:
         """Take a Deployment."""
         spec = item.spec
-        return self._add("Deployment", item, spec.template, _or_one(spec.replicas), spec.strategy)
+        refused = _refused(item.status)
+        return self._add(
+            "Deployment", item, spec.template, _or_one(spec.replicas), spec.strategy, refused=refused
+        )
 
     def add_stateful_set(self, item: manifests.Replicated) -> bool:
         """Take a StatefulSet, whose pods are replaced in place."""
@@ -111,7 +114,8 @@ class Gathering:
 
     def add_replica_set(self, item: manifests.Replicated) -> bool:
         """Take a ReplicaSet: a workload if it belongs to nobody."""
-        return self._add_between("ReplicaSet", item, item.spec.template, _or_one(item.spec.replicas))
+        replicas = _or_one(item.spec.replicas)
+        return self._add_between("ReplicaSet", item, item.spec.template, replicas, _refused(item.status))
 
     def add_job(self, item: manifests.Job) -> bool:
         """Take a Job: a workload if it belongs to nobody; one that is over wants no pods."""
@@ -202,6 +206,7 @@ class Gathering:
             item.message,
             instant_of(last),
             item.count or (series.count if series else 1),
+            (item.related.namespace, item.related.name) if item.related is not None else ("", ""),
         )
         return _put(self._events, _key(item), made)
 
@@ -236,6 +241,8 @@ class Gathering:
         replicas: int,
         strategy: Strategy = _IN_PLACE,
         defaults: tuple[int | str, int | str] = (DEFAULT_SURGE, DEFAULT_SURGE),
+        *,
+        refused: str = "",
     ) -> bool:
         meta = item.metadata
         surge = surge_of(strategy, replicas, defaults[0])
@@ -248,17 +255,23 @@ class Gathering:
             replicas,
             surge,
             unavailable_of(strategy, replicas, defaults[1], surge),
+            refused,
         )
         return _put(self._workloads, made.id, made)
 
     def _add_between(
-        self, kind: str, item: manifests.Manifest, template: manifests.Template, replicas: int
+        self,
+        kind: str,
+        item: manifests.Manifest,
+        template: manifests.Template,
+        replicas: int,
+        refused: str = "",
     ) -> bool:
         meta, owner = item.metadata, item.metadata.owner
         who = WorkloadId(meta.namespace, kind, meta.name)
         self._between.pop(who, None)
         if owner is None:
-            return self._add(kind, item, template, replicas)
+            return self._add(kind, item, template, replicas, refused=refused)
         self._between[who] = WorkloadId(meta.namespace, owner.kind, owner.name)
         return _put(self._workloads, who, None)
 
@@ -275,11 +288,17 @@ class Gathering:
             tuple(each for _, each in _sorted(self._quotas)),
             tuple(each for _, each in _sorted(self._priority_classes)),
             tuple(each for _, each in _sorted(self._autoscalers)),
-            tuple(each for _, each in _sorted(self._events) if each is not None),
+            tuple(self._told(each) for _, each in _sorted(self._events) if each is not None),
             dict(_sorted(self._memory)),
             dict(_sorted(self._node_memory)),
             (*unknown, *self._dangling()),
         )
+
+    def _told(self, event: Event) -> Event:
+        """An event of what belongs to a workload, told of that one."""
+        about = WorkloadId(event.namespace, event.kind, event.name)
+        owner = self._between.get(about, about)
+        return event if owner == about else replace(event, kind=owner.kind, name=owner.name)
 
     def _with_referring(self, workload: Workload) -> Workload:
         """A Deployment with the pods of a Rollout that refers to it, which mostly scales it down to none."""
@@ -312,6 +331,10 @@ class Gathering:
             of = WorkloadId(owner.namespace, "CronJob", found[1])
             return of if of in self._workloads else owner
         return owner
+
+
+def _refused(status: manifests.ReplicatedStatus) -> str:
+    return next((each.message for each in status.conditions if _holds(each, "ReplicaFailure")), "")
 
 
 def _put(into: dict[Any, T], key: object, made: T) -> bool:
