@@ -8,7 +8,6 @@ from remuda.capacity.answers import AuditRow, EarlierAudit, LabelAnswer, Picture
 from remuda.capacity.decide.audit import Audit, audit
 from remuda.capacity.decide.fits import folded
 from remuda.capacity.decide.holding import holding
-from remuda.capacity.decide.label import some
 from remuda.capacity.decide.plan import Plan, plan, try_changes
 from remuda.capacity.kept import Head, KeptAudit
 from remuda.capacity.objects import CapacityPolicySpec
@@ -22,6 +21,7 @@ from remuda.ledger.documents import Kept
 from remuda.ledger.sql import Database
 from remuda.model.findings import count_severities
 from remuda.model.plans import Reason
+from remuda.model.sentences import some
 from remuda.model.times import Instant
 from remuda.objects.problems import did_you_mean, quoted
 from remuda.output.steps import Step

@@ -179,3 +179,13 @@ def sidecar_of(container: str, policy: TierPolicy) -> Sidecar | None:
 
 def _matches(name: str, patterns: Iterable[str]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def is_guaranteed(namespace: str, kind: str, name: str, policy: TierPolicy) -> bool:
+    """Whether a workload is one of those whose CPU limits are meant."""
+    return any(
+        fnmatchcase(namespace, each.namespace)
+        and fnmatchcase(kind, each.kind)
+        and fnmatchcase(name, each.name)
+        for each in policy.guaranteed
+    )

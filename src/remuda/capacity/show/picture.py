@@ -22,13 +22,14 @@ from remuda.capacity.codes import RULES
 from remuda.capacity.decide.audit import Audit, LabelAudit
 from remuda.capacity.decide.fits import folded
 from remuda.capacity.decide.holding import holding
-from remuda.capacity.decide.label import LabelContext, count, some
+from remuda.capacity.decide.label import LabelContext, count
 from remuda.capacity.decide.plan import Placed, Plan
 from remuda.capacity.show.document import set_names
 from remuda.capacity.show.why import gate_rows, steps_of
 from remuda.capacity.snapshot import PODS, RESOURCES, Amounts, ScaleSet, Usage
 from remuda.model.amount_texts import amount_text, amounts_text
 from remuda.model.findings import Finding
+from remuda.model.sentences import some
 from remuda.output.findings import describe
 from remuda.output.words import sentence
 
