@@ -121,6 +121,7 @@ SERVERS = {
         Server("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager", _KUBERNETES),
         Server("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler", _KUBERNETES),
         Server("kubectl", "k8s.io/kubernetes/cmd/kubectl", _KUBERNETES),
+        Server("eviction-order", "./eviction-order", _KUBERNETES, source="eviction_order.go"),
         Server("kwok", "sigs.k8s.io/kwok/cmd/kwok", _KWOK),
         Server("helm", "helm.sh/helm/v3/cmd/helm", _HELM),
         Server("promtool", "github.com/prometheus/prometheus/cmd/promtool", _PROMETHEUS),

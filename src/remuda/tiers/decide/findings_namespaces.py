@@ -2,11 +2,11 @@
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from remuda.model.amount_texts import quantity
 from remuda.model.amounts import Amounts
-from remuda.model.findings import Finding
+from remuda.model.findings import Finding, Severity
 from remuda.model.sentences import some
 from remuda.rules.tiers import Membership, TierPolicy
 from remuda.tiers.decide.context import Place
@@ -14,6 +14,11 @@ from remuda.tiers.decide.defaults import kept, tier_item
 from remuda.tiers.decide.desired import LIMITS_NAME, MANAGED_BY, POLICY_LABEL, quota_name
 from remuda.tiers.snapshot import LIMIT_RANGES, PRIORITY_CLASSES, QUOTAS, LimitRange, Quota, Snapshot
 
+#: what a LimitRange does with CPU, by what it bounds
+_CPU_RULES: Final[dict[str, tuple[str, Severity]]] = {
+    "Container": ("cpu-limits-injected", "warning"),
+    "Pod": ("cpu-limits-demanded", "error"),
+}
 #: quotas on these ask every pod to say so much of the resource
 _REQUESTS = {"requests.cpu": "cpu", "cpu": "cpu", "requests.memory": "memory", "memory": "memory"}
 
@@ -114,19 +119,14 @@ def _cpu_limits(place: Place, limits: LimitRange) -> Iterator[Finding]:
     """CPU limits that a LimitRange injects into every container, or asks every pod to have."""
     subject = f"LimitRange {place.name}/{limits.name}"
     for n, item in enumerate(limits.items):
-        most = kept(item).default.get("cpu") if item.type == "Container" else item.max.get("cpu")
-        if most is None:
+        # what the server keeps of a maximum without a default is both
+        where = "default" if item.default.get("cpu", item.max.get("cpu")) != item.max.get("cpu") else "max"
+        cpu = kept(item).default.get("cpu") if item.type == "Container" else item.max.get("cpu")
+        if cpu is None or item.type not in _CPU_RULES:
             continue
-        # what the server keeps of a maximum that has no default is both
-        where = (
-            "default"
-            if item.type == "Container" and item.default.get("cpu") != item.max.get("cpu")
-            else "max"
-        )
-        rule = "cpu-limits-injected" if item.type == "Container" else "cpu-limits-demanded"
-        if item.type in {"Container", "Pod"}:
-            field = f"spec.limits[{n}].{where}.cpu"
-            yield place.found(subject, rule, "warning" if item.type == "Container" else "error", field, cpu=quantity("cpu", most))  # fmt: skip
+        rule, severity = _CPU_RULES[item.type]
+        field = f"spec.limits[{n}].{where}.cpu"
+        yield place.found(subject, rule, severity, field, cpu=quantity("cpu", cpu))
 
 
 def _own_quota(place: Place) -> Iterator[Finding]:
