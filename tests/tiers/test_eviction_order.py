@@ -19,7 +19,7 @@ from remuda.tiers.snapshot import Pod, PodMemory
 
 MIB = 1024**2
 ASKED = st.sampled_from(["0", "1Mi", "2Mi", "3Mi", "4Mi"])
-RESOURCES = st.one_of(
+RESOURCES: st.SearchStrategy[dict[str, Any]] = st.one_of(
     st.just({}),
     st.fixed_dictionaries({"requests": st.fixed_dictionaries({"memory": ASKED})}),
     st.fixed_dictionaries({"requests": st.fixed_dictionaries({"cpu": ASKED})}),
@@ -29,7 +29,7 @@ FIRST = st.fixed_dictionaries(
     {"name": st.just("f"), "resources": RESOURCES}, optional={"restartPolicy": st.just("Always")}
 )
 #: as the API server stores them: a limit of the pod as a whole comes with its request
-WHOLE = st.one_of(
+WHOLE: st.SearchStrategy[dict[str, Any]] = st.one_of(
     st.just({}),
     st.fixed_dictionaries({"requests": st.fixed_dictionaries({"memory": ASKED})}),
     st.fixed_dictionaries({"requests": st.fixed_dictionaries({"cpu": ASKED})}),
