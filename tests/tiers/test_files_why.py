@@ -16,7 +16,7 @@ CONDITIONS = [
 def test_a_workload_says_why_its_pods_are_refused(
     tmp_path: Path, conditions: list[object], words: str
 ) -> None:
-    template = {"template": {"spec": {"containers": []}}}
+    template: dict[str, object] = {"template": {"spec": {"containers": []}}}
     found = snapshot(
         tmp_path,
         deployment("web") | {"status": {"conditions": conditions}},

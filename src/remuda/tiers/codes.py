@@ -2,6 +2,7 @@
 
 from remuda.tiers.audit_codes import FINDINGS
 from remuda.tiers.loop_codes import REASONS
+from remuda.tiers.why_codes import CAUSES
 
 #: all of them
-CODES: dict[str, tuple[str, ...]] = {**REASONS, **FINDINGS}
+CODES: dict[str, tuple[str, ...]] = {**REASONS, **FINDINGS, **CAUSES}

@@ -12,7 +12,19 @@ JOB = Job(
             "Give every namespace the limits, quota and priority of its tier, and audit what pods get.",
             Section.PLAN,
         ),
+        "why pod": Command(
+            "remuda.tiers.why_commands:pod", "Why a pod is refused, waits, was preempted, killed or evicted."
+        ),
+        "why namespace": Command(
+            "remuda.tiers.why_commands:namespace",
+            "Why a namespace has its tier, what its quotas leave, and what is not as its tier says.",
+        ),
+        "why node": Command(
+            "remuda.tiers.why_commands:node",
+            "Why a node is short of memory: what its pods use, and what is used beside them.",
+        ),
     },
+    subjects=dict.fromkeys(("pod", "namespace", "node"), "remuda.tiers.why_commands:no_names"),
     reasons="remuda.tiers.codes:CODES",
     prefixes=("tiers", "tier"),
 )

@@ -5,18 +5,24 @@ What cannot be read is reported in the snapshot, with the verb and the resource 
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar
 
+import msgspec
 from msgspec import Struct
 
+from remuda.errors import BadInput
 from remuda.kube import resources
-from remuda.kube.client import Client
+from remuda.kube.client import Client, decoded
 from remuda.kube.discovery import find_resource, server_version
 from remuda.kube.errors import Forbidden, KubeError, Missing
 from remuda.kube.resources import Resource
 from remuda.model.times import Instant
+from remuda.objects.load import load_text
 from remuda.objects.slow_path import bad_amounts
+from remuda.objects.tier_checks import check_policies
+from remuda.objects.tiers import TIER_POLICY, policy_of
+from remuda.rules.tiers import TierPolicy
 from remuda.tiers import manifests
 from remuda.tiers.observe.forms import faults
 from remuda.tiers.observe.gather import TELLING, Gathering
@@ -24,6 +30,7 @@ from remuda.tiers.snapshot import EVENTS, SUMMARIES, USAGE, WORKLOADS, Snapshot,
 
 T = TypeVar("T", bound=Struct)
 
+TIER_POLICIES: Final = Resource("remuda.dev", "v1alpha1", "tierpolicies", "TierPolicy")
 POD_METRICS: Final = Resource("metrics.k8s.io", "v1beta1", "pods", "PodMetrics")
 _HELP: Final = "`remuda rbac tiers` prints what is needed"
 _READ: Final[tuple[tuple[Resource, type[manifests.Manifest], Callable[[Gathering, Any], bool]], ...]] = (
@@ -54,10 +61,30 @@ _MAKERS: Final = frozenset(
 )
 
 
-async def collect(client: Client, now: Instant) -> Snapshot:
-    """Everything an audit wants; a server that does not answer at all is a `KubeError`."""
+async def collect(client: Client, now: Instant, asks: Iterable[str] = ()) -> Snapshot:
+    """Everything an audit wants, and what the kubelets of some nodes say; a server that does not answer is a `KubeError`."""
     await server_version(client)
-    return await _Collecting(client).collect(now)
+    return await _Collecting(client).collect(now, tuple(asks))
+
+
+async def policies_in(client: Client) -> tuple[TierPolicy, ...]:
+    """The TierPolicies that the cluster keeps, by name; `BadInput` with everything that is wrong with them."""
+    try:
+        listed = await client.list(TIER_POLICIES, dict[str, Any])
+    except Missing:
+        return ()
+    wholes = [
+        {"apiVersion": TIER_POLICIES.api_version, "kind": TIER_POLICIES.kind, **item} for item in listed.items
+    ]
+    whole = {"apiVersion": "v1", "kind": "List", "items": wholes}
+    if not wholes:
+        return ()
+    loaded = load_text(msgspec.json.encode(whole).decode(), "the cluster", (TIER_POLICY,), (check_policies,))
+    if loaded.problems:
+        raise BadInput("\n".join(map(str, loaded.problems)))
+    return tuple(
+        policy_of(item.name, item.spec) for item in sorted(loaded.objects, key=lambda item: item.name)
+    )
 
 
 class _Collecting:
@@ -66,9 +93,10 @@ class _Collecting:
         self._gathering = Gathering()
         self._unknown: list[Unknown] = []
 
-    async def collect(self, now: Instant) -> Snapshot:
+    async def collect(self, now: Instant, asks: tuple[str, ...]) -> Snapshot:
         await asyncio.gather(
             *(self._read(*each) for each in _READ),
+            *map(self._ask, asks),
             self._read_events(),
             self._read_where_installed(
                 resources.ROLLOUTS, manifests.Rollout, Gathering.add_rollout, resources.ROLLOUTS.plural
@@ -77,7 +105,8 @@ class _Collecting:
                 POD_METRICS, manifests.PodMetrics, Gathering.add_pod_metrics, USAGE, why_absent=True
             ),
         )
-        self._unknown.append(Unknown(SUMMARIES, "kubelets are not asked", is_quiet=True))
+        if not asks:
+            self._unknown.append(Unknown(SUMMARIES, "kubelets are not asked", is_quiet=True))
         unknown = sorted(self._unknown, key=lambda each: (each.part, each.why))
         return self._gathering.snapshot(self._client.access.server, now, dict.fromkeys(unknown))
 
@@ -91,6 +120,17 @@ class _Collecting:
         name = WORKLOADS if resource.plural in _MAKERS else part or resource.plural
         for item in await self._list(resource, kind, name):
             self._take(resource, item, add)
+
+    async def _ask(self, node: str) -> None:
+        """What a kubelet says of memory."""
+        try:
+            answer = await self._client.node_proxy(node, "stats/summary")
+            read = decoded(answer, manifests.Stats, f"asking nodes {node} for stats/summary")
+        except KubeError as error:
+            words = f"may not get nodes/proxy; {_HELP}" if isinstance(error, Forbidden) else str(error)
+            self._unknown.append(Unknown(SUMMARIES, words, is_quiet=True))
+        else:
+            self._gathering.add_summary(read)
 
     async def _read_events(self) -> None:
         """Those that tell why, by their reason: of all others there may be more than of anything else."""
