@@ -94,7 +94,7 @@ def test_a_deployment_that_the_quota_stops_is_told_with_the_three_numbers(world:
     assert rule == "pod-over-quota"
     assert (
         found
-        == f"requests.cpu: 8 of 8 are used, and 2 are asked for: 2 too much for ResourceQuota {name}-quota, of tier 4-aux"
+        == f"requests.cpu: 8 of 8 used, 2 asked for, 2 too much for ResourceQuota {name}-quota, of tier 4-aux"
     )
     about = why(world, "namespace", name)
     assert about["headline"].startswith(f"Namespace {name}: tier 4-aux of TierPolicy default")

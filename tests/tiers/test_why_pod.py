@@ -28,7 +28,7 @@ def test_a_pod_over_the_quota_is_told_with_the_three_numbers(tmp_path: Path) -> 
     [(rule, found, fix)] = asked(world(tmp_path, SHOP, refused(QUOTA)), "web")
     assert rule == "pod-over-quota"
     assert found == (
-        "requests.memory: 15872Mi of 16Gi are used, and 1Gi are asked for: 512Mi too much for ResourceQuota shop-quota, of tier 4-aux"
+        "requests.memory: 15872Mi of 16Gi used, 1Gi asked for, 512Mi too much for ResourceQuota shop-quota, of tier 4-aux"
     )
     assert fix.startswith("free some of it, or raise quota of tier 4-aux in the TierPolicy")
     assert "labelled remuda.dev/own-quota=true" in fix
@@ -47,7 +47,7 @@ def test_the_event_of_its_replica_set_says_it_as_well_and_the_last_one_counts(tm
         *events,
     ]
     [(rule, found, fix)] = asked(world(tmp_path, *items, policies=()), "web")
-    assert (rule, "2Gi are asked for: 1536Mi too much" in found) == ("pod-over-quota", True)
+    assert (rule, "2Gi asked for, 1536Mi too much" in found) == ("pod-over-quota", True)
     assert "tier" not in found
     assert "labelled - " not in fix
 

@@ -4,7 +4,7 @@
 CAUSES: dict[str, tuple[str, str, str, str]] = {
     "tiers.pod-over-quota": (
         "The API server refuses pods of a workload, because a quota is full.",
-        "{resource}: {used} of {hard} are used, and {asked} are asked for: {missing} too much for ResourceQuota {quota}[, of tier {tier}]",
+        "{resource}: {used} of {hard} used, {asked} asked for, {missing} too much for ResourceQuota {quota}[, of tier {tier}]",
         "at most {free} asked for, or a quota of {enough}",
         "free some of it, or raise quota[ of tier {tier}] in the TierPolicy; a namespace with a quota of its own is labelled {opt_out}=true",
     ),

@@ -67,4 +67,4 @@ def _headroom(world: World, name: str) -> Iterator[Finding]:
             "free": room.text(max(room.free, 0)),
         }
         severity: Severity = "info" if room.free > 0 else "warning"
-        yield cause(f"ResourceQuota {name}/{room.quota}", "namespace-headroom", severity, **terms)
+        yield cause(f"Namespace {name}", "namespace-headroom", severity, **terms)
