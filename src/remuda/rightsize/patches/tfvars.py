@@ -9,10 +9,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from remuda.model.workloads import WorkloadId
-from remuda.rightsize.patches import hcl
+from remuda.output import hcl
+from remuda.output.texts import comments
 from remuda.rightsize.patches.changes import Changed
 from remuda.rightsize.patches.terraform import sides
-from remuda.rightsize.patches.texts import Made, PatchFile, about, comments, header
+from remuda.rightsize.patches.texts import Made, PatchFile, about, header
 from remuda.rightsize.review import Review
 
 USAGE = "Give it with -var-file, or copy it into your own; the variables it is for are in its first lines."
