@@ -9,7 +9,7 @@ from remuda.output.texts import code, comments, quoted
 #: text, a number, a truth, a list or an object
 Value: TypeAlias = "str | int | bool | Sequence[Value] | Mapping[str, Value]"
 
-_BARE = re.compile(r"[a-z_][a-z0-9_]*")
+_BARE = re.compile(r"[a-z_][A-Za-z0-9_]*")
 #: `{ for … }` is an expression, and the others are values
 _WORDS = frozenset({"for", "if", "in", "null", "true", "false"})
 #: by its code, since not every reader of HCL knows a doubled one without an end

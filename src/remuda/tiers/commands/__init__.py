@@ -3,6 +3,7 @@
 import click
 
 from remuda.control.command import Group
+from remuda.tiers.commands.render import render
 
 
 @click.group(cls=Group)
@@ -12,3 +13,6 @@ def tiers() -> None:
 
     A TierPolicy says what each tier gives; without one the built-in tiers hold.
     """
+
+
+tiers.add_command(render)

@@ -5,6 +5,7 @@ A LimitRange names no CPU limit, neither as default nor as maximum: the API serv
 much CPU a container may request is a rule of admission instead (`remuda.tiers.decide.admission`).
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from remuda.model.amount_texts import quantity
@@ -66,6 +67,24 @@ def resource_quota(policy: TierPolicy, tier: Tier, namespace: str) -> dict[str, 
         "metadata": metadata(policy, quota_name(namespace), namespace),
         "spec": {"hard": hard},
     }
+
+
+def namespace_objects(
+    policy: TierPolicy, tier: Tier, namespace: str, labels: Mapping[str, str]
+) -> tuple[dict[str, Any], ...]:
+    """
+    What a namespace gets, in the order to apply: a quota refuses pods without requests, until a LimitRange gives them some.
+
+    What its labels opt out of is left out.
+    """
+    made = []
+    for opt_out, manifest in (
+        (policy.limits_opt_out, limit_range(policy, tier, namespace)),
+        (policy.quota_opt_out, resource_quota(policy, tier, namespace)),
+    ):
+        if labels.get(opt_out) != "true":
+            made.append(manifest)
+    return tuple(made)
 
 
 def metadata(policy: TierPolicy, name: str, namespace: str = "") -> dict[str, Any]:
