@@ -47,10 +47,11 @@ def render(
     is_cluster: bool, context: str | None, mutating: str | None,
 ) -> None:  # fmt: skip
     """
-    Print what the TierPolicies of files give, or the built-in tiers: for Git, Kyverno or Terraform.
+    Print what tiers give, for Git, Kyverno or Terraform.
 
-    yaml is exactly what the loop applies, in its order. Namespaces are given by name, read from files or from the cluster; without
-    any only what is of the cluster as a whole is printed. With kyverno namespaces get theirs from Kyverno as they come.
+    The TierPolicies are those of the files, else the built-in one. Namespaces are given by name, read from files or from the
+    cluster; without any only what is of the cluster as a whole is printed. yaml is exactly what the loop applies, in its
+    order; with kyverno namespaces get what is theirs from Kyverno.
     """
     from remuda.tiers.commands.policies import policies_of_files
     from remuda.tiers.rendering import manifests
