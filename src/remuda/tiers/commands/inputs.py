@@ -53,34 +53,17 @@ def look(
     """
     if files and context:
         raise BadInput("--from reads files and --context a cluster: leave one of them out")
-    named = read_policies(policy) if policy else None
+    from remuda.tiers.commands.policies import policies_of_files
+
+    named = policies_of_files(session, policy)
     with session.progress() as progress:
         if files:
             progress(", ".join(files))
-            return _read(session, files, session.now()), named or _built_in()
+            return _read(session, files, session.now()), named
         progress("the cluster")
         import asyncio
 
-        return asyncio.run(_collect(session, context, named, tuple(kubelets)))
-
-
-def read_policies(files: tuple[str, ...]) -> "tuple[TierPolicy, ...]":
-    """The TierPolicies of files, by name; `BadInput` when there is none, with everything that is wrong."""
-    from remuda.objects.load import load_files
-    from remuda.objects.tier_checks import check_policies
-    from remuda.objects.tiers import TIER_POLICY, policy_of
-
-    loaded = load_files(files, (TIER_POLICY,), (check_policies,))
-    if loaded.problems:
-        raise BadInput("\n".join(map(str, loaded.problems)))
-    found = sorted(loaded.objects, key=lambda item: item.name)
-    return tuple(policy_of(item.name, item.spec) for item in found)
-
-
-def _built_in() -> "tuple[TierPolicy, ...]":
-    from remuda.objects.tiers import DEFAULT_POLICY
-
-    return (DEFAULT_POLICY,)
+        return asyncio.run(_collect(session, context, named if policy else (), tuple(kubelets)))
 
 
 def _read(session: Session, files: tuple[str, ...], now: Instant) -> "Snapshot":
@@ -96,19 +79,18 @@ def _read(session: Session, files: tuple[str, ...], now: Instant) -> "Snapshot":
 
 
 async def _collect(
-    session: Session, context: str | None, named: "tuple[TierPolicy, ...] | None", kubelets: tuple[str, ...]
+    session: Session, context: str | None, named: "tuple[TierPolicy, ...]", kubelets: tuple[str, ...]
 ) -> "tuple[Snapshot, tuple[TierPolicy, ...]]":
     from remuda.kube.errors import Forbidden
-    from remuda.tiers.observe.cluster import collect, policies_in
+    from remuda.tiers.commands.policies import policies_in, policies_of_files
+    from remuda.tiers.observe.cluster import collect
 
     async with connect_cluster(context) as client:
         snapshot = await collect(client, session.now(), asks=kubelets)
-        if named is not None:
-            return snapshot, named
         try:
-            return snapshot, await policies_in(client) or _built_in()
+            return snapshot, named or await policies_in(client)
         except Forbidden:
             if not session.quiet:
                 words = "may not list tierpolicies.remuda.dev: judged by the built-in tiers"
                 click.echo(f"{words}; `remuda rbac tiers` prints what is needed", err=True)
-            return snapshot, _built_in()
+            return snapshot, policies_of_files(session, ())

@@ -8,21 +8,15 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar
 
-import msgspec
 from msgspec import Struct
 
-from remuda.errors import BadInput
 from remuda.kube import resources
 from remuda.kube.client import Client, decoded
 from remuda.kube.discovery import find_resource, server_version
 from remuda.kube.errors import Forbidden, KubeError, Missing
 from remuda.kube.resources import Resource
 from remuda.model.times import Instant
-from remuda.objects.load import load_text
 from remuda.objects.slow_path import bad_amounts
-from remuda.objects.tier_checks import check_policies
-from remuda.objects.tiers import TIER_POLICY, policy_of
-from remuda.rules.tiers import TierPolicy
 from remuda.tiers import manifests
 from remuda.tiers.observe.forms import faults
 from remuda.tiers.observe.gather import TELLING, Gathering
@@ -30,7 +24,6 @@ from remuda.tiers.snapshot import EVENTS, SUMMARIES, USAGE, WORKLOADS, Snapshot,
 
 T = TypeVar("T", bound=Struct)
 
-TIER_POLICIES: Final = Resource("remuda.dev", "v1alpha1", "tierpolicies", "TierPolicy")
 POD_METRICS: Final = Resource("metrics.k8s.io", "v1beta1", "pods", "PodMetrics")
 _HELP: Final = "`remuda rbac tiers` prints what is needed"
 _READ: Final[tuple[tuple[Resource, type[manifests.Manifest], Callable[[Gathering, Any], bool]], ...]] = (
@@ -65,26 +58,6 @@ async def collect(client: Client, now: Instant, asks: Iterable[str] = ()) -> Sna
     """Everything an audit wants, and what the kubelets of some nodes say; a server that does not answer is a `KubeError`."""
     await server_version(client)
     return await _Collecting(client).collect(now, tuple(asks))
-
-
-async def policies_in(client: Client) -> tuple[TierPolicy, ...]:
-    """The TierPolicies that the cluster keeps, by name; `BadInput` with everything that is wrong with them."""
-    try:
-        listed = await client.list(TIER_POLICIES, dict[str, Any])
-    except Missing:
-        return ()
-    wholes = [
-        {"apiVersion": TIER_POLICIES.api_version, "kind": TIER_POLICIES.kind, **item} for item in listed.items
-    ]
-    whole = {"apiVersion": "v1", "kind": "List", "items": wholes}
-    if not wholes:
-        return ()
-    loaded = load_text(msgspec.json.encode(whole).decode(), "the cluster", (TIER_POLICY,), (check_policies,))
-    if loaded.problems:
-        raise BadInput("\n".join(map(str, loaded.problems)))
-    return tuple(
-        policy_of(item.name, item.spec) for item in sorted(loaded.objects, key=lambda item: item.name)
-    )
 
 
 class _Collecting:
