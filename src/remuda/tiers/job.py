@@ -27,4 +27,8 @@ JOB = Job(
     subjects=dict.fromkeys(("pod", "namespace", "node"), "remuda.tiers.why_commands:no_names"),
     reasons="remuda.tiers.codes:CODES",
     prefixes=("tiers", "tier"),
+    permissions="remuda.tiers.permissions:PERMISSIONS",
+    loops=("tiers",),
+    replay="remuda.tiers.replay:TiersReplay",
+    runtime="remuda.tiers.runtime:TiersRuntime",
 )
