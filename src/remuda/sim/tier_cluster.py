@@ -17,6 +17,7 @@ from remuda.model.pods import Taint
 from remuda.sim.faults import Faults
 from remuda.tiers.decide.compare import body_of, key_of, owner_of
 from remuda.tiers.decide.model import NamespaceSeen, NodeSeen, ObjectSeen, Snapshot
+from remuda.tiers.decide.outlook import merged
 from remuda.tiers.decide.taints import OWNED_TAINTS
 from remuda.tiers.world import Found, FoundNode, Wanted
 
@@ -136,8 +137,8 @@ class SimCluster:
         key = key_of(manifest)
         item = self._at_version(key, version)
         self._check_namespace(key[1])
-        merged = _merged(item.manifest, dict(manifest))
-        self._keep("object", key, Item(merged, item.uid, self._next()), ours=True)
+        made = merged(item.manifest, dict(manifest))
+        self._keep("object", key, Item(made, item.uid, self._next()), ours=True)
         await self._faults.fault_point("api.answer")
 
     async def delete(self, found: Found) -> None:
@@ -276,17 +277,6 @@ def _node(name: str, item: Node, devices: frozenset[str]) -> NodeSeen:
         item.taints,
         tuple(filter(None, owned)),
     )
-
-
-def _merged(there: dict[str, Any], manifest: dict[str, Any]) -> dict[str, Any]:
-    """Server-side apply, as far as it matters here: maps are merged, everything else is replaced."""
-    made = {**there}
-    for key, value in manifest.items():
-        if isinstance(value, dict) and isinstance(there.get(key), dict):
-            made[key] = _merged(there[key], value)
-        else:
-            made[key] = value
-    return made
 
 
 def _patched(node: Node, patch: Sequence[Mapping[str, Any]], version: int) -> Node:

@@ -3,6 +3,7 @@
 import click
 
 from remuda.control.command import Group
+from remuda.tiers.commands.keep import apply, diff
 from remuda.tiers.commands.render import render
 
 
@@ -15,4 +16,6 @@ def tiers() -> None:
     """
 
 
+tiers.add_command(apply)
+tiers.add_command(diff)
 tiers.add_command(render)
