@@ -22,7 +22,7 @@ class TierMeters:
             registry=registry,
         )
         self._unread = Gauge(
-            "remuda_tier_unread_kinds", "Kinds of objects that tiers cannot read.", registry=registry
+            "remuda_tier_unread", "1 while objects of a kind cannot be read.", ["kind"], registry=registry
         )
         self._actions = Counter(
             "remuda_tier_actions", "Changes planned, by kind.", ["action"], registry=registry
@@ -31,11 +31,13 @@ class TierMeters:
 
     def report(self, reasons: Iterable[Reason], actions: Iterable[TierAction]) -> None:
         """Set the gauges from the reasons of a cycle."""
-        found, unread = dict[str, Reason](), 0
+        found = dict[str, Reason]()
+        self._unread.clear()
         for reason in reasons:
             if reason.code == "tiers.policy":
                 found[reason.subject.removeprefix("tierpolicy/")] = reason
-            unread += reason.code == "tiers.unread"
+            elif reason.code == "tiers.unread":
+                self._unread.labels(reason.subject.removeprefix("kind/")).set(1)
         for policy in self._known - found.keys():
             for state in _STATES:
                 self._namespaces.remove(policy, state)
@@ -45,6 +47,5 @@ class TierMeters:
             changing = max(0, number(reason.terms, "namespaces") - settled - blocked)
             for state, count in zip(_STATES, (settled, changing, blocked), strict=True):
                 self._namespaces.labels(policy, state).set(count)
-        self._unread.set(unread)
         for action in actions:
             self._actions.labels(type(action).__name__.lower()).inc()
