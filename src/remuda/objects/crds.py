@@ -107,9 +107,6 @@ def _below(schema: dict[str, Any], path: str) -> dict[str, Any]:
 def _structural(schema: dict[str, Any]) -> dict[str, Any]:
     """Without what a structural schema may not say: unknown fields are pruned, defaults are ours to apply."""
     made: dict[str, Any] = {}
-    if schema.get("anyOf", [{}])[-1] == {"type": "null"} and len(schema["anyOf"]) == 2:
-        schema = {**schema["anyOf"][0], **schema, "nullable": True}
-        del schema["anyOf"]
     for key, value in schema.items():
         if key == "default" or (key == "additionalProperties" and value is False):
             continue

@@ -2,25 +2,17 @@
 
 import asyncio
 import random
-from typing import Any
 
-import msgspec
 from msgspec import Struct
 
-from remuda.errors import BadInput, RemudaError
+from remuda.errors import RemudaError
 from remuda.kube.client import Client
-from remuda.kube.errors import Forbidden, Missing
-from remuda.kube.resources import Resource
 from remuda.loop.clock import Clock
 from remuda.model.plans import Operation, Outcome, Reason
-from remuda.objects.kinds import GROUP, VERSION
-from remuda.objects.load import Objects, load_text
-from remuda.objects.tiers import TIER_POLICY
 from remuda.tiers.controller import TiersController
 from remuda.tiers.decide.model import Memory, Policies, Snapshot, TierAction
 from remuda.tiers.watched import WatchedCluster
 
-TIER_POLICIES = Resource(GROUP, VERSION, TIER_POLICY.plural, TIER_POLICY.name)
 #: how often a cluster is read anew because somebody changed it meanwhile, and how much is changed at a time
 _MOST_PASSES, _PARALLEL = 3, 16
 
@@ -30,29 +22,6 @@ class Kept(Struct, frozen=True):
 
     done: tuple[tuple[TierAction, Outcome], ...]
     reasons: tuple[Reason, ...]
-
-
-async def policies_in(client: Client) -> Objects:
-    """The policies that the cluster keeps; none where it keeps none or does not tell. `BadInput` with all that is wrong."""
-    try:
-        listed = await client.list(TIER_POLICIES, dict[str, Any])
-    except (Missing, Forbidden):
-        return Objects()
-    texts = [
-        msgspec.json.encode(
-            {
-                "apiVersion": TIER_POLICIES.api_version,
-                "kind": TIER_POLICIES.kind,
-                "metadata": {"name": item["metadata"]["name"]},
-                "spec": item.get("spec", {}),
-            }
-        ).decode()
-        for item in listed.items
-    ]
-    loaded = load_text("\n---\n".join(texts), "the cluster", (TIER_POLICY,)) if texts else None
-    if loaded is not None and loaded.problems:
-        raise BadInput("\n".join(map(str, loaded.problems)))
-    return Objects() if loaded is None else loaded.objects
 
 
 async def look(client: Client, policies: Policies, clock: Clock) -> Snapshot:

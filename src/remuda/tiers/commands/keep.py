@@ -6,7 +6,6 @@ import click
 
 from remuda.control.command import Command, Session, pass_session
 from remuda.control.connect import connect_cluster
-from remuda.errors import BadInput
 from remuda.output.show import Report, Table, one_line
 
 if TYPE_CHECKING:
@@ -123,19 +122,8 @@ async def _look(session: Session, files: tuple[str, ...], context: str | None) -
 
 async def _policies(session: Session, files: tuple[str, ...], client: "Client") -> "Policies":
     """Those of files, else those that the cluster keeps, else the built-in tiers."""
-    from remuda.objects.tiers import DEFAULT_POLICY
+    from remuda.tiers.commands.policies import policies_in, policies_of_files
     from remuda.tiers.decide.model import Policies
-    from remuda.tiers.once import policies_in
-    from remuda.tiers.policies import policies_of
 
-    if files:
-        found = policies_of(session.load(files))
-        if not found.policies:
-            raise BadInput(f"there is no TierPolicy in {', '.join(files)}")
-        return found
-    kept = policies_of(await policies_in(client))
-    if not kept.policies:
-        if not session.quiet:
-            click.echo("no TierPolicy is given and the cluster keeps none: the built-in tiers hold", err=True)
-        return Policies((DEFAULT_POLICY,))
-    return kept
+    found = policies_of_files(session, files) if files else await policies_in(client)
+    return Policies(tuple(sorted(found, key=lambda policy: policy.name)))
