@@ -304,9 +304,8 @@ def test_kyverno_generates_for_the_tier_that_a_namespace_has(label: str, default
                 labels = {key: value for key, value in both.items() if value is not None}
                 chosen = [rule for rule in found.values() if matches(rule, name, labels)]
                 member = tier_of(name, labels, [policy])
-                assert [rule["name"].removesuffix("-by-default") for rule in chosen] == (
-                    [member.tier] if member.tier else []
-                ), (name, labels)
+                wanted = "default.tier" if member.origin == "default" else member.tier
+                assert [rule["name"] for rule in chosen] == ([wanted] if wanted else []), (name, labels)
 
 
 def test_kyverno_keeps_what_it_generates_and_leaves_out_who_opted_out() -> None:
@@ -337,7 +336,7 @@ def test_kyverno_changes_new_pods_alone_and_adds_instead_of_replacing() -> None:
             assert all(each["resources"]["operations"] == ["CREATE"] for each in rule["match"]["any"])
     assert list(rules(policy, "-priority"))[:5] == [f"own-{name}" for name in policy.tiers]
     assert list(rules(policy, "-sizes")) == [
-        "sidecars-0", "sidecars-1", "raised-0-core", "raised-1-cluster", "raised-2-gpu",
+        "sidecars.0", "sidecars.1", "0-core", "1-cluster", "2-gpu",
     ]  # fmt: skip
     left = rules(policy, "-cpu-limits")["pod"]["exclude"]["any"][-1]["resources"]
     assert left == {"kinds": ["Pod"], "namespaces": ["a"], "names": ["db", "db-*"]}

@@ -89,12 +89,14 @@ def _policy(
     hook: dict[str, Any] = {"failurePolicy": "Ignore"}
     if written := [each.written() for each in conditions]:
         hook["matchConditions"] = written
+        # new pods are meant, and none that are there
+        words["background"] = False
     meta = metadata(policy, f"remuda-tiers-{policy.name}{suffix}")
     return {
         "apiVersion": "kyverno.io/v1",
         "kind": "ClusterPolicy",
         "metadata": {**meta, "annotations": _AUTOGEN},
-        "spec": {"background": False, "webhookConfiguration": hook, **words, "rules": list(rules)},
+        "spec": {"webhookConfiguration": hook, **words, "rules": list(rules)},
     }
 
 
@@ -104,7 +106,7 @@ def _generated(
     for tier, manifest in objects:
         for asked in with_tier(policy, tier.name):
             yield {
-                "name": f"{tier.name}{asked.suffix}",
+                "name": asked.name,
                 **match_namespaces(policy, asked, opt_out),
                 "generate": {
                     "apiVersion": manifest["apiVersion"],
@@ -140,7 +142,7 @@ def _priorities(policy: TierPolicy) -> Iterator[dict[str, Any]]:
         yield _priority(f"own-{tier.name}", own, tier)
     for tier in tiers:
         for asked in with_tier(policy, tier.name):
-            yield _priority(f"{tier.name}{asked.suffix}", match_pods(policy, asked), tier)
+            yield _priority(asked.name, match_pods(policy, asked), tier)
 
 
 def _priority(name: str, matched: dict[str, Any], tier: Tier) -> dict[str, Any]:
@@ -188,7 +190,7 @@ def _sidecars(policy: TierPolicy) -> Iterator[dict[str, Any]]:
         named = [is_("{{ element.name }}", "AnyIn", list(each.names))]
         if earlier:
             named.append(is_("{{ element.name }}", "AllNotIn", list(earlier)))
-        yield {"name": f"sidecars-{at}", **matched, "mutate": {"foreach": [*_sized(each, named)]}}
+        yield {"name": f"sidecars.{at}", **matched, "mutate": {"foreach": [*_sized(each, named)]}}
         earlier += each.names
 
 
@@ -233,7 +235,7 @@ def _raised(policy: TierPolicy) -> Iterator[dict[str, Any]]:
     for tier in policy.tiers.values():
         for where in () if tier.burst else with_tier(policy, tier.name):
             yield {
-                "name": f"raised-{tier.name}{where.suffix}",
+                "name": where.name,
                 **match_pods(policy, where, opt_out=policy.limits_opt_out),
                 "mutate": {"foreach": each},
             }
@@ -278,4 +280,4 @@ def _validating(policy: TierPolicy, all_: tuple[TierPolicy, ...]) -> Iterator[di
                 "cel": {"variables": spec["variables"], "expressions": spec["validations"]},
             },
         }
-        yield _policy(policy, suffix, [rule], emitWarning=is_warning)
+        yield _policy(policy, suffix, [rule], emitWarning=is_warning, background=False)

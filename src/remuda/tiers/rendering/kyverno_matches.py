@@ -19,21 +19,22 @@ def _absent(labels: Iterable[str]) -> list[dict[str, Any]]:
 
 
 class Asked(NamedTuple):
-    """Namespaces that a rule is for, and how the name of the rule ends."""
+    """Namespaces that a rule is for."""
 
     #: names, or any, with label selectors; one of them must hold
     places: tuple[tuple[list[str], dict[str, Any]], ...]
     #: names of namespaces without labels that say another tier
     others: Sequence[str] = ()
-    suffix: str = ""
+    #: what the rule is called; no tier has a dot in its name, and Kyverno takes 63 letters
+    name: str = ""
 
 
 def with_tier(policy: TierPolicy, tier: str) -> Iterator[Asked]:
     """The namespaces of one tier. Those that have it by default are asked for apart: no name may say another one then."""
     longer = [other for other in policy.tiers if other.startswith(f"{tier}-")]
-    yield Asked((*_labelled(policy, [tier]), (_names([tier]), _silent(policy))), _names(longer))
+    yield Asked((*_labelled(policy, [tier]), (_names([tier]), _silent(policy))), _names(longer), tier)
     if tier == policy.default_tier:
-        yield Asked((([], _silent(policy)),), _names(policy.tiers), "-by-default")
+        yield Asked((([], _silent(policy)),), _names(policy.tiers), "default.tier")
 
 
 def with_any_tier(policy: TierPolicy) -> Asked:
