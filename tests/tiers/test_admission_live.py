@@ -213,6 +213,19 @@ def test_a_request_above_the_maximum_of_cpu_is_refused_wherever_it_is(world: Wor
     assert sizes(world.create(f"warn-{tier}", [enough]))["app"][0]["cpu"] == str(most)
 
 
+def test_memory_of_a_whole_pod_below_what_containers_get_by_default_is_refused(
+    world: World, tier: str
+) -> None:
+    facts = TIERS[tier]
+    whole = {"limits": {"memory": "128Mi"}}
+    answer = world.create(f"warn-{tier}", [container()], resources=whole)
+    assert answer.status == 422
+    assert f"must be greater than or equal to aggregate container requests of {facts.memory}" in answer.text
+    stated = {"memory": "64Mi"}
+    answer = world.create(f"warn-{tier}", [container(requests=stated, limits=stated)], resources=whole)
+    assert sizes(answer) == {"app": ({"cpu": facts.cpu, "memory": "64Mi"}, stated)}
+
+
 def test_more_than_the_quota_is_refused(world: World, tier: str) -> None:
     facts = TIERS[tier]
     count = facts.quota_cpu // facts.most_cpu + 1
