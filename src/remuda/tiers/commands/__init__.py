@@ -4,6 +4,7 @@ import click
 
 from remuda.control.command import Group
 from remuda.tiers.commands.keep import apply, diff
+from remuda.tiers.commands.plan import plan
 from remuda.tiers.commands.render import render
 
 
@@ -18,4 +19,5 @@ def tiers() -> None:
 
 tiers.add_command(apply)
 tiers.add_command(diff)
+tiers.add_command(plan)
 tiers.add_command(render)
