@@ -18,6 +18,7 @@ from bench import (
     rightsize,
     runners,
     start,
+    tiers,
     web,
 )
 from bench.table import print_table
@@ -34,6 +35,7 @@ ALL = {
     "fleet": fleet.rows,
     "rightsize": rightsize.rows,
     "capacity": capacity.rows,
+    "tiers": tiers.rows,
     "web": web.rows,
     "make": make.rows,
 }

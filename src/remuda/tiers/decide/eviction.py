@@ -65,6 +65,8 @@ def is_critical(pod: Pod) -> bool:
 
 def memory_request(pod: Containers) -> int:
     """What kubelets take for the request of a pod: overhead counts only beside something."""
+    if pod.pod is None and not pod.overhead:
+        return pod.requests.get("memory", 0)
     if pod.pod is not None and any(_counts(name) for name in (*pod.pod.requests, *pod.pod.limits)):
         asked = pod.pod.requests.get("memory", 0)
     else:

@@ -18,6 +18,8 @@ def faults(item: manifests.Manifest) -> Iterator[tuple[str, str]]:
     """Path and words of what neither types nor quantities can say."""
     if not isinstance(item, _CLUSTER_WIDE) and not item.metadata.namespace:
         yield "metadata.namespace", "is required: `kubectl get` writes it"
+    if isinstance(item, manifests.Pod | manifests.PodMetrics):
+        return  # most are
     match item:
         case manifests.Deployment(spec=spec):
             yield from _shares(spec.strategy, "spec.strategy.rollingUpdate")
