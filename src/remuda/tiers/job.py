@@ -1,6 +1,6 @@
 """What tiers bring to Remuda."""
 
-from remuda.job import Command, Job, KindReference, Section
+from remuda.job import Command, Job, KindReference, PageReference, Section
 
 JOB = Job(
     name="tiers",
@@ -25,10 +25,24 @@ JOB = Job(
         ),
     },
     subjects=dict.fromkeys(("pod", "namespace", "node"), "remuda.tiers.why_commands:no_names"),
+    checkups=("remuda.tiers.checkup:check_tiers",),
+    views="remuda.tiers.routes:VIEWS",
     reasons="remuda.tiers.codes:CODES",
     prefixes=("tiers", "tier"),
     permissions="remuda.tiers.permissions:PERMISSIONS",
     loops=("tiers",),
     replay="remuda.tiers.replay:TiersReplay",
     runtime="remuda.tiers.runtime:TiersRuntime",
+    pages=(
+        PageReference(
+            "/tiers",
+            "remuda.tiers.pages:tiers_page",
+            "/v1/tiers/audits",
+            menu="Tiers",
+            query={
+                "audit": "The number of an audit.",
+                "node": "The node whose order of eviction is shown.",
+            },
+        ),
+    ),
 )

@@ -3,6 +3,7 @@
 import click
 
 from remuda.control.command import Group
+from remuda.tiers.commands.audit import audit
 from remuda.tiers.commands.keep import apply, diff
 from remuda.tiers.commands.plan import plan
 from remuda.tiers.commands.render import render
@@ -21,3 +22,4 @@ tiers.add_command(apply)
 tiers.add_command(diff)
 tiers.add_command(plan)
 tiers.add_command(render)
+tiers.add_command(audit)

@@ -1,6 +1,6 @@
 """An audit of tiers for people: tables on a terminal, and a page of markdown that a team can commit."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from remuda.model.amount_texts import bytes_text, figure
 from remuda.model.findings import count_severities
@@ -68,11 +68,16 @@ def _namespaces(rows: Iterable[NamespaceRow]) -> Table:
             row.problem or row.origin or "-",
             str(row.pods),
             *(_of_quota(row, resource, unit) for resource, unit in _QUOTAS),
-            ", ".join(f"{row.qos[name]} {name}" for name in _QOS if name in row.qos) or "-",
+            qos_text(row.qos) or "-",
         )
         for row in rows
     ]
     return Table(headings, tuple(made), "Namespaces by tier", "no namespace is of a policy", is_list=True)
+
+
+def qos_text(counts: Mapping[str, int]) -> str:
+    """How many pods have which quality of service."""
+    return ", ".join(f"{counts[name]} {name}" for name in _QOS if name in counts)
 
 
 def _of_quota(row: NamespaceRow, resource: str, unit: str) -> str:
