@@ -72,7 +72,10 @@ def test_one_that_was_audited_once_long_ago_does_not_matter_beside_a_fresh_one()
 def test_what_cannot_be_read_is_said() -> None:
     broken = row(problem="what was kept is v9: audit again")
     assert judge_audits("capacity", [broken], {}, NOW).verdict == "unknown"
-    assert judge_audits("capacity", [broken, row(id=2)], {}, NOW).evidence[-1] == "what was kept is v9: audit again"
+    assert (
+        judge_audits("capacity", [broken, row(id=2)], {}, NOW).evidence[-1]
+        == "what was kept is v9: audit again"
+    )
 
 
 def test_an_error_is_found_by_the_checkup_itself(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """What is wrong with the tier of a namespace, and with the objects that its tier gives it."""
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from remuda.model.amount_texts import quantity
@@ -194,29 +194,31 @@ def _without_defaults(place: Place) -> Iterator[Finding]:
 
 
 def of_classes(
-    places: Iterable[Place], policies: Iterable[TierPolicy], snapshot: Snapshot
+    places: Iterable[Place], policies: Sequence[TierPolicy], snapshot: Snapshot
 ) -> Iterator[Finding]:
     """What is wrong with the PriorityClasses of tiers."""
     if snapshot.is_unknown(PRIORITY_CLASSES):
         return
     known = {each.name: each for each in snapshot.priority_classes}
-    homes: dict[tuple[str, str], list[str]] = {}
+    homes: dict[str, list[str]] = {}
     for place in places:
-        homes.setdefault((place.policy.name, place.tier.name), []).append(place.name)
-    for policy in policies:
-        for tier in policy.tiers.values():
-            used = homes.get((policy.name, tier.name), [])
-            subject = f"PriorityClass {tier.priority_class}"
-            terms: dict[str, Any] = {"tier": tier.name, "policy": policy.name}
-            found = known.get(tier.priority_class)
-            if found is None:
-                terms["namespaces"] = some(used)
-                yield Finding("tiers.priority-class-missing", "error" if used else "info", subject, "", terms)
-                continue
-            if not _is_ours(found.labels, policy):
-                terms["kind"] = "PriorityClass"
-                yield Finding("tiers.object-of-another", "warning", subject, "metadata.labels", terms)
-            policy_word = "PreemptLowerPriority" if tier.preempts else "Never"
-            if (found.value, found.preemption_policy) != (tier.priority, policy_word):
-                terms |= {"found": f"{found.value}, {found.preemption_policy}", "wanted": f"{tier.priority}, {policy_word}"}  # fmt: skip
-                yield Finding("tiers.priority-class-differs", "warning", subject, "value", terms)
+        homes.setdefault(place.tier.priority_class, []).append(place.name)
+    # policies that have a tier of one name share its class, and agree about it
+    tiers = {tier.priority_class: tier for policy in reversed(policies) for tier in policy.tiers.values()}
+    for name, tier in sorted(tiers.items()):
+        owners = [policy for policy in policies if tier.name in policy.tiers]
+        subject, used = f"PriorityClass {name}", homes.get(name, [])
+        terms: dict[str, Any] = {"tier": tier.name}
+        found = known.get(name)
+        if found is None:
+            terms["namespaces"] = some(used)
+            yield Finding("tiers.priority-class-missing", "error" if used else "info", subject, "", terms)
+            continue
+        if not any(_is_ours(found.labels, policy) for policy in owners):
+            terms["kind"] = "PriorityClass"
+            yield Finding("tiers.object-of-another", "warning", subject, "metadata.labels", terms)
+        preemption = "PreemptLowerPriority" if tier.preempts else "Never"
+        if (found.value, found.preemption_policy) != (tier.priority, preemption):
+            terms["found"] = f"{found.value}, {found.preemption_policy}"
+            terms["wanted"] = f"{tier.priority}, {preemption}"
+            yield Finding("tiers.priority-class-differs", "warning", subject, "value", terms)

@@ -145,11 +145,16 @@ def _uneven(place: Place, unit: Unit) -> Iterator[Finding]:
         f"{each.name} {_text(each.asks)} of {_text(each.limits)}"
         for pod in _stored(place, unit)
         for each in pod.all
-        if each.asks.get("memory") != each.limits.get("memory")
-        and sidecar_of(each.name, place.policy) is None
+        if _is_uneven(each) and sidecar_of(each.name, place.policy) is None
     ]
     if names:
         yield _about(place, unit, "uneven-memory", "warning", names)
+
+
+def _is_uneven(container: Container) -> bool:
+    """Whether a request is below its limit, or one of them is missing; a request above its limit is refused anyway."""
+    request, limit = container.asks.get("memory"), container.limits.get("memory")
+    return request != limit and not (request is not None and limit is not None and request > limit)
 
 
 def _text(amounts: Mapping[str, int]) -> str:

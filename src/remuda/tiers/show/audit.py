@@ -29,10 +29,10 @@ def report(audit: Audit, form: str, nodes: Iterable[str] = ()) -> Report:
     wanted = set(nodes)
     tables += [_order(row) for row in rows if row.name in wanted]
     is_page = form == "markdown"
+    if not is_page:
+        tables = list(map(shortened, tables))
     tables.append(findings_table(audit.findings, form, row_of) if is_page else causes_table(audit.findings))
-    return Report(
-        None, tuple(tables if is_page else map(shortened, tables)), tuple(_lines(audit, is_page=is_page))
-    )
+    return Report(None, tuple(tables), tuple(_lines(audit, is_page=is_page)))
 
 
 def _lines(audit: Audit, *, is_page: bool) -> Iterator[str]:
