@@ -10,6 +10,7 @@ from remuda.kube.resources import (
     QUOTAS,
 )
 from remuda.objects.kinds import GROUP
+from remuda.tiers.read_permissions import READING
 
 _ADMISSION = (
     "validatingadmissionpolicies",
@@ -46,6 +47,7 @@ PERMISSIONS: dict[str, tuple[Rule, ...]] = {
         Rule(GROUP, (f"{_PLURAL}/status",), ("patch",)),
         *_cluster(("list", "watch"), _WRITE, is_optional=True),
     ),
+    "tiers": READING,
     "tiers apply": (*_cluster(("list",), _WRITE, is_optional=False), _KEPT),
     "tiers diff": (*_cluster(("list",), (), is_optional=False), _KEPT),
 }

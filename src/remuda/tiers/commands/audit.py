@@ -45,7 +45,7 @@ def audit(
     schema: bool,
 ) -> None:
     """
-    What every namespace and workload has, and what is not as its tier says.
+    What is not as its tier says, and who is evicted first.
 
     Quotas are judged with what a rolling update needs beside what runs; nodes with who is evicted first. What pods use
     comes from the metrics server, or from files of kubectl get podmetrics -A and of kubelets' summaries.
