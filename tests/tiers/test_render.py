@@ -16,6 +16,9 @@ from remuda.cli.tree import main
 from remuda.objects.tiers import DEFAULT_POLICY
 from remuda.rules.tiers import TierPolicy, Workload, tier_of
 from remuda.tiers.decide.admission import cluster_objects
+from remuda.tiers.decide.changes import decide
+from remuda.tiers.decide.compare import body_of, key_of, owner_of
+from remuda.tiers.decide.model import Memory, NamespaceSeen, ObjectSeen, Policies, Snapshot, Write
 from remuda.tiers.rendering import Rendered, kyverno, manifests, terraform
 
 Run = Callable[..., Ran]
@@ -71,11 +74,59 @@ def test_the_limit_range_of_a_namespace_comes_before_its_quota_and_after_the_cla
     assert done.out.startswith("# Without MutatingAdmissionPolicies pods get no PriorityClass")
 
 
-def test_what_is_printed_is_what_the_loop_applies(run: Run, policy: Path) -> None:
-    done = run(policy, "--mutating", "v1beta1", "-o", "json")
-    assert done.code == 0
-    mine = replace(DEFAULT_POLICY, name="mine", cpu_limits="strip", default_tier="4-aux")
-    assert json.loads(done.out)["items"] == list(cluster_objects(mine, mutating="v1beta1"))
+def settled(seen: Snapshot, policies: Policies) -> list[dict[str, Any]]:
+    """All that the loop writes into a cluster until it is done, in its order."""
+    written: list[dict[str, Any]] = []
+    memory = Memory()
+    for now in range(100):
+        plan, memory = decide(seen, memory, policies, now)
+        if not plan.actions:
+            return written
+        for action in plan.actions:
+            assert isinstance(action, Write)
+            written.append(action.manifest)
+            kind, where, name = key_of(action.manifest)
+            made = ObjectSeen(
+                kind,
+                name,
+                where,
+                owner=owner_of(action.manifest["metadata"]["labels"]),
+                body=body_of(action.manifest),
+            )
+            seen = replace(seen, objects=(*seen.objects, made))
+    raise AssertionError("the loop does not settle")
+
+
+@pytest.mark.parametrize("mutating", ["v1beta1", None])
+def test_what_is_printed_is_what_the_loop_applies_in_its_order(mutating: str | None) -> None:
+    mine = replace(DEFAULT_POLICY, name="mine", cpu_limits="strip", excluded=("b*",))
+    other = replace(DEFAULT_POLICY, name="other", namespaces=("b*",), default_tier="4-aux")
+    labels = {
+        "0-core-a": {},
+        "b": {},
+        "c": {"tier": "1-cluster", "remuda.dev/own-limits": "true"},
+        "d": {"tier": "1-cluster", "remuda.dev/own-quota": "true"},
+        "e": {"tier": "7-heaven"},
+        "f": {},
+    }
+    seen = Snapshot(
+        namespaces=tuple(NamespaceSeen(name, labels=each) for name, each in labels.items()),
+        mutation=mutating or "",
+        default_class="usual",
+    )
+    made = manifests([mine, other], labels, mutating, "usual").objects
+    written = settled(seen, Policies((mine, other)))
+    assert sorted(made, key=key_of) == sorted(written, key=key_of)
+    whole = [each for each in written if "namespace" not in each["metadata"]]
+    assert [key_of(each) for each in made[: len(whole)]] == [key_of(each) for each in whole]
+
+
+def test_of_two_that_say_a_class_otherwise_one_is_told() -> None:
+    tiers = {"0-core": replace(DEFAULT_POLICY.tiers["0-core"], priority=1)}
+    other = replace(DEFAULT_POLICY, name="other", namespaces=("b*",), tiers=tiers)
+    assert "PriorityClass tier-0-core is as TierPolicy default says: other says it otherwise." in (
+        manifests([DEFAULT_POLICY, other], {}, "v1").notes
+    )
 
 
 def test_namespaces_of_a_dump_get_what_their_labels_say(run: Run, tmp_path: Path, policy: Path) -> None:
@@ -88,13 +139,20 @@ def test_namespaces_of_a_dump_get_what_their_labels_say(run: Run, tmp_path: Path
         "e": {"tier": "7-heaven"},
         "kube-system": {},
     }
-    items = [
+    items: list[dict[str, Any]] = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": each}}
         for name, each in labels.items()
     ]
+    usual: dict[str, Any] = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "usual"},
+    }
+    items.append({**usual, "value": 5, "globalDefault": True})
     dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     done = run(policy, "--from", dump)
     assert done.code == 0
+    assert 'in ["", "usual"]' in done.out
     found = [name for name in names(yaml.safe_load_all(done.out)) if name.count("/") == 2]
     assert found == [
         "LimitRange/a/tier-defaults",

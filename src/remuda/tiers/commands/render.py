@@ -61,11 +61,11 @@ def render(
             "--from reads namespaces from files, and --cluster and --context from a cluster: leave one out"
         )
     policies: tuple[TierPolicy, ...] | None = policies_of_files(session, files) if files else None
-    namespaces: Labels = _read(session, dumps) if dumps else {}
+    namespaces, default_class = _read(session, dumps) if dumps else ({}, "")
     if is_cluster or context:
         import asyncio
 
-        policies, namespaces, served = asyncio.run(_ask(context, policies))
+        policies, namespaces, served, default_class = asyncio.run(_ask(context, policies))
         mutating = mutating or served
     known = policies or policies_of_files(session, ())
     namespaces |= _named(named, known)
@@ -74,18 +74,18 @@ def render(
 
         made = kyverno.render(known)
     else:
-        made = manifests(known, namespaces, mutating)
+        made = manifests(known, namespaces, mutating, default_class)
     _print(session, made, what)
 
 
 async def _ask(
     context: str | None, policies: tuple[TierPolicy, ...] | None
-) -> tuple[tuple[TierPolicy, ...], Labels, str | None]:
-    """Policies, namespaces with their labels, and the version of mutation that is served."""
+) -> tuple[tuple[TierPolicy, ...], Labels, str | None, str]:
+    """Policies, namespaces with their labels, the version of mutation that is served, and the class of pods without one."""
     from remuda.kube.discovery import served
-    from remuda.kube.resources import NAMESPACES
+    from remuda.kube.resources import NAMESPACES, PRIORITY_CLASSES
     from remuda.tiers.commands.policies import policies_in
-    from remuda.tiers.manifests import Namespace
+    from remuda.tiers.manifests import Namespace, PriorityClass
 
     async with connect_cluster(context) as client:
         known = policies or await policies_in(client)
@@ -97,10 +97,13 @@ async def _ask(
         }
         group = "admissionregistration.k8s.io"
         versions = [each.version async for each in served(client, group, "mutatingadmissionpolicies")]
-    return known, found, next((each for each in versions if each in VERSIONS), None)
+        classes = (await client.list(PRIORITY_CLASSES, PriorityClass)).items
+    usual = next((each.metadata.name for each in classes if each.global_default), "")
+    return known, found, next((each for each in versions if each in VERSIONS), None), usual
 
 
-def _read(session: Session, dumps: tuple[str, ...]) -> Labels:
+def _read(session: Session, dumps: tuple[str, ...]) -> tuple[Labels, str]:
+    """Namespaces with their labels, and the class of pods without one, if the files say it."""
     from remuda.tiers.observe.files import read_files
 
     read = read_files(dumps, session.now())
@@ -110,7 +113,8 @@ def _read(session: Session, dumps: tuple[str, ...]) -> Labels:
         raise BadInput(
             f"there is no Namespace in {', '.join(dumps)}: add what `kubectl get namespaces -o json` prints"
         )
-    return {name: dict(labels) for name, labels in read.snapshot.namespaces.items()}
+    usual = next((each.name for each in read.snapshot.priority_classes if each.is_default), "")
+    return {name: dict(labels) for name, labels in read.snapshot.namespaces.items()}, usual
 
 
 def _named(named: tuple[str, ...], policies: tuple[TierPolicy, ...]) -> Labels:

@@ -5,9 +5,10 @@ from typing import Any
 
 from msgspec import Struct
 
+from remuda.model.plans import Reason
 from remuda.rules.tiers import TierPolicy, tier_of
-from remuda.tiers.decide.admission import cluster_objects
 from remuda.tiers.decide.desired import namespace_objects, priority_class
+from remuda.tiers.decide.shared import wanted_objects
 
 
 class Rendered(Struct, frozen=True):
@@ -18,13 +19,16 @@ class Rendered(Struct, frozen=True):
 
 
 def manifests(
-    policies: Iterable[TierPolicy], namespaces: Mapping[str, Mapping[str, str]], mutating: str | None
+    policies: Iterable[TierPolicy],
+    namespaces: Mapping[str, Mapping[str, str]],
+    mutating: str | None,
+    default_class: str = "",
 ) -> Rendered:
     """Exactly what the loop applies: what is of the cluster, then each namespace with a tier, by name; `namespaces` are labels by name."""
     all_ = tuple(policies)
-    whole = _once(each for policy in all_ for each in cluster_objects(policy, mutating=mutating, others=all_))
+    whole, claims = wanted_objects(all_, mutating or "", default_class)
     inside: list[dict[str, Any]] = []
-    notes = list(_unserved(mutating))
+    notes = [*_unserved(mutating), *(_claimed(each) for each in claims)]
     for name, labels in sorted(namespaces.items()):
         member = tier_of(name, labels, all_)
         policy = next((each for each in all_ if each.name == member.policy), None)
@@ -38,20 +42,21 @@ def manifests(
             notes.append(f"Namespace {name} is left alone: two policies claim it, {member.other}.")
         else:
             notes.append(f"Namespace {name} is left alone: it has no tier.")
-    return Rendered((*whole, *inside), tuple(notes))
+    return Rendered((*whole.values(), *inside), tuple(notes))
 
 
 def classes(policies: Iterable[TierPolicy]) -> tuple[dict[str, Any], ...]:
-    """The PriorityClasses alone."""
-    return tuple(_once(priority_class(policy, tier) for policy in policies for tier in policy.tiers.values()))
+    """The PriorityClasses alone; of two of one name the first."""
+    found: dict[str, dict[str, Any]] = {}
+    for policy in policies:
+        for tier in policy.tiers.values():
+            found.setdefault(tier.name, priority_class(policy, tier))
+    return tuple(found.values())
 
 
-def _once(objects: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Of what several policies give under one name, the first."""
-    seen: dict[tuple[str, str], dict[str, Any]] = {}
-    for each in objects:
-        seen.setdefault((each["kind"], each["metadata"]["name"]), each)
-    return iter(seen.values())
+def _claimed(claim: Reason) -> str:
+    terms = claim.terms
+    return f"{terms['object']} is as TierPolicy {terms['owner']} says: {claim.subject.partition('/')[2]} says it otherwise."
 
 
 def _unserved(mutating: str | None) -> Iterator[str]:
