@@ -1,5 +1,5 @@
 """
-The tutorials that need a cluster are typed as they stand: a real API server and virt-controller, a stand-in for CircleCI.
+The tutorials that need a cluster are typed as they stand: a real API server, and for some virt-controller and a stand-in for CircleCI.
 
 No kubelet runs there: guests are played, and Remuda is started beside the cluster once it is installed.
 """
@@ -21,7 +21,7 @@ from tests.kubevirt.agents import Agents
 from tests.kubevirt.fixtures import NewKubevirt
 from tests.kubevirt.guests import Guests
 from tests.processes import eventually
-from tests.servers.fixtures import Programs
+from tests.servers.fixtures import NewCluster, Programs
 from tests.sources.circleci.loopback import TOKEN, Circle, in_thread
 
 pytestmark = pytest.mark.slow
@@ -145,3 +145,24 @@ def test_moving_from_runner_provisioner_works_as_written(
     left = cluster.kubectl("get", "runnerpools", "--all-namespaces", "--output=json")
     assert json.loads(left)["items"] == []
     assert reader.left == []
+
+
+def test_tiers_on_a_homelab_work_as_written(
+    new_cluster: NewCluster, programs: Programs, tmp_path: Path
+) -> None:
+    shell = Shell(new_cluster(extras=("kube-controller-manager",)), programs, tmp_path)
+    text = (ROOT / "docs" / "tutorials" / "tiers-homelab.md").read_text(encoding="utf-8")
+    for command, expected in commands(text):
+        typed = ["bash", "-c", command]
+        until = time.monotonic() + DEADLINE_S
+        while True:
+            done = subprocess.run(typed, cwd=shell.home, env=shell.environ, capture_output=True, text=True, check=False, timeout=DEADLINE_S)  # fmt: skip
+            if pattern(expected).fullmatch(squeezed(f"{done.stdout.rstrip()}\n" if done.stdout else "")):
+                break
+            # quotas are counted, and rules taken up, a moment after they are made
+            told = f"$ {command}\n{done.stdout}{done.stderr}\nwanted:\n" + "\n".join(expected)
+            assert command.startswith(("remuda why", "kubectl -n lab run")), told
+            assert time.monotonic() < until, told
+            time.sleep(0.5)
+    left = shell.home / "applied.txt"
+    assert "created   ResourceQuota home/home-quota" in left.read_text()
