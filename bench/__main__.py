@@ -19,6 +19,7 @@ from bench import (
     runners,
     start,
     tiers,
+    tiers_loop,
     web,
 )
 from bench.table import print_table
@@ -36,6 +37,7 @@ ALL = {
     "rightsize": rightsize.rows,
     "capacity": capacity.rows,
     "tiers": tiers.rows,
+    "tiers-loop": tiers_loop.rows,
     "web": web.rows,
     "make": make.rows,
 }

@@ -19,6 +19,7 @@ from tests.tiers.loop_worlds import (
 )
 
 from remuda.model.plans import Operation, Outcome
+from remuda.model.times import HOUR, MINUTE
 from remuda.output.words import sentence
 from remuda.tiers.decide.changes import decide
 from remuda.tiers.decide.desk import MOST_CHANGES
@@ -177,11 +178,20 @@ def test_a_policy_that_goes_takes_what_it_gave_with_it_and_is_forgotten_then() -
     plan, after = decide(seen, GONE, Policies(), NOW)
     assert QUOTA in {action.target for action in plan.actions}
     assert LIMITS not in {action.target for action in plan.actions}
-    assert after.policies == ("default",)
-    assert decide(Snapshot((namespace(),)), after, Policies(), NOW) == (
-        judged(Snapshot(), Policies()),
-        Memory(),
-    )
+    assert after == Memory(("default",))
+    empty = Snapshot((namespace(),))
+    assert decide(empty, after, Policies(), NOW)[1] == replace(after, traceless={"default": NOW})
+    late = decide(empty, replace(after, traceless={"default": NOW}), Policies(), NOW + 10 * MINUTE - 1)[1]
+    assert late == replace(after, traceless={"default": NOW})
+    assert decide(empty, late, Policies(), NOW + 10 * MINUTE)[1] == Memory()
+    assert decide(seen, late, Policies(), NOW + HOUR)[1] == Memory(("default",))
+
+
+def test_a_policy_that_is_gone_is_remembered_while_a_write_for_it_is_on_its_way() -> None:
+    action = judged(world(namespace())).actions[0]
+    seen = Snapshot((namespace(),), operations=(Operation(1, action),))
+    long_ago = Memory(("default",), traceless={"default": NOW - HOUR})
+    assert decide(seen, long_ago, Policies(), NOW)[1] == GONE
 
 
 def test_what_an_unknown_policy_left_is_not_ours_to_remove() -> None:

@@ -93,3 +93,13 @@ def test_a_hostile_history_settles(seed: int) -> None:
     told = simulate(seed)
     assert told.writes
     assert told == simulate(seed)
+
+
+def test_a_write_for_a_policy_that_goes_meanwhile_leaves_nothing_behind() -> None:
+    slow = {"api.write": Fault(delay=1.0, longest_delay_s=20.0)}
+    made: list[tuple[float, Edit]] = [
+        (0.0, lambda history: history.cluster.label("web", {"tier": "4-aux"})),
+        (4.0, lambda history: history.follow(POLICIES[3])),
+    ]
+    for seed in range(5):
+        lived(seed, made, slow, "")

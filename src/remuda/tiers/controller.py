@@ -74,8 +74,9 @@ class TiersController:
         if last is not None and last[0] is seen and last[1] is policy and last[2][1] == memory:
             return last[2]
         made = decide(seen, memory, policy, now)
-        # what failed is tried again when its time comes, whatever is seen
-        self._settled = None if made[0].actions or made[1].failures else (seen, policy, made)
+        # what failed is tried again when its time comes, whatever is seen, and what is gone is forgotten in time
+        is_waiting = made[0].actions or made[1].failures or made[1].traceless
+        self._settled = None if is_waiting else (seen, policy, made)
         return made
 
     async def act(self, operation: Operation[TierAction]) -> Outcome:

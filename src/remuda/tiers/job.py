@@ -12,6 +12,10 @@ JOB = Job(
             "Give every namespace the limits, quota and priority of its tier, and audit what pods get.",
             Section.PLAN,
         ),
+        "simulate tiers": Command(
+            "remuda.sim.tier_commands:tiers",
+            "Namespaces that are kept to their tiers, with other hands in them and an API that fails.",
+        ),
         "why pod": Command(
             "remuda.tiers.why_commands:pod", "Why a pod is refused, waits, was preempted, killed or evicted."
         ),

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from remuda.model.plans import Plan, Reason
-from remuda.model.times import Instant
+from remuda.model.times import MINUTE, Instant
 from remuda.tiers.decide.desk import Desk
 from remuda.tiers.decide.model import Memory, Policies, Snapshot, TierAction
 from remuda.tiers.decide.namespaces import BLOCKED, SETTLED, Judged, judge
@@ -18,6 +18,8 @@ from remuda.tiers.decide.taints import judge_node
 
 #: what must be read before a namespace can be judged
 _OF_NAMESPACES = ("Namespace", "LimitRange", "ResourceQuota")
+#: a policy that is gone is forgotten when nothing of it was seen for so long
+_FORGOTTEN_AFTER = 10 * MINUTE
 
 
 def decide(
@@ -42,16 +44,29 @@ def decide(
         marked = (judge_node(node, policies.policies, desk, clears=not broken) for node in seen.nodes)
         nodes = [reason for reason in marked if reason is not None]
     reasons = (*_summaries(policies, namespaces), *_unread(seen), *shared, *namespaces, *nodes)
-    return Plan(tuple(desk.actions), reasons), Memory(_remembered(seen, judged, in_force), desk.failures)
+    names, traceless = _remembered(seen, judged, in_force, memory, now)
+    return Plan(tuple(desk.actions), reasons), Memory(names, desk.failures, traceless)
 
 
-def _remembered(seen: Snapshot, judged: Judged, in_force: Iterable[str]) -> tuple[str, ...]:
-    """Policies that are followed, and those that were and may have left something."""
+def _remembered(
+    seen: Snapshot, judged: Judged, in_force: Iterable[str], before: Memory, now: Instant
+) -> tuple[tuple[str, ...], dict[str, Instant]]:
+    """
+    Policies that are followed, and those that were and may have left something; and since when nothing is seen of these.
+
+    A write for one that is gone may still be on its way, or show late: it is remembered for a while.
+    """
     left = {item.owner for item in seen.objects}
-    has_taints = any(node.owned for node in seen.nodes)
-    gone = (judged.ours | judged.broken).difference(in_force)
-    kept = {name for name in gone if seen.unread or name in left or name in judged.broken or has_taints}
-    return tuple(sorted(kept.union(in_force)))
+    is_unsure = bool(seen.unread or seen.operations) or any(node.owned for node in seen.nodes)
+    kept, traceless = set(in_force), dict[str, Instant]()
+    for name in (judged.ours | judged.broken).difference(in_force):
+        if not (is_unsure or name in left or name in judged.broken):
+            since = before.traceless.get(name, now)
+            if now - since >= _FORGOTTEN_AFTER:
+                continue
+            traceless[name] = since
+        kept.add(name)
+    return tuple(sorted(kept)), dict(sorted(traceless.items()))
 
 
 def _summaries(policies: Policies, namespaces: Iterable[Reason]) -> Iterator[Reason]:

@@ -18,7 +18,7 @@ def sign(action: TierAction, there: ObjectSeen | None) -> str:
             return "create" if there is None else "replace" if action.anew else "change"
         case Remove():
             return "remove"
-        case Mark():
+        case _:
             return "change"
 
 

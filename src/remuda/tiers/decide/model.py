@@ -111,6 +111,8 @@ class Memory(Struct, frozen=True):
     policies: tuple[str, ...] = ()
     #: by target
     failures: dict[str, Failure] = {}
+    #: of policies that are gone, since when nothing of theirs is seen
+    traceless: dict[str, Instant] = {}
 
 
 class Policies(Struct, frozen=True):

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from remuda.model.plans import Reason
 from remuda.tiers.decide.changes import decide
 from remuda.tiers.decide.compare import body_of, key_of, owner_of
-from remuda.tiers.decide.model import Mark, Memory, ObjectSeen, Policies, Remove, Snapshot, TierAction, Write
+from remuda.tiers.decide.model import Memory, ObjectSeen, Policies, Remove, Snapshot, TierAction, Write
 
 
 class Outlook(Struct, frozen=True):
@@ -42,7 +42,7 @@ def after(seen: Snapshot, actions: Iterable[TierAction]) -> Snapshot:
                 objects[_key(action)] = _written(action, there)
             case Remove():
                 del objects[_key(action)]
-            case Mark():
+            case _:
                 node = nodes[action.node]
                 kept = [text for text in node.taints if text not in action.remove]
                 nodes[action.node] = replace(node, taints=(*kept, *action.add), owned=action.owned)
@@ -69,7 +69,7 @@ def _key(action: TierAction) -> tuple[str, str, str]:
             return key_of(action.manifest)
         case Remove():
             return action.kind, action.namespace, action.name
-        case Mark():
+        case _:
             return "Node", "", action.node
 
 
