@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from remuda.control.command import Session, pass_session
+from remuda.control.command import Command, Session, pass_session
 from remuda.errors import BadInput
 from remuda.model.findings import SEVERITIES, Severity, is_any
 from remuda.output.show import Report
@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # not for --help
     from remuda.tiers.decide.audit import Audit
 
 
-@click.command()
+@click.command(cls=Command)
 @sources
 @click.option(
     "--node",
