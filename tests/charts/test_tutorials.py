@@ -151,18 +151,30 @@ def test_tiers_on_a_homelab_work_as_written(
     new_cluster: NewCluster, programs: Programs, tmp_path: Path
 ) -> None:
     shell = Shell(new_cluster(extras=("kube-controller-manager",)), programs, tmp_path)
-    text = (ROOT / "docs" / "tutorials" / "tiers-homelab.md").read_text(encoding="utf-8")
+    # quotas are counted, and rules taken up, a moment after they are made
+    type_all("tiers-homelab.md", shell, again=("remuda why", "kubectl -n lab run"))
+    assert "created ResourceQuota home/home-quota" in squeezed((tmp_path / "applied.txt").read_text())
+
+
+def type_all(page: str, shell: Shell, again: tuple[str, ...]) -> None:
+    """Type a whole tutorial; what begins so is typed again until the world has settled."""
+    text = (ROOT / "docs" / "tutorials" / page).read_text(encoding="utf-8")
     for command, expected in commands(text):
-        typed = ["bash", "-c", command]
         until = time.monotonic() + DEADLINE_S
         while True:
-            done = subprocess.run(typed, cwd=shell.home, env=shell.environ, capture_output=True, text=True, check=False, timeout=DEADLINE_S)  # fmt: skip
-            if pattern(expected).fullmatch(squeezed(f"{done.stdout.rstrip()}\n" if done.stdout else "")):
+            done = subprocess.run(
+                ["bash", "-c", command],
+                cwd=shell.home,
+                env=shell.environ,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=DEADLINE_S,
+            )
+            printed = f"{done.stdout.rstrip()}\n" if done.stdout else ""
+            if pattern(expected).fullmatch(squeezed(printed)):
                 break
-            # quotas are counted, and rules taken up, a moment after they are made
             told = f"$ {command}\n{done.stdout}{done.stderr}\nwanted:\n" + "\n".join(expected)
-            assert command.startswith(("remuda why", "kubectl -n lab run")), told
+            assert command.startswith(again), told
             assert time.monotonic() < until, told
             time.sleep(0.5)
-    left = shell.home / "applied.txt"
-    assert "created   ResourceQuota home/home-quota" in left.read_text()

@@ -23,6 +23,8 @@ from remuda.jobs import JOBS
 from remuda.model.amount_texts import quantity
 from remuda.objects.tiers import DEFAULT_POLICY
 from remuda.rightsize.codes import RULES as SIZE_RULES
+from remuda.tiers.audit_codes import FINDINGS
+from remuda.tiers.why_codes import CAUSES
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -196,6 +198,14 @@ def test_the_page_of_tiers_has_the_built_in_ones() -> None:
     assert rows == expected
     for pattern in DEFAULT_POLICY.excluded:
         assert f"`{pattern}`" in text
+
+
+def test_every_rule_and_cause_of_tiers_is_documented_and_nothing_else() -> None:
+    text = (ROOT / "docs" / "guides" / "tiers.md").read_text()
+    for head, known in (("| rule of the audit | means |", FINDINGS), ("| cause | means |", CAUSES)):
+        table = text.partition(head)[2].partition("\n\n")[0]
+        expected = {code.removeprefix("tiers."): words[0] for code, words in known.items()}
+        assert dict(re.findall(r"^\| `([a-z-]+)` \| (.*) \|$", table, re.MULTILINE)) == expected
 
 
 def test_every_test_that_a_page_names_is_there() -> None:
