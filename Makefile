@@ -72,14 +72,16 @@ sim: $(READY)  ## the seeded histories; one of them again with SEED=…
 	$(BIN)/python -m pytest -n $(JOBS) tests/sim
 	$(BIN)/remuda simulate pools --seed $(SEED)
 	$(BIN)/remuda simulate fleet --seed $(SEED)
+	$(BIN)/remuda simulate tiers --seed $(SEED)
 
 mutants: $(READY)  ## break judgement in some hundred small ways and print what the close tests do not notice
 	$(BIN)/python -m tests.mutants --seed $(SEED) --jobs $(CORES)
 
 soak: $(READY)  ## new seeds and a simulated day of MACHINES, for as long as you like
-	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n $(JOBS) tests/pools tests/rules tests/sim
+	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n $(JOBS) tests/pools tests/rules tests/sim tests/tiers/test_settling.py
 	$(BIN)/remuda simulate pools --seed $(SEED)000 --seeds 200
 	$(BIN)/remuda simulate fleet --seed $(SEED)000 --seeds 200
+	$(BIN)/remuda simulate tiers --seed $(SEED)000 --seeds 200
 	$(BIN)/remuda simulate fleet --seed $(SEED) --machines $(MACHINES) --clusters $(CLUSTERS) --hours 24 --faults some -o json
 
 site: $(READY)  ## the documentation as a site, in build/site

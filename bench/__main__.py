@@ -18,6 +18,8 @@ from bench import (
     rightsize,
     runners,
     start,
+    tiers,
+    tiers_loop,
     web,
 )
 from bench.table import print_table
@@ -34,6 +36,8 @@ ALL = {
     "fleet": fleet.rows,
     "rightsize": rightsize.rows,
     "capacity": capacity.rows,
+    "tiers": tiers.rows,
+    "tiers-loop": tiers_loop.rows,
     "web": web.rows,
     "make": make.rows,
 }

@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +19,14 @@ def write_cluster(folder: Path, sets: int, nodes: int, pods: int, seed: int = 1)
     """Write a file for each kind; the same seed gives the same bytes."""
     rng = random.Random(seed)
     return [
-        _written(folder / "sets.json", (_scale_set(index, rng) for index in range(sets))),
-        _written(folder / "nodes.json", (_node(index) for index in range(nodes))),
-        _written(folder / "pods.json", _pods(pods, sets, nodes, rng)),
+        written(folder / "sets.json", (_scale_set(index, rng) for index in range(sets))),
+        written(folder / "nodes.json", (_node(index) for index in range(nodes))),
+        written(folder / "pods.json", _pods(pods, sets, nodes, rng)),
     ]
 
 
-def _written(path: Path, items: Iterator[str]) -> Path:
+def written(path: Path, items: Iterable[str]) -> Path:
+    """A file of a list, as kubectl indents it."""
     with path.open("w", encoding="utf-8") as file:
         file.write('{\n    "apiVersion": "v1",\n    "items": [\n        ')
         for index, item in enumerate(items):
@@ -37,12 +38,13 @@ def _written(path: Path, items: Iterator[str]) -> Path:
     return path
 
 
-def _template(body: dict[str, Any]) -> str:
+def template_of(body: dict[str, Any]) -> str:
     """The text that an item has within a list, as kubectl indents it; `@name@` is filled in later."""
     return json.dumps(body, indent=4, sort_keys=True).replace("\n", "\n        ")
 
 
-def _filled(template: str, **words: object) -> str:
+def filled(template: str, **words: object) -> str:
+    """A template with its words."""
     for name, value in words.items():
         template = template.replace(f"@{name}@", str(value))
     return template
@@ -81,7 +83,7 @@ _TOLERATIONS = [
     {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
     for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 ]
-_SET = _template(
+_SET = template_of(
     {
         "apiVersion": "actions.github.com/v1alpha1",
         "kind": "AutoscalingRunnerSet",
@@ -110,7 +112,7 @@ _SET = _template(
         "status": {"currentRunners": 2, "runningEphemeralRunners": 2, "state": "Running"},
     }
 )
-_NODE = _template(
+_NODE = template_of(
     {
         "apiVersion": "v1",
         "kind": "Node",
@@ -136,7 +138,7 @@ _NODE = _template(
         },
     }
 )  # fmt: skip
-_POD = _template(
+_POD = template_of(
     {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -178,11 +180,11 @@ def _sized(rng: random.Random) -> dict[str, str]:
 
 
 def _scale_set(index: int, rng: random.Random) -> str:
-    return _filled(_SET, index=index, team=index % 50, label=index % LABELS, **_sized(rng))
+    return filled(_SET, index=index, team=index % 50, label=index % LABELS, **_sized(rng))
 
 
 def _node(index: int) -> str:
-    return _filled(_NODE, index=index, kvm="true" if index % 5 == 0 else "false")
+    return filled(_NODE, index=index, kvm="true" if index % 5 == 0 else "false")
 
 
 def _pods(count: int, sets: int, nodes: int, rng: random.Random) -> Iterator[str]:
@@ -190,7 +192,7 @@ def _pods(count: int, sets: int, nodes: int, rng: random.Random) -> Iterator[str
     for index in range(count):
         number = rng.randrange(sets)
         is_runner = index % 5 == 0
-        yield _filled(
+        yield filled(
             _POD,
             index=index,
             name=f"runner-{index}" if is_runner else f"web-{index}",

@@ -24,6 +24,7 @@ PURE = [
     SOURCE / "pools" / "decide",
     SOURCE / "rightsize" / "decide",
     SOURCE / "diagnose" / "decide",
+    SOURCE / "tiers" / "decide",
 ]
 #: what tells the time, wherever it is called
 _READS_CLOCK = {"now", "utcnow", "today"}

@@ -12,9 +12,10 @@ from remuda.job import BackendReference, Jobs
 from remuda.pools.job import JOB as POOLS
 from remuda.rightsize.job import JOB as RIGHTSIZE
 from remuda.sources.queue.job import JOB as QUEUE
+from remuda.tiers.job import JOB as TIERS
 
 JOBS = Jobs(
-    jobs=(QUEUE, POOLS, DIAGNOSE, FLEET, CAPACITY, RIGHTSIZE),
+    jobs=(QUEUE, POOLS, DIAGNOSE, FLEET, CAPACITY, TIERS, RIGHTSIZE),
     backends={
         DIAGNOSE.name: (
             BackendReference("remuda.backends.circleci_questions:ask_circleci"),

@@ -11,13 +11,14 @@ from remuda.capacity import kept
 from remuda.capacity.answers import Bar, LabelBars, Picture, Planned, WhatIf
 from remuda.capacity.decide.audit import audit
 from remuda.capacity.decide.plan import try_changes
-from remuda.capacity.show.picture import MOST_CASES, MOST_LABELS, MOST_NODES, causes
+from remuda.capacity.show.picture import MOST_LABELS, MOST_NODES
 from remuda.capacity.show.plan import planned
 from remuda.capacity.snapshot import PODS, Unknown, Usage
 from remuda.errors import BadInput, NotFound
 from remuda.ledger import documents
 from remuda.model.findings import Finding
 from remuda.model.pods import Taint, Toleration
+from remuda.output.causes import MOST_CASES, causes
 
 
 @pytest.fixture

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.capacity.builders import CAPABILITY, NOW, decision, policy
 
-from remuda.capacity.decide.cel import conditions, quoted, variables
+from remuda.capacity.decide.cel import conditions, variables
 from remuda.capacity.decide.guards import NOTES, Action, admission, quota, quota_problems, shares_of
+from remuda.rules.cel import quoted
 
 
 def sets(**maxima: int) -> list[dict[str, Any]]:

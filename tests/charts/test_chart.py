@@ -14,6 +14,7 @@ from tests.charts.rendering import PROVISIONER, ROOT, SETS, SOURCE, Chart, Helm,
 from remuda import __version__
 from remuda.cli.up import up
 from remuda.jobs import JOBS
+from remuda.kube.rbac import cluster_role
 from remuda.objects.crds import crd_of
 
 NEEDS = JOBS.permissions()
@@ -123,7 +124,20 @@ def test_the_chart_is_of_the_version_it_installs() -> None:
 
 def test_the_role_is_what_the_table_says(chart: Chart) -> None:
     needed = NEEDS["up"]
-    assert chart.one("Role")["rules"] == [rule.written() for rule in needed]
+    assert chart.one("Role")["rules"] == [rule.written() for rule in needed if not rule.is_cluster_wide]
+
+
+def test_tiers_are_granted_what_they_ask_of_the_cluster_where_they_are_wanted(chart: Chart) -> None:
+    values = {"tiers": {"enabled": True}}
+    wide = cluster_role(NEEDS["up"], "ci-remuda", optional=True)
+    assert wide is not None
+    assert chart.one("ClusterRole", values)["rules"] == wide["rules"]
+    binding = chart.one("ClusterRoleBinding", values)
+    assert binding["roleRef"]["name"] == chart.one("ClusterRole", values)["metadata"]["name"] == "ci-remuda"
+    account = chart.one("ServiceAccount", values)["metadata"]["name"]
+    assert binding["subjects"] == [{"kind": "ServiceAccount", "name": account, "namespace": "ci"}]
+    kinds = {item["kind"] for item in chart.objects({**values, "rbac": {"create": False}})}
+    assert kinds.isdisjoint({"Role", "ClusterRole", "ClusterRoleBinding"})
 
 
 def test_nothing_is_granted_beyond_the_namespace(chart: Chart) -> None:

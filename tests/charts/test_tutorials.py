@@ -1,5 +1,5 @@
 """
-The tutorials that need a cluster are typed as they stand: a real API server and virt-controller, a stand-in for CircleCI.
+The tutorials that need a cluster are typed as they stand: a real API server, and for some virt-controller and a stand-in for CircleCI.
 
 No kubelet runs there: guests are played, and Remuda is started beside the cluster once it is installed.
 """
@@ -21,7 +21,7 @@ from tests.kubevirt.agents import Agents
 from tests.kubevirt.fixtures import NewKubevirt
 from tests.kubevirt.guests import Guests
 from tests.processes import eventually
-from tests.servers.fixtures import Programs
+from tests.servers.fixtures import NewCluster, Programs
 from tests.sources.circleci.loopback import TOKEN, Circle, in_thread
 
 pytestmark = pytest.mark.slow
@@ -145,3 +145,36 @@ def test_moving_from_runner_provisioner_works_as_written(
     left = cluster.kubectl("get", "runnerpools", "--all-namespaces", "--output=json")
     assert json.loads(left)["items"] == []
     assert reader.left == []
+
+
+def test_tiers_on_a_homelab_work_as_written(
+    new_cluster: NewCluster, programs: Programs, tmp_path: Path
+) -> None:
+    shell = Shell(new_cluster(extras=("kube-controller-manager",)), programs, tmp_path)
+    # quotas are counted, and rules taken up, a moment after they are made
+    type_all("tiers-homelab.md", shell, again=("remuda why", "kubectl -n lab run"))
+    assert "created ResourceQuota home/home-quota" in squeezed((tmp_path / "applied.txt").read_text())
+
+
+def type_all(page: str, shell: Shell, again: tuple[str, ...]) -> None:
+    """Type a whole tutorial; what begins so is typed again until the world has settled."""
+    text = (ROOT / "docs" / "tutorials" / page).read_text(encoding="utf-8")
+    for command, expected in commands(text):
+        until = time.monotonic() + DEADLINE_S
+        while True:
+            done = subprocess.run(
+                ["bash", "-c", command],
+                cwd=shell.home,
+                env=shell.environ,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=DEADLINE_S,
+            )
+            printed = f"{done.stdout.rstrip()}\n" if done.stdout else ""
+            if pattern(expected).fullmatch(squeezed(printed)):
+                break
+            told = f"$ {command}\n{done.stdout}{done.stderr}\nwanted:\n" + "\n".join(expected)
+            assert command.startswith(again), told
+            assert time.monotonic() < until, told
+            time.sleep(0.5)

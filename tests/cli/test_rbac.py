@@ -64,12 +64,12 @@ def _items(printed: dict[str, Any]) -> list[dict[str, Any]]:
     [
         pytest.param(
             ["validate"],
-            "validate asks nothing of the Kubernetes API; commands that do: up, diagnose, diagnose metrics, capacity, capacity rollback, capacity render, rightsize",
+            "validate asks nothing of the Kubernetes API; commands that do: up, diagnose, diagnose metrics, capacity, capacity rollback, capacity render, tiers, tiers apply, tiers diff, rightsize",
             id="a command that needs nothing",
         ),
         pytest.param(
             ["uq"],
-            "there is no command uq; commands that need permissions: up, diagnose, diagnose metrics, capacity, capacity rollback, capacity render, rightsize",
+            "there is no command uq; commands that need permissions: up, diagnose, diagnose metrics, capacity, capacity rollback, capacity render, tiers, tiers apply, tiers diff, rightsize",
             id="a command there is not",
         ),
     ],

@@ -14,6 +14,7 @@ from tests.rightsize.estimate.builders import DAY, steady
 
 from remuda.model.amount_texts import GIB, MIB
 from remuda.model.needs import Need
+from remuda.objects.tiers import DEFAULT_POLICY
 from remuda.pools.decide.backoff import remember_failures
 from remuda.pools.decide.census import Census
 from remuda.pools.decide.model import Override, PoolMemory
@@ -178,3 +179,24 @@ def test_which_machine_is_cheapest(tmp_path: Path) -> None:
         assert made["id"].startswith({"spot": "spot-", "on-demand": "demand-"}[row["it gets"]]), row
         cost = float(row[f"{row['it gets']} costs"].removeprefix("$"))
         assert made["reason"]["terms"]["cost"] == round(cost * 1e6), row
+
+
+def test_what_a_quota_of_a_tier_holds() -> None:
+    (rows,) = tables("tier, by CPU, by memory")
+    assert [row["tier"] for row in rows] == list(DEFAULT_POLICY.tiers)
+    for row in rows:
+        tier = DEFAULT_POLICY.tiers[row["tier"]]
+        numbers = (
+            tier.quota["requests.cpu"] // tier.default_cpu,
+            tier.quota["requests.memory"] // tier.default_memory,
+            tier.quota["pods"],
+        )
+        assert tuple(int(row[key]) for key in ("by CPU", "by memory", "by pods")) == numbers
+        assert int(row["holds"]) == min(numbers)
+
+
+def test_what_sidecars_on_defaults_waste() -> None:
+    (how_many, each, all_of_them) = map(int, re.findall(r"waste (\d+) × (\d+)Mi = (\d+)Mi", PAGE)[0])
+    aux, sidecar = DEFAULT_POLICY.tiers["4-aux"], DEFAULT_POLICY.sidecars[0]
+    assert each * MIB == aux.default_memory - sidecar.memory
+    assert how_many * each == all_of_them

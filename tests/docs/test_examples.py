@@ -20,7 +20,11 @@ import pytest
 
 from remuda.capacity.codes import RULES
 from remuda.jobs import JOBS
+from remuda.model.amount_texts import quantity
+from remuda.objects.tiers import DEFAULT_POLICY
 from remuda.rightsize.codes import RULES as SIZE_RULES
+from remuda.tiers.audit_codes import FINDINGS
+from remuda.tiers.why_codes import CAUSES
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -29,6 +33,7 @@ PAGES = [
     )),
     *(f"guides/{name}.md" for name in (
         "pools", "jobs", "dashboard", "operating", "postgres", "why", "circleci", "diagnose", "fleet", "rightsize", "capacity",
+        "tiers",
         "report", "shared-queue",
     )),
 ]  # fmt: skip
@@ -169,6 +174,45 @@ def test_every_rule_of_a_review_is_explained() -> None:
         .partition("\n## ")[0]
     )
     assert dict(re.findall(r"^\| `([a-z-]+)` \| (.*) \|$", text, re.MULTILINE)) == SIZE_RULES
+
+
+def test_the_page_of_tiers_has_the_built_in_ones() -> None:
+    text = (ROOT / "docs" / "guides" / "tiers.md").read_text().partition("### Built-in tiers")[2]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in re.findall(r"^\| \d-.*", text, re.MULTILINE)
+    ]
+    expected = [
+        [
+            tier.name,
+            quantity("memory", tier.default_memory),
+            quantity("memory", tier.max_memory),
+            quantity("cpu", tier.default_cpu),
+            quantity("cpu", tier.max_cpu),
+            " / ".join(quantity(name.removeprefix("requests."), most) for name, most in tier.quota.items()),
+            str(tier.priority),
+            "may be below" if tier.burst else "= limit",
+        ]
+        for tier in DEFAULT_POLICY.tiers.values()
+    ]
+    assert rows == expected
+    for pattern in DEFAULT_POLICY.excluded:
+        assert f"`{pattern}`" in text
+
+
+def test_every_rule_and_cause_of_tiers_is_documented_and_nothing_else() -> None:
+    text = (ROOT / "docs" / "guides" / "tiers.md").read_text()
+    for head, known in (("| rule of the audit | means |", FINDINGS), ("| cause | means |", CAUSES)):
+        table = text.partition(head)[2].partition("\n\n")[0]
+        expected = {code.removeprefix("tiers."): words[0] for code, words in known.items()}
+        assert dict(re.findall(r"^\| `([a-z-]+)` \| (.*) \|$", table, re.MULTILINE)) == expected
+
+
+def test_every_test_that_a_page_names_is_there() -> None:
+    for page in (ROOT / "docs").rglob("*.md"):
+        for file, _, name in re.findall(r"`(tests/[\w/]+\.py)(::(\w+))?`", page.read_text()):
+            assert (ROOT / file).is_file(), f"{page.name} names {file}"
+            assert not name or f"def {name}(" in (ROOT / file).read_text(), f"{page.name} names {name}"
 
 
 def test_every_link_between_pages_leads_somewhere() -> None:

@@ -87,5 +87,5 @@ def test_every_tutorial_is_executed() -> None:
     typed = (ROOT / "tests" / "charts" / "test_tutorials.py").read_text(encoding="utf-8")
     pages = {path.name for path in (ROOT / "docs" / "tutorials").glob("*.md")}
     assert len(pages) >= 6
-    in_a_cluster = set(re.findall(r'Reader\("([\w-]+\.md)"', typed))
+    in_a_cluster = set(re.findall(r'(?:Reader|type_all)\("([\w-]+\.md)"', typed))
     assert {page.removeprefix("tutorials/") for page in PAGES} & pages | in_a_cluster == pages

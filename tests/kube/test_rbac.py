@@ -15,7 +15,7 @@ VERBS = {"get", "list", "watch", "create", "update", "patch", "delete", "deletec
 def test_a_role_holds_the_rules_of_its_command() -> None:
     made = role(NEEDS["up"], "ci-remuda", "ci")
     assert made["metadata"] == {"name": "ci-remuda", "namespace": "ci"}
-    assert made["rules"] == [rule.written() for rule in NEEDS["up"]]
+    assert made["rules"] == [rule.written() for rule in NEEDS["up"] if not rule.is_cluster_wide]
 
 
 def test_what_is_beyond_a_namespace_is_in_a_cluster_role() -> None:
@@ -25,6 +25,19 @@ def test_what_is_beyond_a_namespace_is_in_a_cluster_role() -> None:
     needed = [rule.written() for rule in NEEDS["diagnose"] if not rule.is_optional]
     assert made["rules"] + wide["rules"] == needed
     assert cluster_role(NEEDS["up"], "remuda") is None
+
+
+def test_up_can_do_without_what_tiers_ask_of_the_cluster() -> None:
+    whole = cluster_role(NEEDS["up"], "remuda", optional=True)
+    assert whole is not None
+    assert {name for rule in whole["rules"] for name in rule["resources"]} == {
+        "namespaces", "limitranges", "resourcequotas", "priorityclasses", "nodes",
+        "validatingadmissionpolicies", "validatingadmissionpolicybindings",
+        "mutatingadmissionpolicies", "mutatingadmissionpolicybindings",
+    }  # fmt: skip
+    assert {"verbs": ["get", "list", "watch", "patch"], "apiGroups": [""], "resources": ["nodes"]} in whole[
+        "rules"
+    ]
 
 
 def test_commands_in_pods_are_granted_only_when_they_are_asked_for() -> None:

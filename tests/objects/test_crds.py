@@ -212,3 +212,17 @@ def test_the_class_of_circleci_runners_stays(defined: Cluster, namespace: str) -
     assert other.status == 422
     assert "cannot be changed" in other.text
     assert defined.request("PATCH", f"{path}/shell", {"spec": {"max": 9}}, content_type=content).status == 200
+
+
+@pytest.mark.slow
+def test_what_may_be_null_is_kept_as_null(defined: Cluster, namespace: str) -> None:
+    path = f"/apis/remuda.dev/v1alpha1/namespaces/{namespace}/tierpolicies"
+    body = {
+        "apiVersion": "remuda.dev/v1alpha1",
+        "kind": "TierPolicy",
+        "metadata": {"name": "cardless"},
+        "spec": {"gpu": None},
+    }
+    answer = defined.request("POST", path, body)
+    assert answer.status == 201, answer.text
+    assert answer.json()["spec"] == {"gpu": None}

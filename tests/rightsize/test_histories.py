@@ -21,11 +21,12 @@ from tests.rightsize.histories import (
     under_one_name,
 )
 
+from remuda.model.workloads import WorkloadId
 from remuda.rightsize.decide.review import review
 from remuda.rightsize.estimate.summaries import summarize
 from remuda.rightsize.objects import RightsizePolicySpec
 from remuda.rightsize.review import ContainerReview
-from remuda.rightsize.snapshot import Ask, Container, Size, Snapshot, Workload, WorkloadId
+from remuda.rightsize.snapshot import Ask, Container, Size, Snapshot, Workload
 
 pytestmark = pytest.mark.slow
 

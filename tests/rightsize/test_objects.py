@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec import UNSET
 from tests.catalog import load_any
 
 from remuda.model.times import DAY
@@ -22,7 +23,7 @@ def test_a_policy_that_says_little_has_sensible_defaults(tmp_path: Path) -> None
     problems, (spec,) = load(tmp_path, "defaultTier: 3")
     assert problems == []
     assert (spec.history, spec.review_every) == (8 * DAY, 90 * DAY)
-    assert (spec.tier_label, spec.class_label, spec.default_tier) == ("tier", "remuda.dev/usage", 3)
+    assert (spec.tier_label, spec.class_label, spec.default_tier) == (UNSET, "remuda.dev/usage", 3)
 
 
 def test_prices_and_classes_are_read_as_they_are_written(tmp_path: Path) -> None:
@@ -35,7 +36,7 @@ def test_prices_and_classes_are_read_as_they_are_written(tmp_path: Path) -> None
     assert (spec.prices.cpu, spec.prices.memory, spec.prices.currency) == (0.03, 0.004, "USD")
     assert [(item.namespace, item.class_, item.name, item.tier) for item in spec.workloads] == [
         ("ml-*", "gpu", "*", None),
-        ("*", None, "web", 1),
+        ("*", None, "web", "1"),
     ]
 
 
@@ -53,6 +54,14 @@ def test_prices_and_classes_are_read_as_they_are_written(tmp_path: Path) -> None
             "spec.tiers[0].minCpu: is 2, above maxCpu 1500m",
         ),
         ("tiers: [{tier: 1}, {tier: 1}]", "spec.tiers[1].tier: tier 1 is there twice"),
+        (
+            "workloads: [{tier: 5}]",
+            "spec.workloads[0].tier: 5 is no tier: write a digit from 0 to 4, or a name like 2-gpu",
+        ),
+        (
+            "workloads: [{tier: Core}]",
+            "spec.workloads[0].tier: \"Core\" is no name: write up to 63 small letters, digits or '-', beginning and ending with a letter or digit, like 2-gpu",
+        ),
         ("prices: {cpu: -1, memory: 0}", "spec.prices.cpu: -1 is no price: write money per hour, like 0.031"),
         (
             "prices: {cpu: nan, memory: 0}",

@@ -16,12 +16,12 @@ from remuda.control.documents import VIEWS
 from remuda.control.routes import Call
 from remuda.errors import BadInput, NotFound, Unavailable
 from remuda.ledger.store import FILE, InlineStore, SqliteStore
+from remuda.model.workloads import WorkloadId
 from remuda.rightsize.pages import MOST, sizes_page, workload_page
 from remuda.rightsize.patches import FORMS, make, text_of
 from remuda.rightsize.report.kept import keep
 from remuda.rightsize.report.sizes import write_key
 from remuda.rightsize.review import Review, WorkloadReview
-from remuda.rightsize.snapshot import WorkloadId
 from remuda.web.access import Person
 from remuda.web.ask import AskRoutes
 from remuda.web.draw import environment

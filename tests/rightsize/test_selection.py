@@ -3,8 +3,9 @@
 import pytest
 
 from remuda.errors import NotFound
+from remuda.model.workloads import WorkloadId
 from remuda.rightsize.selection import Selection, chosen, select_named
-from remuda.rightsize.snapshot import Snapshot, Workload, WorkloadId
+from remuda.rightsize.snapshot import Snapshot, Workload
 
 FRONT = WorkloadId("web", "Deployment", "front")
 STATE = WorkloadId("web", "StatefulSet", "front")

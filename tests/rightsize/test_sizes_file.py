@@ -10,12 +10,13 @@ import msgspec
 import pytest
 from tests.rightsize.report.reviews import AT, changed, sample_review
 
+from remuda.model.workloads import WorkloadId
 from remuda.rightsize.codes import RULES
 from remuda.rightsize.patches import FORMS, make, text_of
 from remuda.rightsize.report.compare import changes
 from remuda.rightsize.review import ADVISED, Review, Waste
 from remuda.rightsize.sizes_file import sizes_file as html
-from remuda.rightsize.snapshot import Ask, Size, WorkloadId
+from remuda.rightsize.snapshot import Ask, Size
 
 #: tags that need no end
 _OPEN = {"meta", "br", "input", "rect", "path"}

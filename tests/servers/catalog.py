@@ -111,6 +111,8 @@ _PROMETHEUS = Module(
     tags="remove_all_sd",
 )
 _KUBEVIRT = _kubevirt("1.8.0")
+_KUBECONFORM = Module("github.com/yannh/kubeconform", "0.7.0")
+_KYVERNO = Module("github.com/kyverno/kyverno", "1.15.2")
 _VPA = Module("k8s.io/autoscaler/vertical-pod-autoscaler", "1.8.1")
 
 SERVERS = {
@@ -121,12 +123,15 @@ SERVERS = {
         Server("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager", _KUBERNETES),
         Server("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler", _KUBERNETES),
         Server("kubectl", "k8s.io/kubernetes/cmd/kubectl", _KUBERNETES),
+        Server("eviction-order", "./eviction-order", _KUBERNETES, source="eviction_order.go"),
         Server("kwok", "sigs.k8s.io/kwok/cmd/kwok", _KWOK),
         Server("helm", "helm.sh/helm/v3/cmd/helm", _HELM),
         Server("promtool", "github.com/prometheus/prometheus/cmd/promtool", _PROMETHEUS),
         Server("prometheus", "github.com/prometheus/prometheus/cmd/prometheus", _PROMETHEUS),
         Server("virt-controller", "kubevirt.io/kubevirt/cmd/virt-controller", _KUBEVIRT),
         Server("kubevirt-crds", "./kubevirt-crds", _KUBEVIRT, source="kubevirt_crds.go"),
+        Server("kubeconform", "github.com/yannh/kubeconform/cmd/kubeconform", _KUBECONFORM),
+        Server("kyverno-crd", "config/crds/kyverno/kyverno.io_clusterpolicies.yaml", _KYVERNO, is_file=True),
         Server("vpa-crds", "deploy/vpa-v1-crd-gen.yaml", _VPA, is_file=True),
     )
 }

@@ -47,6 +47,7 @@ class Cluster:
         extras: what runs beside the API server: the controllers, the scheduler, kwok (which makes every node Ready and
             every pod that is bound to one Running).
         audit: False leaves the audit log out, for measuring.
+        flags: more of the API server, as a feature gate.
     """
 
     def __init__(
@@ -56,12 +57,14 @@ class Cluster:
         users: Mapping[str, Sequence[str]] | None = None,
         extras: Sequence[Extra] = (),
         audit: bool = True,
+        flags: Sequence[str] = (),
     ) -> None:
         self._programs = programs
         self._groups = {**(users or {}), ADMIN: ("system:masters",)}
         self._tokens = {user: secrets.token_hex(16) for user in self._groups}
         self._extras = extras
         self._audits = audit
+        self._flags = flags
         self._closing = ExitStack()
 
     def __enter__(self) -> Self:
@@ -231,6 +234,7 @@ class Cluster:
             f"--service-account-signing-key-file={self._signing[1]}",
             "--service-cluster-ip-range=10.0.0.0/24",
             "--allow-privileged=true",
+            *self._flags,
         ]
         if self._audits:
             command += [

@@ -4,9 +4,9 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
-from remuda.model.findings import Severity
 from remuda.model.plans import Reason
 from remuda.model.times import Instant
+from remuda.output.causes import FindingCause
 from remuda.output.steps import Step
 
 
@@ -165,26 +165,6 @@ class GateRow(Struct, frozen=True):
     fix: str
     read_at: Instant | None
     expires: Instant | None
-
-
-class FindingCase(Struct, frozen=True):
-    """One finding in words."""
-
-    subject: str
-    field: str
-    found: str
-    expected: str
-    fix: str
-
-
-class FindingCause(Struct, frozen=True):
-    """Findings of one rule and severity."""
-
-    rule: str
-    severity: Severity
-    means: str
-    count: int
-    cases: tuple[FindingCase, ...]
 
 
 class LabelPicture(Struct, frozen=True):

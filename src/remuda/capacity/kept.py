@@ -20,7 +20,7 @@ from remuda.capacity.objects import CapacityPolicySpec
 from remuda.capacity.snapshot import Node, Snapshot
 from remuda.control.about import without_environment
 from remuda.errors import BadInput, RemudaError
-from remuda.ledger import documents
+from remuda.ledger import audits, documents
 from remuda.ledger.place import Home
 from remuda.ledger.sql import Database
 from remuda.model.findings import Finding
@@ -112,24 +112,12 @@ def kept_of(
 
 def newest_of_each(db: Database, until: Instant | None = None) -> list[documents.Kept]:
     """The newest audit of every source up to a time, the newest first."""
-    newest: dict[str, documents.Kept] = {}
-    for item in documents.kept_of_family(db, FAMILY, until):
-        newest.setdefault(item.kind, item)
-    return list(newest.values())
+    return audits.newest_of_each(db, FAMILY, until)
 
 
 def read(data: bytes, item: documents.Kept, kind: type[T]) -> T:
     """A stored audit, or the head of it; `BadInput` says that it is damaged, or that another version wrote it."""
-    found = documents.unpacked(data, item, _Schema).schema
-    if found != SCHEMA:
-        raise BadInput(
-            f"what was kept of {item.kind} is {found[:80] or 'of no version'}, and this remuda reads {SCHEMA}: audit again"
-        )
-    return documents.unpacked(data, item, kind)
-
-
-class _Schema(Struct, frozen=True):
-    schema: str = ""
+    return audits.read(data, item, kind, SCHEMA)
 
 
 def _parse(kind: Any, value: object) -> Any:

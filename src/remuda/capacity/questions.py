@@ -8,7 +8,6 @@ from remuda.capacity.answers import AuditRow, EarlierAudit, LabelAnswer, Picture
 from remuda.capacity.decide.audit import Audit, audit
 from remuda.capacity.decide.fits import folded
 from remuda.capacity.decide.holding import holding
-from remuda.capacity.decide.label import some
 from remuda.capacity.decide.plan import Plan, plan, try_changes
 from remuda.capacity.kept import Head, KeptAudit
 from remuda.capacity.objects import CapacityPolicySpec
@@ -17,11 +16,13 @@ from remuda.capacity.show.picture import first_label, picture
 from remuda.capacity.show.plan import planned
 from remuda.capacity.show.why import steps_of
 from remuda.errors import BadInput, NotFound
+from remuda.ledger import audits as audits_kept
 from remuda.ledger import documents
 from remuda.ledger.documents import Kept
 from remuda.ledger.sql import Database
 from remuda.model.findings import count_severities
 from remuda.model.plans import Reason
+from remuda.model.sentences import some
 from remuda.model.times import Instant
 from remuda.objects.problems import did_you_mean, quoted
 from remuda.output.steps import Step
@@ -89,7 +90,7 @@ def _brief(db: Database, item: Kept) -> Brief:
 
 def picture_of(db: Database, number: int, label: str) -> Picture:
     """A kept audit as a page shows it; `NotFound` names near misses of its number or a label."""
-    judged = _judged(db, _numbered(db, number))
+    judged = _judged(db, audits_kept.numbered(db, kept.FAMILY, number))
     written = {folded(name): name for name in judged.kept.names}
     if label and folded(label) not in written:
         raise NotFound(_no_label(label, judged.kept.names))
@@ -100,7 +101,7 @@ def picture_of(db: Database, number: int, label: str) -> Picture:
 
 def plan_on(db: Database, asked: WhatIf) -> Planned:
     """Try changes on a kept audit; `BadInput` has everything that is wrong with them, a line each."""
-    judged = _judged(db, _numbered(db, asked.audit) if asked.audit else _newest(db))
+    judged = _judged(db, audits_kept.numbered(db, kept.FAMILY, asked.audit) if asked.audit else _newest(db))
     made = try_changes(judged.kept.snapshot, asked.labels, judged.policies, asked.options(), judged.kept.at)
     return planned(made, judged.item.id)
 
@@ -176,16 +177,6 @@ def _before(
 def _plan_of(judged: Judged, label: str) -> Plan:
     """How things are with one label."""
     return plan(judged.kept.snapshot, (label,), judged.policies, (), judged.kept.at)
-
-
-def _numbered(db: Database, number: int) -> Kept:
-    found = documents.kept_of_family(db, kept.FAMILY)
-    item = next((each for each in found if each.id == number), None)
-    if item is None:
-        there = some((str(each.id) for each in found), 5)
-        hint = f"; there is: {there}" if there else ": make one with remuda capacity audit"
-        raise NotFound(f"no audit {number} is kept, it may have been forgotten for newer ones{hint}")
-    return item
 
 
 def _newest(db: Database) -> Kept:

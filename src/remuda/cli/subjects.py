@@ -127,7 +127,7 @@ def _parse(ctx: click.Context, args: list[str], commands: Iterable[click.Command
     for command in commands:
         for each in command.params:
             if isinstance(each, click.Option):
-                options.setdefault(str(each.name), each)
+                options.setdefault(each.opts[0], each)
     probe = click.Command(
         ctx.info_name,
         params=[click.Argument(["words"], nargs=-1, type=click.UNPROCESSED), *options.values()],
@@ -137,9 +137,9 @@ def _parse(ctx: click.Context, args: list[str], commands: Iterable[click.Command
     with probe.make_context(ctx.info_name, list(args), parent=ctx) as read:
         words = tuple(each for each in read.params["words"] if not each.startswith("-"))
         given = (
-            each.opts[0]
+            name
             for name, each in options.items()
-            if read.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+            if read.get_parameter_source(str(each.name)) is click.core.ParameterSource.COMMANDLINE
         )
         return _Asked(words, frozenset(given))
 

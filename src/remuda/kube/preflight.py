@@ -151,12 +151,13 @@ async def refused(
     client: Client, needs: Sequence[Rule], namespace: str, account: str | None = None
 ) -> list[str]:
     """
-    What we, or a service account of the namespace, may not do of what is needed, as `patch events`.
+    What we, or a service account of the namespace, may not do of what is needed and not optional, as `patch events`.
 
     Of ourselves everybody may ask; a server that does not answer that refuses nothing. Of an account it takes a
     permission, whose lack is an error.
     """
-    asked = [(rule, resource, verb) for rule in needs for resource in rule.resources for verb in rule.verbs]
+    needed = [rule for rule in needs if not rule.is_optional]
+    asked = [(rule, resource, verb) for rule in needed for resource in rule.resources for verb in rule.verbs]
     answers = await asyncio.gather(*(_may(client, *item, namespace, account) for item in asked))
     return [
         f"{verb} {resource}{f'.{rule.group}' if rule.group else ''}"

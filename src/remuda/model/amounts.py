@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from remuda.model.quantities import Quantity
 
@@ -75,6 +75,11 @@ def amounts(written: Mapping[str, object]) -> Amounts:
         except ValueError:
             continue
     return made
+
+
+def already_read(known: Mapping[str, Any]) -> Amounts:
+    """Amounts that are whole numbers already, as a copy."""
+    return dict(known)
 
 
 _Read: TypeAlias = Callable[[Mapping[str, object]], Amounts]

@@ -25,6 +25,8 @@ _CONDITION: dict[str, Any] = {
     },
 }
 
+_NULL = {"type": "null"}
+
 
 def crd_of(kind: Kind[Any]) -> dict[str, Any]:
     """The definition of a kind, ready to be applied."""
@@ -114,6 +116,9 @@ def _structural(schema: dict[str, Any]) -> dict[str, Any]:
             made["x-kubernetes-preserve-unknown-fields"] = True
         elif key in ("items", "additionalProperties"):
             made[key] = _structural(value)
+        elif key == "anyOf" and _NULL in value:
+            (inner,) = (each for each in value if each != _NULL)
+            made.update(_structural(inner), nullable=True)
         else:
             made[key] = value
     return made

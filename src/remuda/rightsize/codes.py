@@ -175,10 +175,16 @@ CODES: dict[str, tuple[str, str, str, str]] = {
         "delete all but one of them",
     ),
     "rightsize.tier-not-read": (
-        "The label of the tier does not begin with a digit from 0 to 4.",
+        "The label of the tier says none that there is.",
         '[{value}||""]',
-        "begins with a digit from 0 to 4, as 0-core does",
-        "change the label, or name another one as tierLabel of the policy",
+        "[one of {known}||begins with a digit from 0 to 4, as 0-core does]",
+        "change the label, or name another one as tierLabel of the [TierPolicy{known:?}||policy]",
+    ),
+    "rightsize.tier-unclear": (
+        "More than one TierPolicy claims a namespace: sizes of its workloads go by none of them.",
+        "TierPolicies {policies} all claim it",
+        "one TierPolicy for a namespace",
+        "narrow namespaces of all but one of them, or name it among what they exclude",
     ),
     "rightsize.class-not-read": (
         "The label of the class is none of stable, volatile and gpu.",

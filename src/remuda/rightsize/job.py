@@ -13,6 +13,7 @@ JOB = Job(
             Place.FILES,
         ),
     ),
+    check="remuda.rightsize.tier_policies:check_tiers",
     commands={
         "rightsize": Command(
             "remuda.rightsize.commands:rightsize",

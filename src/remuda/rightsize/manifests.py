@@ -4,7 +4,7 @@ What is read of each kind of object: projections that declare only the fields th
 Amounts are as they are written; `remuda.rightsize.observe.gather` makes workloads and bounds of these.
 """
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
@@ -18,9 +18,7 @@ from remuda.model.manifests import (
     TemplateMeta,
     controller_of,
 )
-
-#: whole, or a percentage; the description tells it from a quantity
-Share = Annotated[Any, Meta(description="A number of pods, or a percentage of them.")]
+from remuda.model.workloads import Rolling, RolloutStrategy, Strategy
 
 
 class ObjectMeta(manifests.ObjectMeta, frozen=True, gc=False, rename="camel"):
@@ -79,19 +77,6 @@ class Template(Struct, frozen=True):
     spec: PodSpec = PodSpec()
 
 
-class Rolling(Struct, frozen=True, rename="camel"):
-    """How pods are replaced by those of a new template."""
-
-    max_surge: Share = None
-
-
-class Strategy(Struct, frozen=True, rename="camel"):
-    """Whether pods are replaced one after another."""
-
-    type: str = ""
-    rolling_update: Rolling = Rolling()
-
-
 class ReplicatedSpec(Struct, frozen=True, rename="camel"):
     """Of whatever makes a number of equal pods."""
 
@@ -115,17 +100,6 @@ class Deployment(Manifest, frozen=True, kw_only=True):
     """A Deployment."""
 
     spec: DeploymentSpec = DeploymentSpec()
-
-
-class BlueGreen(Struct, frozen=True):
-    """All pods are there twice while they are replaced."""
-
-
-class RolloutStrategy(Struct, frozen=True, rename="camel"):
-    """How Argo Rollouts replaces pods."""
-
-    canary: Rolling = Rolling()
-    blue_green: BlueGreen | None = None
 
 
 class RolloutSpec(ReplicatedSpec, frozen=True, rename="camel"):

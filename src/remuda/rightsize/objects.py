@@ -1,14 +1,14 @@
-"""`RightsizePolicy`: what a team writes about tiers, classes and prices of its workloads."""
+"""`RightsizePolicy`: what a team writes about classes, minimums and prices of its workloads. Tiers are a TierPolicy's."""
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from msgspec import Meta, Struct, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from remuda.model.quantities import Quantity
 from remuda.model.times import DAY, HOUR, Duration
 from remuda.objects.kinds import Complaint, Kind, Object
-from remuda.objects.scalars import LabelKey
+from remuda.objects.scalars import LabelKey, ObjectName
 
 Tier = Annotated[int, Meta(ge=0, le=4)]
 Pattern = Annotated[str, Meta(min_length=1, max_length=253)]
@@ -35,6 +35,27 @@ class Price(float):
         return made
 
 
+class TierName(ObjectName):
+    """A tier by its name, or a built-in one by the digit that its name begins with."""
+
+    __slots__ = ()
+    json_schema: ClassVar[dict[str, Any]] = {
+        "anyOf": [{"type": "integer", "minimum": 0, "maximum": 4}, ObjectName.json_schema]
+    }
+    example: ClassVar[str] = "2-gpu"
+
+    @classmethod
+    def parse(cls, text: object) -> Self:
+        """Read a digit from 0 to 4, or a name."""
+        if isinstance(text, int) and not isinstance(text, bool):
+            if not 0 <= text <= 4:
+                raise ValueError(
+                    f"{text} is no tier: write a digit from 0 to 4, or a name like {cls.example}"
+                )
+            return cls(text)
+        return super().parse(text)
+
+
 class TierSpec(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """Bounds of what a container of a tier may ask for."""
 
@@ -55,7 +76,10 @@ class WorkloadSpec(Struct, frozen=True, forbid_unknown_fields=True, rename="came
         Literal["stable", "volatile", "gpu"] | None,
         Meta(description="How even its use of memory is. By its daily peaks by default."),
     ] = field(default=None, name="class")
-    tier: Annotated[Tier | None, Meta(description="Its tier. By its label by default.")] = None
+    tier: Annotated[
+        TierName | None,
+        Meta(description="Its tier, by name or by a digit from 0 to 4. By its label by default."),
+    ] = None
     container: Annotated[
         Pattern, Meta(description="The containers that minCpu and minMemory are of. Every one by default.")
     ] = "*"
@@ -95,23 +119,28 @@ class PricesSpec(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"
 
 
 class RightsizePolicySpec(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """How the sizes of workloads are judged: tiers, classes, prices, and how often they are reviewed."""
+    """How the sizes of workloads are judged: classes, minimums, prices, and how often they are reviewed; tiers are a TierPolicy's."""
 
     review_every: Annotated[
         Duration, Meta(description="Until the next review: what leaks must not reach its limit before it.")
     ] = Duration(90 * DAY)
     history: Annotated[Duration, Meta(description="How far back use is looked at.")] = Duration(8 * DAY)
     tier_label: Annotated[
-        LabelKey,
+        LabelKey | UnsetType,
         Meta(
-            description="The label of a workload or its namespace that begins with its tier, as 0-core does."
+            description="Write a TierPolicy instead. The label of a workload or its namespace that begins with its tier, as"
+            " 0-core does."
         ),
-    ] = LabelKey("tier")
+    ] = UNSET
     class_label: Annotated[
         LabelKey, Meta(description="The label of a workload that says stable, volatile or gpu.")
     ] = LabelKey("remuda.dev/usage")
-    default_tier: Annotated[Tier | None, Meta(description="The tier of what has none.")] = None
-    tiers: Annotated[tuple[TierSpec, ...], Meta(description="Bounds by tier.")] = ()
+    default_tier: Annotated[
+        Tier | None, Meta(description="Write a TierPolicy instead. The tier of what has none.")
+    ] = None
+    tiers: Annotated[
+        tuple[TierSpec, ...], Meta(description="Write a TierPolicy instead. Bounds by tier.")
+    ] = ()
     workloads: Annotated[tuple[WorkloadSpec, ...], Meta(description="What is known of some workloads.")] = ()
     prices: Annotated[PricesSpec | None, Meta(description="For waste in money.")] = None
     minimums: Annotated[MinimumsSpec, Meta(description="What no estimate is below.")] = MinimumsSpec()

@@ -36,7 +36,7 @@ SORTS: dict[str, _Key | None] = {
     "name": lambda each: (each.namespace, each.name, each.kind),
     "kind": lambda each: (each.kind, each.namespace, each.name),
     "verdict": lambda each: [item.verdict for item in each.containers],
-    "tier": lambda each: 99 if each.tier is None else each.tier,
+    "tier": lambda each: (99 if each.tier is None else each.tier, each.tier_name),
     "pods": lambda each: -each.replicas,
     "cpu": lambda each: -each.waste.cpu_millicores,
     "memory": lambda each: -each.waste.memory_bytes,

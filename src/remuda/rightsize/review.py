@@ -100,6 +100,13 @@ class WorkloadReview(Struct, frozen=True, rename="camel"):
     waste: Waste = Waste()
     #: names of all `initContainers` of the template in their order, sidecars and those that end
     init_containers: tuple[str, ...] = ()
+    #: its tier by the name that a TierPolicy gives it; `tier` is the digit that this begins with, if it does
+    tier_name: str = ""
+
+    @property
+    def shown_tier(self) -> str:
+        """Its tier as people read it; nothing where it has none."""
+        return self.tier_name or ("" if self.tier is None else str(self.tier))
 
 
 class Review(Struct, frozen=True, rename="camel"):

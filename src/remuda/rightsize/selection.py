@@ -12,8 +12,9 @@ import msgspec
 from msgspec import Struct
 
 from remuda.errors import BadInput, NotFound, Unavailable
+from remuda.model.workloads import WorkloadId
 from remuda.output.show import one_line
-from remuda.rightsize.snapshot import KINDS, Snapshot, WorkloadId
+from remuda.rightsize.snapshot import KINDS, Snapshot
 
 #: as files and the API call what makes pods
 _WORKLOADS = frozenset({"workloads", *KINDS, *(f"{kind.lower()}s" for kind in KINDS)})

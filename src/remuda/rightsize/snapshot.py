@@ -1,10 +1,11 @@
 """What is sized and what bounds it: workloads, limit ranges, quotas, autoscalers and advisors, as plain data."""
 
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
 from remuda.model.times import Instant
+from remuda.model.workloads import WorkloadId
 from remuda.rightsize.estimate.estimator import Estimate
 from remuda.rightsize.estimate.histogram import Second
 
@@ -12,17 +13,6 @@ from remuda.rightsize.estimate.histogram import Second
 KINDS: Final = (
     "Deployment", "StatefulSet", "DaemonSet", "CronJob", "ReplicaSet", "Job", "Rollout", "DeploymentConfig", "StrimziPodSet",
 )  # fmt: skip
-
-
-class WorkloadId(NamedTuple):
-    """Who a workload is."""
-
-    namespace: str
-    kind: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.namespace}/{self.name}"
 
 
 class Ask(Struct, frozen=True, gc=False):

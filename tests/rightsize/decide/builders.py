@@ -8,13 +8,15 @@ import msgspec
 from tests.rightsize.estimate.builders import BEGIN, DAY
 
 from remuda.model import findings as model
+from remuda.model.workloads import WorkloadId
 from remuda.rightsize.decide import review
+from remuda.rightsize.decide.tiers import NO_POLICY, SizingTiers
 from remuda.rightsize.estimate.estimator import Amounts, Estimate
 from remuda.rightsize.evidence import Day, Evidence, Floor
 from remuda.rightsize.objects import RightsizePolicySpec
 from remuda.rightsize.report.findings import with_findings
 from remuda.rightsize.review import ContainerReview, Finding, Review, WorkloadReview
-from remuda.rightsize.snapshot import Ask, Container, Size, Snapshot, Workload, WorkloadId
+from remuda.rightsize.snapshot import Ask, Container, Size, Snapshot, Workload
 
 MI, GI = 2**20, 2**30
 NOW = BEGIN + 8 * DAY
@@ -119,6 +121,7 @@ def judge(
     known: Mapping[tuple[WorkloadId, str], Evidence] | Evidence | None = None,
     policy: RightsizePolicySpec | None = None,
     strategy: str = "vpa",
+    tiers: SizingTiers = NO_POLICY,
     **snapshot: Any,
 ) -> Review:
     """A review of workloads; evidence alone is that of every container."""
@@ -133,6 +136,7 @@ def judge(
         strategy=strategy,
         usage="use.json",
         history_s=8 * DAY,
+        tiers=tiers,
     )
     assert msgspec.json.decode(msgspec.json.encode(findings), type=tuple[model.Finding, ...]) == findings
     worded = with_findings(made, findings)

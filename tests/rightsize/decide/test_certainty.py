@@ -20,8 +20,8 @@ from tests.rightsize.decide.builders import (
 )
 from tests.rightsize.estimate.builders import BEGIN, DAY, HOUR
 
+from remuda.model.workloads import WorkloadId
 from remuda.rightsize.evidence import Evidence, OomKill
-from remuda.rightsize.snapshot import WorkloadId
 
 
 @pytest.mark.parametrize(

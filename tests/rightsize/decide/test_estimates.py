@@ -5,12 +5,12 @@ import pytest
 from tests.rightsize.decide.builders import WEB, container, evidence, workload
 
 from remuda.model.quantities import Quantity
+from remuda.model.workloads import WorkloadId
 from remuda.rightsize.decide.estimates import adjusted, by_runs
 from remuda.rightsize.estimate.estimator import MOST_AMOUNT, Amounts
 from remuda.rightsize.estimate.traces import UNBOUNDED
 from remuda.rightsize.evidence import Percentile, Trace
 from remuda.rightsize.objects import MinimumsSpec, RightsizePolicySpec
-from remuda.rightsize.snapshot import WorkloadId
 
 JOB = WorkloadId("shop", "CronJob", "report")
 

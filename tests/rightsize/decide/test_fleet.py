@@ -11,6 +11,7 @@ import pytest
 from tests.rightsize.estimate.builders import DAY
 from tests.rightsize.estimate.synthetic import NOW, Known, fleet
 
+from remuda.model.workloads import WorkloadId
 from remuda.output.steps import Step
 from remuda.rightsize.decide import review
 from remuda.rightsize.decide.rounding import step_of
@@ -20,7 +21,6 @@ from remuda.rightsize.evidence import Evidence
 from remuda.rightsize.objects import RightsizePolicySpec
 from remuda.rightsize.report.findings import with_findings
 from remuda.rightsize.review import ContainerReview, Review, WorkloadReview
-from remuda.rightsize.snapshot import WorkloadId
 
 pytestmark = pytest.mark.slow
 SEEDS = (1, 2, 3, 4, 8)

@@ -10,6 +10,7 @@ from tests.rightsize.decide.builders import MI, NOW, days, evidence, judge
 from tests.rightsize.estimate.builders import BEGIN, DAY
 
 from remuda.model.quantities import NANO, Quantity
+from remuda.model.workloads import WorkloadId
 from remuda.rightsize.decide.context import counted, requested
 from remuda.rightsize.decide.verdicts import verdict_of
 from remuda.rightsize.evidence import Day, Evidence, OomKill
@@ -27,7 +28,6 @@ from remuda.rightsize.snapshot import (
     Snapshot,
     Unknown,
     Workload,
-    WorkloadId,
 )
 
 T = TypeVar("T")

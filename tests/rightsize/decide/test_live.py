@@ -9,10 +9,11 @@ from tests.rightsize.decide.builders import container, evidence, judge, the, wor
 from tests.servers.cluster import Cluster
 from tests.servers.found import ServersError
 
+from remuda.model.workloads import WorkloadId
 from remuda.rightsize import manifests
 from remuda.rightsize.decide.context import requested
 from remuda.rightsize.observe.bounds import limit_ranges_of
-from remuda.rightsize.snapshot import Ask, LimitRange, Size, WorkloadId
+from remuda.rightsize.snapshot import Ask, LimitRange, Size
 
 pytestmark = pytest.mark.slow
 

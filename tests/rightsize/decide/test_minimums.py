@@ -7,12 +7,12 @@ from tests.rightsize.decide.builders import MI, container, judge, memory_of, rul
 from tests.rightsize.estimate.builders import BEGIN, DAY
 
 from remuda.model.quantities import Quantity
+from remuda.model.workloads import WorkloadId
 from remuda.rightsize.estimate.columns import columns_of
 from remuda.rightsize.estimate.summaries import summarize
 from remuda.rightsize.estimate.usage import Replica, Sample
 from remuda.rightsize.evidence import Evidence
 from remuda.rightsize.objects import MinimumsSpec, RightsizePolicySpec, WorkloadSpec
-from remuda.rightsize.snapshot import WorkloadId
 
 SMALL = container(memory=32, memory_limit=64)
 

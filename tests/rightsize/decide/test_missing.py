@@ -18,9 +18,10 @@ from tests.rightsize.decide.builders import (
 )
 from tests.rightsize.estimate.builders import BEGIN
 
+from remuda.model.workloads import WorkloadId
 from remuda.rightsize.evidence import Evidence
 from remuda.rightsize.patches import make
-from remuda.rightsize.snapshot import Ask, Container, Kill, Size, Unknown, WorkloadId
+from remuda.rightsize.snapshot import Ask, Container, Kill, Size, Unknown
 
 EMPTY = evidence(cpu_samples=0, memory_samples=0, first=None, last=None)
 

@@ -18,12 +18,13 @@ from tests.rightsize.decide.builders import (
     workload,
 )
 
+from remuda.model.workloads import WorkloadId
 from remuda.rightsize.decide.order import ordered
 from remuda.rightsize.decide.waste import waste_of
 from remuda.rightsize.evidence import Evidence
 from remuda.rightsize.objects import Price, PricesSpec, RightsizePolicySpec
 from remuda.rightsize.review import ContainerReview, Waste, WorkloadReview
-from remuda.rightsize.snapshot import Ask, Container, InitContainer, Size, Workload, WorkloadId
+from remuda.rightsize.snapshot import Ask, Container, InitContainer, Size, Workload
 
 PRICED = RightsizePolicySpec(prices=PricesSpec(Price(0.04), Price(0.005), "EUR"))
 LEAK = evidence(days=days([300, 310, 320, 330, 340, 350, 360, 370]))

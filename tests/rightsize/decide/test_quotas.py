@@ -21,8 +21,9 @@ from tests.rightsize.decide.builders import (
     workload,
 )
 
+from remuda.model.workloads import WorkloadId
 from remuda.rightsize.decide.quotas import Rollout, find_in_quotas, peak_of
-from remuda.rightsize.snapshot import Ask, InitContainer, LimitRange, Quota, Size, Workload, WorkloadId
+from remuda.rightsize.snapshot import Ask, InitContainer, LimitRange, Quota, Size, Workload
 
 
 def quota(hard: dict[str, int], used: dict[str, int] | None = None, **fields: tuple[str, ...]) -> Quota:

@@ -15,7 +15,8 @@ from tests.rightsize.decide.builders import (
     workload,
 )
 
-from remuda.rightsize.snapshot import Advisor, Autoscaler, Kill, WorkloadId
+from remuda.model.workloads import WorkloadId
+from remuda.rightsize.snapshot import Advisor, Autoscaler, Kill
 
 LARGE = container(cpu=900, cpu_limit=2000)
 

@@ -16,7 +16,7 @@ from tests.rightsize.decide.builders import (
 
 from remuda.model.quantities import Quantity
 from remuda.rightsize.decide.tiers import read_tier
-from remuda.rightsize.objects import RightsizePolicySpec, TierSpec, WorkloadSpec
+from remuda.rightsize.objects import RightsizePolicySpec, TierName, TierSpec, WorkloadSpec
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_a_label_begins_with_one_digit_from_0_to_4(value: str, tier: int | None)
             RightsizePolicySpec(), "0-core", "1-x", 0, "its label", id="its own before the namespace's"
         ),
         pytest.param(
-            RightsizePolicySpec(workloads=(WorkloadSpec(), WorkloadSpec(tier=4))),
+            RightsizePolicySpec(workloads=(WorkloadSpec(), WorkloadSpec(tier=TierName(4)))),
             "0",
             "1",
             4,

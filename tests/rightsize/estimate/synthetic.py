@@ -14,10 +14,11 @@ from tests.rightsize.estimate import shapes
 from tests.rightsize.estimate.builders import BEGIN, DAY
 from tests.rightsize.estimate.shapes import HISTORY, Floats, Run
 
+from remuda.model.workloads import WorkloadId
 from remuda.rightsize.estimate.columns import Column, Columns
 from remuda.rightsize.estimate.summaries import summarize
 from remuda.rightsize.evidence import Evidence
-from remuda.rightsize.snapshot import Ask, Autoscaler, Container, Kill, Size, Snapshot, Workload, WorkloadId
+from remuda.rightsize.snapshot import Ask, Autoscaler, Container, Kill, Size, Snapshot, Workload
 
 MIB = 1024 * 1024
 NOW = BEGIN + 8 * DAY

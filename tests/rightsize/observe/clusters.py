@@ -4,9 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from remuda.model.workloads import WorkloadId
 from remuda.objects.dumps import FilesRead
 from remuda.rightsize.observe.files import read_files
-from remuda.rightsize.snapshot import Snapshot, WorkloadId
+from remuda.rightsize.snapshot import Snapshot
 
 NAMESPACE = "shop"
 #: 2026-01-01

@@ -38,13 +38,14 @@ from remuda.kube.client import Client
 from remuda.kube.config import from_kubeconfig
 from remuda.kube.rbac import cluster_role
 from remuda.loop.clock import SystemClock
+from remuda.model.workloads import WorkloadId
 from remuda.rightsize.estimate.estimator import Amounts, Estimate
 from remuda.rightsize.observe.cluster import collect
 from remuda.rightsize.observe.files import read_files
 from remuda.rightsize.observe.owners import Owning
 from remuda.rightsize.patches import make
 from remuda.rightsize.review import ContainerReview, Review, WorkloadReview
-from remuda.rightsize.snapshot import Advisor, Ask, Autoscaler, Kill, Size, Snapshot, WorkloadId
+from remuda.rightsize.snapshot import Advisor, Ask, Autoscaler, Kill, Size, Snapshot
 
 pytestmark = pytest.mark.slow
 GROUP = "rbac.authorization.k8s.io"

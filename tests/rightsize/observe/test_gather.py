@@ -30,6 +30,7 @@ from tests.rightsize.observe.clusters import (
     written,
 )
 
+from remuda.model.workloads import WorkloadId
 from remuda.rightsize.estimate.estimator import Amounts, Estimate
 from remuda.rightsize.observe.bounds import METRICS
 from remuda.rightsize.observe.files import read_files
@@ -45,7 +46,6 @@ from remuda.rightsize.snapshot import (
     Quota,
     Size,
     Workload,
-    WorkloadId,
 )
 
 # Workloads

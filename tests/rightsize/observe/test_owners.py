@@ -4,8 +4,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from remuda.model.workloads import WorkloadId
 from remuda.rightsize.observe.owners import Owning
-from remuda.rightsize.snapshot import Snapshot, Workload, WorkloadId
+from remuda.rightsize.snapshot import Snapshot, Workload
 
 LONG = "a-very-long-name-that-nobody-would-give-to-anything-he-had-to-type"
 

@@ -12,9 +12,10 @@ import pytest
 from tests.rightsize.observe.clusters import NOW, container, template, workload, written
 
 from remuda.errors import BadInput, NotFound, Unavailable
+from remuda.model.workloads import WorkloadId
 from remuda.rightsize.observe.sources import Observed, observe
 from remuda.rightsize.selection import Selection, chosen
-from remuda.rightsize.snapshot import Snapshot, Unknown, Workload, WorkloadId
+from remuda.rightsize.snapshot import Snapshot, Unknown, Workload
 
 HOUR, DAY = 3600, 86_400
 AT = NOW // 1000

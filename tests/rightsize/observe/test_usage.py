@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from remuda.errors import BadInput
+from remuda.model.workloads import WorkloadId
 from remuda.rightsize.estimate.usage import Replica, Sample
 from remuda.rightsize.observe.usage import read_usage
-from remuda.rightsize.snapshot import WorkloadId
 
 CONTAINERS = {"app": {"instances": [{"cpu": [{"t": 1, "cores": 0.5}]}]}}
 

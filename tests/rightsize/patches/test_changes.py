@@ -5,10 +5,10 @@ from tests.rightsize.patches.cases import SMALL, container, finding, review, wor
 from tests.rightsize.report.reviews import sample_review, size
 
 from remuda.errors import BadInput
+from remuda.model.workloads import WorkloadId
 from remuda.rightsize.patches import FORMS, make
 from remuda.rightsize.patches.changes import changes_of, difference, whole
 from remuda.rightsize.review import ContainerReview, WorkloadReview
-from remuda.rightsize.snapshot import WorkloadId
 
 WEB = WorkloadId("shop", "Deployment", "web")
 CPU = "spec.template.spec.containers[app].resources.requests.cpu"

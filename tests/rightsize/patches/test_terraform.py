@@ -11,7 +11,8 @@ from tests.rightsize.patches.cases import HOSTILE, container, hostile_workloads,
 from tests.rightsize.report.reviews import sample_review, size
 
 from remuda.model.amount_texts import quantity
-from remuda.rightsize.patches import hcl, make
+from remuda.output import hcl
+from remuda.rightsize.patches import make
 from remuda.rightsize.review import ContainerReview, Review, WorkloadReview
 
 pytestmark = pytest.mark.slow

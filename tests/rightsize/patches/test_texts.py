@@ -14,10 +14,10 @@ from tests.rightsize.patches.cases import NAMES, finding, review, workload
 
 from remuda.model.amount_texts import quantity
 from remuda.model.quantities import Quantity
+from remuda.model.workloads import WorkloadId
 from remuda.rightsize.patches import FORMS, make
 from remuda.rightsize.patches.texts import stem
 from remuda.rightsize.review import ADVISED
-from remuda.rightsize.snapshot import WorkloadId
 
 IDS = st.builds(WorkloadId, NAMES, st.sampled_from(("Deployment", "deployment", "Job", "X")), NAMES)
 

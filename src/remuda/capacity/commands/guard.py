@@ -1,6 +1,6 @@
 """`remuda capacity rollback` and `render`: how overflow ends, and what to install so that nobody takes too much."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +11,7 @@ from remuda.control.command import Command, Session, confirm, pass_session
 from remuda.control.connect import connect_cluster
 from remuda.errors import BadInput, NotFound
 from remuda.output.show import Report, Table, one_line
+from remuda.output.texts import yaml_text
 
 if TYPE_CHECKING:
     from remuda.capacity.decide.guards import Action, Rendered
@@ -213,21 +214,7 @@ def _print(session: Session, made: "list[Rendered]") -> None:
         for line in () if session.quiet else lines:
             click.echo(f"# {one_line(line)}")
         click.echo("---")
-        click.echo(_yaml(each.objects), nl=False)
-
-
-def _yaml(objects: Iterable[Mapping[str, Any]]) -> str:
-    """Objects as a person reads them: text of several lines stays so."""
-    import yaml
-
-    class Dumper(yaml.SafeDumper):
-        pass
-
-    def text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
-        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
-
-    Dumper.add_representer(str, text)
-    return yaml.dump_all(objects, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=110)
+        click.echo(yaml_text(each.objects), nl=False)
 
 
 async def _install(session: Session, made: "list[Rendered]", context: str | None) -> None:

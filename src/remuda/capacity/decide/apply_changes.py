@@ -6,7 +6,6 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from remuda.capacity.decide.label import some
 from remuda.capacity.decide.neighbours import HOSTNAME
 from remuda.capacity.decide.what_if import (
     CeilingChanged,
@@ -22,6 +21,7 @@ from remuda.capacity.policy import measured
 from remuda.capacity.snapshot import RESOURCES, Node, ScaleSet, Snapshot, Usage
 from remuda.model.amount_texts import amounts_text
 from remuda.model.findings import Place
+from remuda.model.sentences import some
 from remuda.objects.problems import did_you_mean
 
 Policies = Mapping[str, CapacityPolicySpec]

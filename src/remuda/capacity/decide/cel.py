@@ -5,40 +5,17 @@ Every field may be absent: versions of the custom resource differ, and `has` com
 not know (nodes, other scale sets, the time) it must not need.
 """
 
-import json
 import re
 from collections.abc import Iterator
-from typing import Any
-
-from msgspec import Struct
 
 from remuda.capacity.decide.neighbours import HOSTNAME
 from remuda.capacity.objects import CapacityPolicySpec
 from remuda.capacity.snapshot import EPHEMERAL
+from remuda.rules.cel import Condition, Judged, quoted
 
 #: CEL takes expressions of up to 100,000 characters
 _CHUNK = 50_000
 _TEMPLATE = "has(object.spec) && has(object.spec.template) && has(object.spec.template.spec)"
-
-
-class Condition(Struct, frozen=True):
-    """An expression and its name."""
-
-    name: str
-    expression: str
-
-
-class Judged(Struct, frozen=True):
-    """What must hold of a scale set, and what is said when it does not."""
-
-    expression: str
-    message: str
-    message_expression: str = ""
-
-    def written(self) -> dict[str, Any]:
-        """As a ValidatingAdmissionPolicy holds it."""
-        made = {"expression": self.expression, "message": self.message}
-        return made | {"messageExpression": self.message_expression} if self.message_expression else made
 
 
 def conditions(label: str) -> Iterator[Condition]:
@@ -220,11 +197,6 @@ def _prefers(policy: CapacityPolicySpec) -> str:
         f"has(p.preference.matchExpressions) && p.preference.matchExpressions.exists(e, {expressions})"
         f" || has(p.preference.matchFields) && p.preference.matchFields.exists(e, {by_name})))"
     )
-
-
-def quoted(text: str) -> str:
-    """Text as CEL writes it."""
-    return json.dumps(str(text), ensure_ascii=False)
 
 
 def _plain(text: str) -> str:

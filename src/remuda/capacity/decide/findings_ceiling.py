@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from msgspec import UNSET
 
 from remuda.capacity.decide.findings import about_policy
-from remuda.capacity.decide.label import LabelContext, count, some
+from remuda.capacity.decide.label import LabelContext, count
 from remuda.capacity.objects import CapacityPolicySpec
 from remuda.capacity.snapshot import POOLS, SCALE_SETS, ScaleSet
 from remuda.model.findings import Finding
+from remuda.model.sentences import some
 from remuda.model.times import DAY, read_instant, write_duration
 
 

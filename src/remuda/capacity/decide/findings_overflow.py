@@ -5,12 +5,13 @@ from math import inf
 
 from remuda.capacity.decide.findings import about_policy, about_set, field_of
 from remuda.capacity.decide.gates import Gate
-from remuda.capacity.decide.label import LabelContext, Site, some, total
+from remuda.capacity.decide.label import LabelContext, Site, total
 from remuda.capacity.policy import measured
 from remuda.capacity.snapshot import EPHEMERAL, NODES, PODS, ScaleSet, Usage
 from remuda.model.amount_texts import amount_text, quantity
 from remuda.model.findings import Finding, Severity
 from remuda.model.plans import Term
+from remuda.model.sentences import some
 
 
 def find(context: LabelContext) -> Iterator[Finding]:

@@ -4,13 +4,14 @@ from collections.abc import Iterator
 
 from remuda.capacity.decide.findings import about_policy, about_set, field_of
 from remuda.capacity.decide.fits import Nodes, bits, obstacles, short
-from remuda.capacity.decide.label import Alike, LabelContext, some
+from remuda.capacity.decide.label import Alike, LabelContext
 from remuda.capacity.decide.neighbours import HOSTNAME, WHOLE_NODE, is_claim
 from remuda.capacity.policy import measured
 from remuda.capacity.snapshot import EPHEMERAL, NODES, RESOURCES, Amounts, ScaleSet
 from remuda.model.amount_texts import amount_text, amounts_text
 from remuda.model.findings import Finding, Severity
 from remuda.model.pods import Term
+from remuda.model.sentences import some
 from remuda.rules.packing import Bin, Bound, Group, Packing, pack
 from remuda.rules.placing import untolerated
 

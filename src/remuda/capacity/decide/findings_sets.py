@@ -6,12 +6,13 @@ from typing import Literal
 from msgspec import UNSET, UnsetType
 
 from remuda.capacity.decide.findings import about_policy, about_set, field_of
-from remuda.capacity.decide.label import LabelContext, count, some
+from remuda.capacity.decide.label import LabelContext, count
 from remuda.capacity.decide.rollback import is_scale_set
 from remuda.capacity.policy import implausible, measured, read_end
 from remuda.capacity.snapshot import EPHEMERAL, POOLS, SCALE_SETS, ScaleSet, Snapshot
 from remuda.model.amount_texts import amount_text, quantity
 from remuda.model.findings import Finding, Severity
+from remuda.model.sentences import some
 
 
 def find(context: LabelContext) -> Iterator[Finding]:

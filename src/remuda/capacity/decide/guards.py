@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct, UnsetType
 
-from remuda.capacity.decide.cel import Condition, conditions, rules, unjudged_pattern, variables
+from remuda.capacity.decide.cel import conditions, rules, unjudged_pattern, variables
 from remuda.capacity.objects import CapacityPolicySpec
 from remuda.capacity.policy import read_end
 from remuda.model.times import Instant
@@ -160,8 +160,8 @@ def admission(name: str, policy: CapacityPolicySpec, action: Action, now: Instan
                     }
                 ]
             },
-            "matchConditions": _named(conditions(policy.label)),
-            "variables": _named(variables(policy, warm)),
+            "matchConditions": [each.written() for each in conditions(policy.label)],
+            "variables": [each.written() for each in variables(policy, warm)],
             "validations": [rule.written() for rule in rules(name, policy)],
         },
     }
@@ -172,10 +172,6 @@ def admission(name: str, policy: CapacityPolicySpec, action: Action, now: Instan
         "spec": {"policyName": _name(name), "validationActions": [action]},
     }
     return Rendered((judged, bound), tuple(_rule_notes(policy, warm, action)), not_caught)
-
-
-def _named(items: Iterator[Condition]) -> list[dict[str, str]]:
-    return [{"name": item.name, "expression": item.expression} for item in items]
 
 
 def _is_over(until: str, now: Instant) -> bool:

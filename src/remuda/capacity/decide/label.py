@@ -331,13 +331,6 @@ def _failed_text(state: str, evidence: str, names: tuple[str, ...]) -> str:
     return f"{who} {'is' if is_one else 'are'} not known to hold: {evidence}"
 
 
-def some(names: Iterable[str], most: int = 3) -> str:
-    """A few names, and how many more there are."""
-    found = list(names)
-    more = f" and {len(found) - most} more" if len(found) > most else ""
-    return ", ".join(found[:most]) + more
-
-
 def total(amounts: Iterable[tuple[Amounts, int]]) -> Amounts:
     """Amounts times numbers, added up."""
     made: Amounts = {}

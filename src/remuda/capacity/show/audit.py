@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Iterator
 
 from remuda.capacity.decide.audit import Audit, LabelAudit
-from remuda.capacity.decide.label import UNBOUNDED, LabelContext, Role, count, some
+from remuda.capacity.decide.label import UNBOUNDED, LabelContext, Role, count
 from remuda.capacity.show.document import set_names
 from remuda.capacity.snapshot import EPHEMERAL, NODES, PODS, SCALE_SETS, Amounts, Node, ScaleSet, Usage
 from remuda.model.amount_texts import figure
 from remuda.model.findings import count_severities
 from remuda.model.pods import Toleration
+from remuda.model.sentences import some
 from remuda.model.times import write_instant
 from remuda.output.findings import findings_table, row_of
 from remuda.output.show import MOST_ROWS, Report, Table, shortened

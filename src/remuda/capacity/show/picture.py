@@ -9,8 +9,6 @@ from remuda.capacity.answers import (
     Bar,
     BarPart,
     Budget,
-    FindingCase,
-    FindingCause,
     LabelBars,
     LabelPicture,
     NodeBox,
@@ -18,22 +16,22 @@ from remuda.capacity.answers import (
     Picture,
     SetRow,
 )
-from remuda.capacity.codes import RULES
 from remuda.capacity.decide.audit import Audit, LabelAudit
 from remuda.capacity.decide.fits import folded
 from remuda.capacity.decide.holding import holding
-from remuda.capacity.decide.label import LabelContext, count, some
+from remuda.capacity.decide.label import LabelContext, count
 from remuda.capacity.decide.plan import Placed, Plan
 from remuda.capacity.show.document import set_names
 from remuda.capacity.show.why import gate_rows, steps_of
 from remuda.capacity.snapshot import PODS, RESOURCES, Amounts, ScaleSet, Usage
 from remuda.model.amount_texts import amount_text, amounts_text
 from remuda.model.findings import Finding
-from remuda.output.findings import describe
+from remuda.model.sentences import some
+from remuda.output.causes import causes
 from remuda.output.words import sentence
 
 #: so many are shown of each
-MOST_LABELS, MOST_SETS, MOST_NODES, MOST_CASES, MOST_NAMES = 60, 200, 24, 10, 500
+MOST_LABELS, MOST_SETS, MOST_NODES, MOST_NAMES = 60, 200, 24, 500
 #: so many runners of a set on a node are boxes of their own
 _MOST_BOXES = 12
 
@@ -258,13 +256,3 @@ def _sizes(context: LabelContext) -> dict[str, Amounts]:
         found[f"{each.kind} {each.id}"] = each.requests
         found.setdefault(each.id, each.requests)
     return found
-
-
-def causes(findings: Iterable[Finding]) -> Iterator[FindingCause]:
-    """Findings of one rule and severity together, the gravest first."""
-    found: dict[tuple[str, str], list[Finding]] = {}
-    for item in findings:
-        found.setdefault((item.severity, item.rule), []).append(item)
-    for (_, rule), items in found.items():
-        cases = [FindingCase(item.subject, item.field, *describe(item)) for item in items[:MOST_CASES]]
-        yield FindingCause(rule, items[0].severity, RULES.get(rule, ""), len(items), tuple(cases))

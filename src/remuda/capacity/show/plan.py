@@ -7,12 +7,13 @@ from msgspec import to_builtins
 
 from remuda.capacity.answers import Planned, PlanTable
 from remuda.capacity.decide.findings_placing import bound_text
-from remuda.capacity.decide.label import count, some
+from remuda.capacity.decide.label import count
 from remuda.capacity.decide.plan import LabelPlan, Placed, Plan, Side
 from remuda.capacity.show.document import finding_row, quantities
 from remuda.capacity.snapshot import RESOURCES
 from remuda.model.amount_texts import figure
 from remuda.model.findings import Finding, count_severities
+from remuda.model.sentences import some
 from remuda.model.times import write_instant
 from remuda.output.findings import describe
 from remuda.output.show import Report, Table, shortened

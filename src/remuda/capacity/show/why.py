@@ -8,7 +8,7 @@ from remuda.capacity.answers import GateRow
 from remuda.capacity.decide.audit import LabelAudit
 from remuda.capacity.decide.checked_gates import checked_gates
 from remuda.capacity.decide.gates import carriers
-from remuda.capacity.decide.label import LabelContext, count, some
+from remuda.capacity.decide.label import LabelContext, count
 from remuda.capacity.decide.plan import Plan, Side
 from remuda.capacity.show.document import set_names
 from remuda.capacity.show.plan import safe_text, worst_text
@@ -16,6 +16,7 @@ from remuda.capacity.snapshot import EPHEMERAL, PODS, QUOTAS, Usage
 from remuda.model.amount_texts import figure
 from remuda.model.findings import Finding
 from remuda.model.quantities import Quantity
+from remuda.model.sentences import some
 from remuda.output.findings import describe
 from remuda.output.steps import Step
 

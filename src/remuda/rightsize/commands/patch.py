@@ -43,10 +43,10 @@ def patch(session: Session, /, words: tuple[str, ...], what: str, out: Path | No
     remuda rightsize patch --as kustomize --out rightsize
     remuda rightsize patch review.json shop/checkout --as json
     """
+    from remuda.model.workloads import WorkloadId
     from remuda.rightsize.patches import make
     from remuda.rightsize.report.document import read_review_file
     from remuda.rightsize.selection import select_named
-    from remuda.rightsize.snapshot import WorkloadId
 
     named = words[:1] if words and _is_review(words[0]) else ()
     review = read_review_file(named[0]) if named else last_review(session)

@@ -5,19 +5,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from remuda.control.command import Command, Session, pass_session
 from remuda.errors import BadInput, RemudaError
 from remuda.model.findings import SEVERITIES, Severity, is_any
 from remuda.model.times import SECOND, Duration, Instant
-from remuda.objects.load import load_files
-from remuda.rightsize.objects import RIGHTSIZE_POLICY, RightsizePolicySpec
 from remuda.rightsize.selection import Selection
 
 if TYPE_CHECKING:  # not for --help
     from remuda.rightsize.report.compare import Changes
     from remuda.rightsize.review import Review
+    from remuda.rightsize.tier_policies import Policies
 
 
 @click.command(cls=Command)
@@ -45,7 +43,12 @@ if TYPE_CHECKING:  # not for --help
     metavar="FILE",
     help="Files of samples, or - for standard input, instead of Prometheus.",
 )
-@click.option("--policy", multiple=True, metavar="FILE", help="The RightsizePolicy: tiers, classes, prices.")
+@click.option(
+    "--policy",
+    multiple=True,
+    metavar="FILE",
+    help="The RightsizePolicy (classes, minimums, prices) and TierPolicies.",
+)
 @click.option("--strategy", default="vpa", show_default=True, metavar="NAME", help="vpa, krr or a plug-in.")
 @click.option(
     "--history", metavar="DURATION", help="How far back. Default: the policy's, which is 8d by default."
@@ -107,6 +110,7 @@ def review(
     """
     from remuda.rightsize.report import document
     from remuda.rightsize.report.show import report
+    from remuda.rightsize.tier_policies import read_policies
 
     if schema:
         session.show(document.schema_report())
@@ -126,12 +130,12 @@ def review(
     if html is not None:
         _check_html(html)
     _need_numpy()
-    judged = policy_of(policy)
-    if history is not None:
-        judged = msgspec.structs.replace(judged, history=_history(history))
-    selection = Selection(
-        context, files, namespaces, names, prometheus or "", usage, judged.history // SECOND
-    )
+    judged = read_policies(policy)
+    if not session.quiet:
+        for note in judged.notes:
+            click.echo(note, err=True)
+    looked_at = judged.sizes.history if history is None else _history(history)
+    selection = Selection(context, files, namespaces, names, prometheus or "", usage, looked_at // SECOND)
     now = session.now()
     when = session.instant(at, now)
     if when > now:
@@ -148,27 +152,8 @@ def review(
         raise click.exceptions.Exit(1)
 
 
-def policy_of(files: tuple[str, ...]) -> RightsizePolicySpec:
-    """The one policy of files, or the default one without any."""
-    if not files:
-        return RightsizePolicySpec()
-    loaded = load_files(files, (RIGHTSIZE_POLICY,))
-    if loaded.problems:
-        raise BadInput("\n".join(map(str, loaded.problems)))
-    found = list(loaded.objects)
-    if len(found) != 1:
-        there = (
-            "no RightsizePolicy"
-            if not found
-            else f"more than one RightsizePolicy: {', '.join(map(str, found))}"
-        )
-        raise BadInput(f"there is {there} in {', '.join(files)}: give one")
-    spec: RightsizePolicySpec = found[0].spec
-    return spec
-
-
 def _review(
-    session: Session, selection: Selection, policy: RightsizePolicySpec, strategy: str, now: Instant
+    session: Session, selection: Selection, policies: "Policies", strategy: str, now: Instant
 ) -> "Review":
     from remuda.rightsize.decide.review import review as decide
     from remuda.rightsize.estimate.plugins import find_strategy
@@ -184,10 +169,11 @@ def _review(
     made = decide(
         seen.snapshot,
         seen.evidence,
-        policy,
+        policies.sizes,
         strategy=strategy,
         usage=seen.usage,
         history_s=selection.history_s,
+        tiers=policies.tiers,
     )
     return with_findings(*made)
 

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from remuda.model.findings import Finding
+from remuda.model.workloads import WorkloadId
 from remuda.rightsize.decide.findings import finding
-from remuda.rightsize.snapshot import Advisor, WorkloadId
+from remuda.rightsize.snapshot import Advisor
 
 
 def find_in_advisors(advisors: Sequence[Advisor], workloads: Sequence[WorkloadId]) -> Iterator[Finding]:

@@ -29,15 +29,17 @@ class Clamp(Struct, frozen=True):
 
 def clamps_of(context: ContainerContext, resource: Resource) -> tuple[Clamp, ...]:
     """Everything that bounds a resource of a container."""
-    bounds = context.cpu_bounds if resource == "cpu" else context.memory_bounds
-    tier = Clamp("tier", f"the policy of tier {context.tier}", bounds.least, bounds.most)
+    tier = []
+    if context.tier is not None:
+        bounds = context.tier.cpu if resource == "cpu" else context.tier.memory
+        tier.append(Clamp("tier", context.tier.who, bounds.least, bounds.most))
     ranges = [
         Clamp("range", name_of(each), each.least.cpu_millicores, each.most.cpu_millicores)
         if resource == "cpu"
         else Clamp("range", name_of(each), each.least.memory_bytes, each.most.memory_bytes)
         for each in context.ranges
     ]
-    return tuple(clamp for clamp in (tier, *ranges) if not clamp.least is clamp.most is None)
+    return tuple(clamp for clamp in (*tier, *ranges) if not clamp.least is clamp.most is None)
 
 
 def clamped(amount: int, clamps: Sequence[Clamp], explanation: Explanation, resource: Resource) -> int:

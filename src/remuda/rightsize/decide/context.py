@@ -21,6 +21,23 @@ class Bounds(Struct, frozen=True):
     most: int | None = None
 
 
+class SizingTier(Struct, frozen=True):
+    """What a tier means for sizes."""
+
+    #: as sentences say it: a tier of a TierPolicy by its name, else the digit
+    name: str
+    #: the digit that its name begins with, from 0 to 4
+    number: int | None
+    #: whether a memory request may be below its limit
+    is_burst: bool
+    #: who bounds it
+    who: str
+    #: whether it is a TierPolicy's
+    is_named: bool = False
+    cpu: Bounds = Bounds()
+    memory: Bounds = Bounds()
+
+
 class ContainerContext(Struct, frozen=True):
     """A container with evidence, and everything that is looked at to judge it."""
 
@@ -32,10 +49,8 @@ class ContainerContext(Struct, frozen=True):
     #: when the world was as it is, and since when use and kills count
     now: Second
     since: Second
-    tier: int | None
+    tier: SizingTier | None
     usage_class: UsageClass
-    cpu_bounds: Bounds
-    memory_bounds: Bounds
     #: those of containers of its namespace, by name
     ranges: tuple[LimitRange, ...]
     #: within the history, in the order of time
@@ -61,13 +76,18 @@ class ContainerContext(Struct, frozen=True):
 
     @property
     def is_guaranteed(self) -> bool:
-        """Whether its memory is requested in full: tiers 0 to 2, and always by KRR's rule."""
-        return self.strategy == "krr" or (self.tier is not None and self.tier <= 2)
+        """Whether its memory is requested in full: in tiers that do not burst, and always by KRR's rule."""
+        return self.strategy == "krr" or requests_limit(self.tier)
 
     @property
     def is_advice(self) -> bool:
         """Whether all that is known is an advisor's word."""
         return is_advice(self.evidence)
+
+
+def requests_limit(tier: SizingTier | None) -> bool:
+    """Whether a tier wants memory to be requested in full; what has no tier may burst."""
+    return tier is not None and not tier.is_burst
 
 
 def is_advice(evidence: Evidence) -> bool:

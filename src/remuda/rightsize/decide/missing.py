@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Mapping
 
 from remuda.model.findings import Finding
+from remuda.model.workloads import WorkloadId
 from remuda.rightsize.decide import words
 from remuda.rightsize.decide.findings import Explanation, field_of, finding
 from remuda.rightsize.evidence import Evidence, OomKill
 from remuda.rightsize.review import ContainerReview, UsageClass
-from remuda.rightsize.snapshot import KINDS, Container, Snapshot, Workload, WorkloadId
+from remuda.rightsize.snapshot import KINDS, Container, Snapshot, Workload
 
 
 def is_empty(evidence: Evidence) -> bool:

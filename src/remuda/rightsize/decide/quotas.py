@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 
 from remuda.model.findings import Finding
+from remuda.model.workloads import WorkloadId
 from remuda.rightsize.decide import words
 from remuda.rightsize.decide.clamps import as_pods_have, defaults_of
 from remuda.rightsize.decide.context import counted, filled, requested, reserved
 from remuda.rightsize.decide.findings import finding
 from remuda.rightsize.decide.waste import is_applied
 from remuda.rightsize.review import ContainerReview
-from remuda.rightsize.snapshot import InitContainer, LimitRange, Quota, Size, Workload, WorkloadId
+from remuda.rightsize.snapshot import InitContainer, LimitRange, Quota, Size, Workload
 
 #: what a quota counts → how much of it a container asks for
 _COUNTED: dict[str, Callable[[Size], int | None]] = {

@@ -7,11 +7,19 @@ from msgspec.structs import replace
 
 from remuda.model.findings import Finding
 from remuda.model.times import SECOND
+from remuda.model.workloads import WorkloadId
 from remuda.rightsize.decide import words
 from remuda.rightsize.decide.advisors import find_in_advisors
 from remuda.rightsize.decide.certainty import explain_certainty, is_provisional
 from remuda.rightsize.decide.clamps import as_pods_have, defaults_of, name_of
-from remuda.rightsize.decide.context import Bounds, ContainerContext, Resource, counted
+from remuda.rightsize.decide.context import (
+    Bounds,
+    ContainerContext,
+    Resource,
+    SizingTier,
+    counted,
+    requests_limit,
+)
 from remuda.rightsize.decide.cpu import explain_starved, is_starved, size_cpu
 from remuda.rightsize.decide.estimates import adjusted
 from remuda.rightsize.decide.findings import Explanation, finding, ordered_findings
@@ -31,7 +39,7 @@ from remuda.rightsize.decide.order import gravest, ordered
 from remuda.rightsize.decide.quotas import Rollout, find_in_quotas, merged, rollout_of, wants_cpu_limit
 from remuda.rightsize.decide.ranges import find_in_ranges
 from remuda.rightsize.decide.sized import Sized
-from remuda.rightsize.decide.tiers import Tiered, bounds_of, tier_of
+from remuda.rightsize.decide.tiers import NO_POLICY, SizingTiers, Tiered, tier_of
 from remuda.rightsize.decide.traces import estimate_of, explain_samples
 from remuda.rightsize.decide.usage_class import usage_class_of
 from remuda.rightsize.decide.verdicts import directions_of, size_of, verdict_of
@@ -47,17 +55,7 @@ from remuda.rightsize.review import (
     Verdict,
     WorkloadReview,
 )
-from remuda.rightsize.snapshot import (
-    Ask,
-    Autoscaler,
-    Container,
-    Kill,
-    LimitRange,
-    Size,
-    Snapshot,
-    Workload,
-    WorkloadId,
-)
+from remuda.rightsize.snapshot import Ask, Autoscaler, Container, Kill, LimitRange, Size, Snapshot, Workload
 
 
 class Inputs(Struct, frozen=True):
@@ -66,6 +64,7 @@ class Inputs(Struct, frozen=True):
     snapshot: Snapshot
     evidence: Mapping[tuple[WorkloadId, str], Evidence]
     policy: RightsizePolicySpec
+    tiers: SizingTiers
     strategy: str
     history_s: int
     #: workload → the kills and autoscalers of it; namespace → its ranges of containers
@@ -84,6 +83,7 @@ def review(
     strategy: str,
     usage: str,
     history_s: int,
+    tiers: SizingTiers = NO_POLICY,
 ) -> tuple[Review, tuple[Finding, ...]]:
     """
     What every workload of a world should ask for, and what was found: these findings are not in the review yet.
@@ -94,7 +94,7 @@ def review(
     """
     if any(each.part == "use" for each in snapshot.unknown):
         evidence = {key: replace(each, is_partial=True) for key, each in evidence.items()}
-    inputs = _inputs_of(snapshot, evidence, policy, strategy, history_s)
+    inputs = _inputs_of(snapshot, evidence, policy, tiers, strategy, history_s)
     findings: list[Finding] = [
         *find_unread(snapshot),
         *find_unsized(snapshot),
@@ -129,6 +129,7 @@ def _inputs_of(
     snapshot: Snapshot,
     evidence: Mapping[tuple[WorkloadId, str], Evidence],
     policy: RightsizePolicySpec,
+    tiers: SizingTiers,
     strategy: str,
     history_s: int,
 ) -> Inputs:
@@ -143,11 +144,14 @@ def _inputs_of(
     for each in sorted(snapshot.limit_ranges, key=lambda each: (each.name, repr(each))):
         kept = ranges if each.of == "Container" else pod_ranges
         kept[each.namespace] = (*kept.get(each.namespace, ()), each)
-    return Inputs(snapshot, evidence, policy, strategy, history_s, kills, autoscalers, ranges, pod_ranges)
+    return Inputs(
+        snapshot, evidence, policy, tiers, strategy, history_s, kills, autoscalers, ranges, pod_ranges
+    )
 
 
 def _workload(inputs: Inputs, workload: Workload) -> tuple[WorkloadReview, list[Finding]]:
-    tiered = tier_of(workload, inputs.snapshot, inputs.policy)
+    tiered = tier_of(workload, inputs.snapshot, inputs.policy, inputs.tiers)
+    tier = tiered.tier
     findings = list(tiered.findings)
     known = {
         container.name: found
@@ -165,11 +169,12 @@ def _workload(inputs: Inputs, workload: Workload) -> tuple[WorkloadReview, list[
         WorkloadReview(
             *workload.id,
             workload.replicas,
-            tiered.tier,
+            None if tier is None else tier.number,
             tuple(containers),
             gravest([each.risk for each in containers]),
             waste_of(containers, workload.replicas, inputs.policy.prices, workload.initial),
             workload.init_containers,
+            tier.name if tier is not None and tier.is_named else "",
         ),
         findings,
     )
@@ -187,7 +192,7 @@ def _container(
         made = without_evidence(workload, container, kills, explanation, siblings_have=bool(known))
         return made, explanation.findings
     evidence = adjusted(workload, container, evidence, inputs.policy)
-    judged = usage_class_of(workload, container, evidence, inputs.policy)
+    judged = usage_class_of(workload, container, evidence, inputs.policy, inputs.tiers.gpus)
     explanation.findings += judged.findings
     explain_samples(workload, evidence, explanation)
     estimate = estimate_of(evidence, inputs.strategy)
@@ -198,7 +203,6 @@ def _container(
         tuple(as_pods_have(each, workload) for each in some.get(workload.id.namespace, ()))
         for some in (inputs.ranges, inputs.pod_ranges)
     )
-    cpu_bounds, memory_bounds = bounds_of(tiered.tier, inputs.policy)
     context = ContainerContext(
         workload,
         container,
@@ -209,8 +213,6 @@ def _container(
         since,
         tiered.tier,
         judged.usage_class,
-        cpu_bounds,
-        memory_bounds,
         ranges,
         kills,
         _scaling(container, inputs.autoscalers.get(workload.id, ())),
@@ -291,8 +293,8 @@ def _risk(context: ContainerContext, estimate: Estimate, memory: Sized) -> Risk:
     return "starved" if is_starved(context, estimate) else ""
 
 
-def _vpa_rule(estimate: Estimate, usage_class: UsageClass, tier: int | None) -> Size:
-    request, limit = by_rule(estimate, usage_class, is_guaranteed=tier is not None and tier <= 2)
+def _vpa_rule(estimate: Estimate, usage_class: UsageClass, tier: SizingTier | None) -> Size:
+    request, limit = by_rule(estimate, usage_class, is_guaranteed=requests_limit(tier))
     return Size(Ask(estimate.target.cpu_millicores, request), Ask(None, limit))
 
 
@@ -312,16 +314,14 @@ def _scaling(container: Container, scalers: Iterable[Autoscaler]) -> dict[Resour
 
 
 def _explain_tier(context: ContainerContext, tiered: Tiered, explanation: Explanation) -> None:
-    name = "no tier" if tiered.tier is None else f"tier {tiered.tier}"
+    tier = tiered.tier
+    name = "no tier" if tier is None else f"tier {tier.name}"
     rule = "memory request = limit" if context.is_guaranteed else "memory request = target"
     explanation.step("tier", f"{name}: {rule}, no CPU limit", tiered.why)
-    for resource, bounds, write in (
-        ("CPU", context.cpu_bounds, words.cpu),
-        ("memory", context.memory_bounds, words.memory),
-    ):
+    if tier is None:
+        return
+    for resource, bounds, write in (("CPU", tier.cpu, words.cpu), ("memory", tier.memory, words.memory)):
         if bounds != Bounds():
             least = "any" if bounds.least is None else write(bounds.least)
             most = "any" if bounds.most is None else write(bounds.most)
-            explanation.step(
-                "tier", f"{resource} from {least} to {most}", f"the policy of tier {context.tier}"
-            )
+            explanation.step("tier", f"{resource} from {least} to {most}", tier.who)

@@ -33,9 +33,17 @@ class Judged(Struct, frozen=True):
 
 
 def usage_class_of(
-    workload: Workload, container: Container, evidence: Evidence | None, policy: RightsizePolicySpec
+    workload: Workload,
+    container: Container,
+    evidence: Evidence | None,
+    policy: RightsizePolicySpec,
+    gpus: tuple[str, ...] = (),
 ) -> Judged:
-    """By the policy, by the workload's label, by a GPU, by how much the daily peaks vary; stable where none says so."""
+    """
+    By the policy, by the workload's label, by a GPU, by how much the daily peaks vary; stable where none says so.
+
+    `gpus` are resources that TierPolicies call GPUs, beside those that everybody does.
+    """
     for spec in matching(workload, policy):
         if spec.class_ is not None:
             return Judged(spec.class_, f"the policy says so of {spec.kind} {spec.namespace}/{spec.name}")
@@ -45,7 +53,9 @@ def usage_class_of(
         return Judged(_CLASSES[value], f"its label {label} says so")
     where = f"metadata.labels[{label}]"
     unread = () if value is None else (finding("class-not-read", "warning", workload.id, where, value=value),)
-    gpu = next((name for name, amount in sorted(container.others.items()) if _is_gpu(name, amount)), None)
+    gpu = next(
+        (name for name, amount in sorted(container.others.items()) if _is_gpu(name, amount, gpus)), None
+    )
     if gpu is not None:
         return Judged("gpu", f"it has {container.others[gpu]} of {gpu}", unread)
     if container.claims:
@@ -80,8 +90,8 @@ def variation(peaks: Sequence[int]) -> float:
     return float((len(peaks) * squares - total * total) ** 0.5 / total) if total else 0.0
 
 
-def _is_gpu(name: str, amount: str) -> bool:
+def _is_gpu(name: str, amount: str, gpus: tuple[str, ...]) -> bool:
     try:
-        return name.startswith(_ACCELERATORS) and bool(Quantity.parse(amount))
+        return (name in gpus or name.startswith(_ACCELERATORS)) and bool(Quantity.parse(amount))
     except ValueError:
         return False

@@ -8,11 +8,12 @@ import msgspec
 from remuda.model.amounts import amount
 from remuda.model.manifests import Condition, Quantities, ScopeTerm
 from remuda.model.quantities import NANO, Quantity
+from remuda.model.workloads import WorkloadId
 from remuda.objects.problems import child_path
 from remuda.rightsize import manifests
 from remuda.rightsize.estimate.estimator import Amounts, Estimate
 from remuda.rightsize.observe.templates import ask, second_of
-from remuda.rightsize.snapshot import Advisor, Autoscaler, LimitRange, Quota, Size, WorkloadId
+from remuda.rightsize.snapshot import Advisor, Autoscaler, LimitRange, Quota, Size
 
 #: where autoscaling/v1 keeps the metrics that it has no field for
 METRICS: Final = "autoscaling.alpha.kubernetes.io/metrics"

@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Iterator
 
 from remuda.model.manifests import Reference
+from remuda.model.workloads import Strategy, canary, surge_of
 from remuda.objects.problems import child_path
 from remuda.objects.slow_path import bad_amounts
 from remuda.rightsize import manifests
 from remuda.rightsize.observe.bounds import METRICS, kept_metrics
-from remuda.rightsize.observe.templates import canary, surge_of
 
 
 def all_faults(item: manifests.Manifest) -> Iterator[tuple[str, str]]:
@@ -48,7 +48,7 @@ def faults(item: manifests.Manifest) -> Iterator[tuple[str, str]]:
             yield from _target(spec.target_ref, "spec.targetRef")
 
 
-def _surge(strategy: manifests.Strategy, path: str, part: str = "rollingUpdate") -> Iterator[tuple[str, str]]:
+def _surge(strategy: Strategy, path: str, part: str = "rollingUpdate") -> Iterator[tuple[str, str]]:
     try:
         surge_of(strategy, 1, 0)
     except ValueError as error:

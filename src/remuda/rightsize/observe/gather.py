@@ -7,22 +7,20 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from remuda.model.times import SECOND, Instant
+from remuda.model.workloads import DEFAULT_SURGE, WorkloadId, canary, surge_of
 from remuda.rightsize import manifests
 from remuda.rightsize.estimate.histogram import Second
 from remuda.rightsize.observe.bounds import advisor_of, autoscalers_of, limit_ranges_of, quota_of
 from remuda.rightsize.observe.faults import all_faults, faults
 from remuda.rightsize.observe.owners import Owning
 from remuda.rightsize.observe.templates import (
-    DEFAULT_SURGE,
     Killed,
-    canary,
     containers_of,
     initial_of,
     kills_of,
     limited_of,
     second_of,
     strimzi_place,
-    surge_of,
 )
 from remuda.rightsize.snapshot import (
     Advisor,
@@ -34,7 +32,6 @@ from remuda.rightsize.snapshot import (
     Snapshot,
     Unknown,
     Workload,
-    WorkloadId,
 )
 
 #: what a workload makes pods through

@@ -10,7 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
 
-from remuda.rightsize.snapshot import Snapshot, WorkloadId
+from remuda.model.workloads import WorkloadId
+from remuda.rightsize.snapshot import Snapshot
 
 #: what Kubernetes makes hashes and random endings of: no vowels, and nothing that looks like something else
 _LETTER: Final = "[bcdfghjklmnpqrstvwxz2456789]"

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from remuda.errors import BadInput
 from remuda.model.times import SECOND, Instant, write_instant
+from remuda.model.workloads import WorkloadId
 from remuda.rightsize.estimate.columns import columns_of
 from remuda.rightsize.estimate.histogram import Second
 from remuda.rightsize.estimate.samples import MOST_BYTES
@@ -22,7 +23,7 @@ from remuda.rightsize.input_files import read_input
 from remuda.rightsize.observe.usage import read_usage
 from remuda.rightsize.review import ADVISED
 from remuda.rightsize.selection import Selection, chosen, is_pattern
-from remuda.rightsize.snapshot import Snapshot, Unknown, WorkloadId
+from remuda.rightsize.snapshot import Snapshot, Unknown
 
 #: of samples that are asked for, as the recommender's own
 STEP_S = 60

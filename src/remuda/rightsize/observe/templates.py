@@ -1,6 +1,5 @@
-"""What a pod template asks for, how many pods more a change of it makes, and which containers were killed."""
+"""What a pod template asks for, and which containers were killed."""
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -13,9 +12,6 @@ from remuda.rightsize import manifests
 from remuda.rightsize.estimate.histogram import Second
 from remuda.rightsize.snapshot import Ask, Container, InitContainer, Size
 
-#: of a Deployment that does not say
-DEFAULT_SURGE: Final = "25%"
-_PERCENTAGE = re.compile(r"([0-9]{1,9})%")
 _KILLED: Final = "OOMKilled"
 _SIZED: Final = ("cpu", "memory")
 
@@ -75,30 +71,6 @@ def _container(item: manifests.Container, index: int, *, is_sidecar: bool) -> Co
 
 def _others(amounts: Quantities) -> dict[str, str]:
     return {name: str(value) for name, value in amounts.items() if name not in _SIZED}
-
-
-def surge_of(strategy: manifests.Strategy, replicas: int, default: int | str) -> int:
-    """Pods beyond `replicas` while they are replaced; `ValueError` for what is neither a count nor a percentage."""
-    if strategy.type not in {"", "RollingUpdate", "Rolling"}:
-        return 0
-    share = strategy.rolling_update.max_surge
-    return _pods(default if share is None else share, replicas)
-
-
-def canary(strategy: manifests.RolloutStrategy) -> manifests.Strategy:
-    """A Rollout's strategy as a Deployment has it; with blue and green, as many pods as there are come beside them."""
-    if strategy.blue_green is not None:
-        return manifests.Strategy(rolling_update=manifests.Rolling("100%"))
-    return manifests.Strategy(rolling_update=strategy.canary)
-
-
-def _pods(share: object, replicas: int) -> int:
-    if type(share) is int and share >= 0:
-        return share
-    percentage = _PERCENTAGE.fullmatch(share) if isinstance(share, str) else None
-    if percentage is None:
-        raise ValueError(f"{share!r:.60} is no number of pods: write a whole one, or a percentage like 25%")
-    return -(-int(percentage[1]) * replicas // 100)
 
 
 def kills_of(pod: manifests.Pod) -> Iterator[Killed]:

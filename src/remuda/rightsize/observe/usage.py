@@ -8,11 +8,12 @@ Samples of many workloads from JSON.
 
 from typing import Any, Final
 
+from remuda.model.workloads import WorkloadId
 from remuda.objects.problems import child_path, did_you_mean
 from remuda.rightsize.estimate.samples import MISSING, Reader, shown
 from remuda.rightsize.estimate.usage import Pod
 from remuda.rightsize.observe.usage_fast_path import read_quickly
-from remuda.rightsize.snapshot import KINDS, WorkloadId
+from remuda.rightsize.snapshot import KINDS
 
 _KEYS: Final = ("namespace", "kind", "name", "containers")
 _FORM: Final = '{"workloads": [{"namespace": …, "kind": "Deployment", "name": …, "containers": {…}}]}'

@@ -12,10 +12,10 @@ from typing import Annotated, Literal, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
+from remuda.model.workloads import WorkloadId
 from remuda.rightsize.estimate.estimator import MOST_AMOUNT
 from remuda.rightsize.estimate.samples import LAST_TIME
 from remuda.rightsize.estimate.usage import Pod, Replica, Sample, Samples
-from remuda.rightsize.snapshot import WorkloadId
 
 _Time = Annotated[int, Meta(ge=0, le=LAST_TIME)]
 _Name = Annotated[str, Meta(min_length=1)]

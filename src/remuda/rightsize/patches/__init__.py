@@ -10,12 +10,12 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from msgspec import Raw, Struct, json
 
 from remuda.errors import BadInput
+from remuda.model.workloads import WorkloadId
 from remuda.rightsize.patches import helm, json6902, kustomize, terraform, tfvars
 from remuda.rightsize.patches.changes import Changed, changes_of
 from remuda.rightsize.patches.names import misnamed
 from remuda.rightsize.patches.texts import Made, PatchFile, describe_finding
 from remuda.rightsize.review import Review
-from remuda.rightsize.snapshot import WorkloadId
 
 __all__ = ["FORMS", "Form", "Made", "PatchFile", "make", "text_of"]
 

@@ -12,8 +12,9 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from remuda.model.amount_texts import quantity
+from remuda.model.workloads import WorkloadId
 from remuda.rightsize.review import ContainerReview, Finding, Review, WorkloadReview
-from remuda.rightsize.snapshot import Ask, Size, WorkloadId
+from remuda.rightsize.snapshot import Ask, Size
 
 Resource: TypeAlias = Literal["cpu", "memory"]
 RESOURCES: tuple[Resource, ...] = ("cpu", "memory")

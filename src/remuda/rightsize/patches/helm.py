@@ -8,8 +8,9 @@ there is null, by which Helm removes the chart's own.
 
 from collections.abc import Sequence
 
+from remuda.output.texts import comments
 from remuda.rightsize.patches.changes import Changed, difference
-from remuda.rightsize.patches.texts import Made, PatchFile, about, comments, header, stem
+from remuda.rightsize.patches.texts import Made, PatchFile, about, header, stem
 from remuda.rightsize.patches.yamls import dump
 from remuda.rightsize.review import Review
 

@@ -12,9 +12,10 @@ from collections.abc import Iterator, Sequence
 from itertools import count, takewhile
 from typing import Any
 
+from remuda.output.texts import comments
 from remuda.rightsize.patches.changes import Changed, difference
 from remuda.rightsize.patches.templates import KINDS, unknown
-from remuda.rightsize.patches.texts import Made, PatchFile, about, comments, header, stem
+from remuda.rightsize.patches.texts import Made, PatchFile, about, header, stem
 from remuda.rightsize.patches.yamls import dump
 from remuda.rightsize.review import Review
 

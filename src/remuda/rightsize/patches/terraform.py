@@ -9,9 +9,10 @@ container should have is there: limits of other resources, and containers that s
 
 from collections.abc import Mapping, Sequence
 
-from remuda.rightsize.patches import hcl
+from remuda.output import hcl
+from remuda.output.texts import comments
 from remuda.rightsize.patches.changes import Changed, whole
-from remuda.rightsize.patches.texts import Made, PatchFile, about, comments, header, mark, stem
+from remuda.rightsize.patches.texts import Made, PatchFile, about, header, mark, stem
 from remuda.rightsize.review import Review
 
 USAGE = (

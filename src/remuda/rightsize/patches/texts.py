@@ -2,16 +2,16 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from remuda.model.times import SECOND, write_duration, write_instant
+from remuda.model.workloads import WorkloadId
 from remuda.output.show import one_line
 from remuda.rightsize.patches.templates import KINDS
 from remuda.rightsize.review import ADVISED, Finding, Review
-from remuda.rightsize.snapshot import WorkloadId
 
 if TYPE_CHECKING:
     from remuda.rightsize.patches.changes import Changed
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 #: what is safe in the name of a file anywhere; no name of Kubernetes has the underscore that divides them
 _SAFE = re.compile(r"[a-z0-9][a-z0-9.-]*")
 _LONGEST = 180
-_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 class PatchFile(Struct, frozen=True):
@@ -89,22 +88,3 @@ def describe_finding(found: Finding) -> str:
     return (
         f"{found.severity} {found.rule}, {found.field}: {found.is_}; should be: {found.should}; {found.fix}"
     )
-
-
-def comments(lines: Iterable[str], indent: int = 0) -> str:
-    """Comment lines of HCL and YAML; whatever a line says, it stays one."""
-    return "".join(f"{' ' * indent}# {one_line(line)}".rstrip() + "\n" for line in lines)
-
-
-def quoted(value: str) -> str:
-    """Text in quotes, as HCL and YAML both read it, but for the templates of HCL."""
-    if value.isprintable() and '"' not in value and "\\" not in value:
-        return f'"{value}"'
-    made = "".join(_ESCAPES.get(each) or (each if each.isprintable() else code(each)) for each in value)
-    return f'"{made}"'
-
-
-def code(char: str) -> str:
-    """A character by its number."""
-    number = ord(char)
-    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"

@@ -8,12 +8,13 @@ The values are those of the Terraform form. Where workloads of two kinds have on
 from collections import Counter
 from collections.abc import Sequence
 
-from remuda.rightsize.patches import hcl
+from remuda.model.workloads import WorkloadId
+from remuda.output import hcl
+from remuda.output.texts import comments
 from remuda.rightsize.patches.changes import Changed
 from remuda.rightsize.patches.terraform import sides
-from remuda.rightsize.patches.texts import Made, PatchFile, about, comments, header
+from remuda.rightsize.patches.texts import Made, PatchFile, about, header
 from remuda.rightsize.review import Review
-from remuda.rightsize.snapshot import WorkloadId
 
 USAGE = "Give it with -var-file, or copy it into your own; the variables it is for are in its first lines."
 _FOR = "The variables it is for:"

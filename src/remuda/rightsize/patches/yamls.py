@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from remuda.rightsize.patches.texts import quoted
+from remuda.output.texts import quoted
 
 Value: TypeAlias = "str | Mapping[str, Value] | Sequence[Mapping[str, Value]] | None"
 

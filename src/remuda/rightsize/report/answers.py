@@ -65,7 +65,7 @@ def why(review: Review, name: str) -> Answer:
     workload, container = found[0]
     about = findings_of(review)
     pods = f"{workload.replicas} pod{'s' * (workload.replicas != 1)}"
-    tier = "" if workload.tier is None else f", tier {workload.tier}"
+    tier = f", tier {workload.shown_tier}" if workload.shown_tier else ""
     return Answer(
         subject=f"workload/{'/'.join(key_of(workload))}",
         headline=f"{workload.kind} {workload.namespace}/{workload.name}: {pods}{tier}",

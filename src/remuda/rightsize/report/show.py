@@ -219,7 +219,7 @@ def _flat_row(
         item.name,
         resource,
         "millicores" if resource == "cpu" else "bytes",
-        "" if workload.tier is None else str(workload.tier),
+        workload.shown_tier,
         str(workload.replicas),
         item.usage_class,
         item.risk,

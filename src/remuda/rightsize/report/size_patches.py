@@ -1,9 +1,9 @@
 """Patches for the pages of sizes: what `remuda rightsize patch` prints of one workload, in every form."""
 
+from remuda.model.workloads import WorkloadId
 from remuda.rightsize.patches import FORMS, make, text_of
 from remuda.rightsize.report.sizes import Patch, Workload
 from remuda.rightsize.review import Review
-from remuda.rightsize.snapshot import WorkloadId
 
 #: what most clusters are managed with comes first
 _ORDER = ("kustomize", "helm", "json", "terraform", "tfvars")

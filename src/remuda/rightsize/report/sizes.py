@@ -181,7 +181,7 @@ def row_of(workload: WorkloadReview) -> Row:
         tuple(_verdicts(workload)),
         _moves(workload, "cpu"),
         _moves(workload, "memory"),
-        "" if workload.tier is None else str(workload.tier),
+        workload.shown_tier,
         cores(waste.cpu_millicores) if waste.cpu_millicores else "",
         gib(waste.memory_bytes) if waste.memory_bytes else "",
         money(waste.monthly or None),
@@ -241,8 +241,8 @@ def show_workload(
 ) -> Workload:
     """A workload with charts of at most so many points; `found` are the findings about it."""
     facts = [workload.kind, f"{workload.replicas} pod{'s' * (workload.replicas != 1)}"]
-    if workload.tier is not None:
-        facts.append(f"tier {workload.tier}")
+    if workload.shown_tier:
+        facts.append(f"tier {workload.shown_tier}")
     waste = workload.waste
     if waste.cpu_millicores or waste.memory_bytes:
         facts.append(f"beyond the recommendation: {write_waste(waste, review.currency)}")

@@ -38,6 +38,8 @@ def _bad_workload(workload: WorkloadReview, path: str) -> Iterator[str]:
         yield f"{path}.replicas: is {workload.replicas}, below 0"
     if workload.tier is not None and not 0 <= workload.tier <= _LAST_TIER:
         yield f"{path}.tier: is {workload.tier}: tiers are from 0 to {_LAST_TIER}"
+    if workload.tier_name:
+        yield from _bad_name(workload.tier_name, f"{path}.tierName")
     for key in ("namespace", "kind", "name"):
         yield from _bad_name(getattr(workload, key), f"{path}.{key}")
     for n, name in enumerate(workload.init_containers):

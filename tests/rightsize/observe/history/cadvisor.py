@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from remuda.rightsize.snapshot import Container, Snapshot, Workload, WorkloadId
+from remuda.model.workloads import WorkloadId
+from remuda.rightsize.snapshot import Container, Snapshot, Workload
 
 DAY = 86_400
 #: the end of the history: long ago, and no multiple of anything but a minute

@@ -14,13 +14,14 @@ from tests.rightsize.observe.history.fake_prometheus import MADE, FakePrometheus
 
 from remuda.errors import BadInput
 from remuda.loop.clock import SystemClock
+from remuda.model.workloads import WorkloadId
 from remuda.prometheus.access import Access
 from remuda.prometheus.client import Limits, Prometheus
 from remuda.prometheus.errors import PrometheusError
 from remuda.rightsize.estimate.columns import Columns
 from remuda.rightsize.estimate.usage import Replica
 from remuda.rightsize.observe.history.reading import Batch, BatchLimits, read_history
-from remuda.rightsize.snapshot import Kill, Snapshot, Unknown, WorkloadId
+from remuda.rightsize.snapshot import Kill, Snapshot, Unknown
 
 HOUR, DAY = 3600, 86_400
 SPAN = 2 * DAY

@@ -23,13 +23,14 @@ from tests.rightsize.observe.history.cadvisor import (
 from tests.servers.fixtures import NewPrometheus, Programs
 from tests.servers.prometheus import NAMES, PrometheusServer
 
+from remuda.model.workloads import WorkloadId
 from remuda.prometheus import probe
 from remuda.prometheus.client import Prometheus, connect
 from remuda.prometheus.errors import PrometheusError
 from remuda.rightsize.estimate.usage import Replica, Sample
 from remuda.rightsize.observe.history.promql import CPU, MEMORY
 from remuda.rightsize.observe.history.reading import Batch, read_history
-from remuda.rightsize.snapshot import Kill, Snapshot, Unknown, WorkloadId
+from remuda.rightsize.snapshot import Kill, Snapshot, Unknown
 
 pytestmark = pytest.mark.slow
 

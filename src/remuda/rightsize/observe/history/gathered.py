@@ -8,11 +8,12 @@ import numpy as np
 from msgspec import Struct, field
 
 from remuda.model.times import SECOND, write_duration
+from remuda.model.workloads import WorkloadId
 from remuda.prometheus.series import Series
 from remuda.rightsize.estimate.columns import Column, Columns, Floats, Ints
 from remuda.rightsize.estimate.histogram import Second
 from remuda.rightsize.estimate.usage import Sample
-from remuda.rightsize.snapshot import Unknown, Workload, WorkloadId
+from remuda.rightsize.snapshot import Unknown, Workload
 
 #: gaps that are shorter in all are not worth a word
 _WORTH_STEPS = 5

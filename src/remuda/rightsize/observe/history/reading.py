@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterable, Seque
 from msgspec import Struct, field
 
 from remuda.errors import BadInput
+from remuda.model.workloads import WorkloadId
 from remuda.prometheus.client import Prometheus
 from remuda.prometheus.errors import PrometheusError, TooMuch
 from remuda.prometheus.probe import check_up
@@ -25,7 +26,7 @@ from remuda.rightsize.observe.history.kills import read_kills
 from remuda.rightsize.observe.history.lives import NUMBERED, read_renewals
 from remuda.rightsize.observe.history.promql import Pods
 from remuda.rightsize.observe.owners import Owning
-from remuda.rightsize.snapshot import Kill, Snapshot, Unknown, Workload, WorkloadId
+from remuda.rightsize.snapshot import Kill, Snapshot, Unknown, Workload
 
 _MOST_CORES, _MOST_BYTES = 1e5, 1e15
 _SHORTEST_SPAN_S = 3600

@@ -1,0 +1,1 @@
+"""Reads a cluster, or files of one, into a snapshot."""

@@ -1,0 +1,1 @@
+"""An audit of tiers, for people and programs."""

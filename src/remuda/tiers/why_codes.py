@@ -1,0 +1,162 @@
+"""What each cause of `remuda why pod|namespace|node` means, and its sentences: what is, what should be, how to fix it."""
+
+#: code → (meaning, what is, what should be, fix)
+CAUSES: dict[str, tuple[str, str, str, str]] = {
+    "tiers.pod-over-quota": (
+        "The API server refuses pods of a workload, because a quota is full.",
+        "{resource}: {used} of {hard} used, {asked} asked for, {missing} too much for ResourceQuota {quota}[, of tier {tier}]",
+        "at most {free} asked for, or a quota of {enough}",
+        "free some of it, or raise quota[ of tier {tier}] in the TierPolicy; a namespace with a quota of its own is labelled {opt_out}=true",
+    ),
+    "tiers.pod-must-specify": (
+        "The API server refuses pods of a workload that request nothing, because a quota counts requests and no LimitRange gives any.",
+        "ResourceQuota {quota} wants {resources} of every container",
+        "a LimitRange that gives containers what they do not say, applied before the quota",
+        "remuda tiers apply, which makes LimitRange tier-defaults; or write requests into the template",
+    ),
+    "tiers.pod-refused": (
+        "The API server refuses pods of a workload for another reason than a quota.",
+        "{words}",
+        "a template that its namespace allows",
+        "change the template, or what refuses it; remuda tiers audit says what of it is of a tier",
+    ),
+    "tiers.pod-too-big": (
+        "A pod asks for more than any node that it may go to has, even if that were empty.",
+        "it asks for {asked} of {resource}[, a default that nobody wrote: {default}], and the largest of {nodes:node} that it may go to, {node}, has {most}",
+        "at most {most}",
+        "[write a smaller request into the template: it is {default}||ask for less], or add a larger node",
+    ),
+    "tiers.pod-no-room": (
+        "A pod fits a node that were empty, and no node has room for it now.",
+        "it asks for {asked} of {resource}; of {nodes:node} that it may go to {node} has the most left: {free} of {most}",
+        "{asked} free on one node",
+        "scale something down, ask for less, or add a node; [its priority {priority} pushes nobody out there||with a PriorityClass it would push out who matters less]",
+    ),
+    "tiers.pod-tainted": (
+        "Every node that a pod may select keeps it out by a taint that it does not tolerate, is cordoned or not ready. A PreferNoSchedule taint keeps nobody out and is never the cause.",
+        "{what}",
+        "a node that lets it in",
+        "[tolerate {taint} with effect {effect} or none, if it belongs there||uncordon a node, or see why none is ready]",
+    ),
+    "tiers.pod-no-such-node": (
+        "No node has the labels that a pod selects.",
+        "it wants {wanted}, and none of {nodes:node} has that",
+        "a node with these labels",
+        "select what nodes have[; a hostname moves with its machine, so select a feature instead of {hostname}], or label a node",
+    ),
+    "tiers.pod-gpu-no-card": (
+        "A pod wants a GPU, and no node is known to carry one.",
+        "no node has the label {device}, which feature discovery gives to a node with such a card",
+        "a node with a card, and node-feature-discovery on it",
+        "kubectl get nodes -L {key}; install node-feature-discovery if no node has any feature label, else add a card",
+    ),
+    "tiers.pod-gpu-not-marked": (
+        "A pod selects nodes that are marked as having a GPU, and those with a card are not.",
+        "{cards} carries the card ({device}) and lacks {feature}",
+        "{feature} on nodes with a card",
+        "see why the GPU operator's feature discovery does not run there: it gives this label once the driver works",
+    ),
+    "tiers.pod-gpu-not-allocatable": (
+        "A pod asks for a GPU, and nodes with a card offer none.",
+        "{cards} has the card, and nothing of {resource} is allocatable there",
+        "allocatable {resource} on nodes with a card",
+        "see why the device plugin does not run there: kubectl get pods -A -o wide --field-selector spec.nodeName={node}",
+    ),
+    "tiers.pod-unplaced": (
+        "No node takes a pod, for a reason of the scheduler that is not judged here: volumes, ports, other pods.",
+        "{words}",
+        "a node that the scheduler accepts",
+        "kubectl describe pod -n {namespace} {name}",
+    ),
+    "tiers.pod-preempted": (
+        "A pod was taken away to make room for one that matters more.",
+        "[{by}||a pod of higher priority] took its place[ on {node}][: priority {theirs}][ of tier {tier}][ against {own}]",
+        "not preempted, if it matters as much",
+        "give its namespace a higher tier, or leave more room: a tier with preempts: false pushes nobody out",
+    ),
+    "tiers.pod-oom-killed": (
+        "A container used more memory than its limit and was killed.",
+        "container {container} was killed at its limit of {limit}[, {restarts:time}][, last at {at}][; {fate}]",
+        "a limit above what it uses",
+        "remuda rightsize review says how much it needs; raise limits.memory of {container} until then",
+    ),
+    "tiers.pod-oom-on-default": (
+        "A container was killed at a memory limit that nobody wrote: the default of its namespace.",
+        "container {container} was killed at {limit}, the default that LimitRanges give who does not say[, {restarts:time}][, last at {at}]",
+        "a limit of its own",
+        "write requests.memory and limits.memory of {container} into the template; remuda rightsize review says how much",
+    ),
+    "tiers.pod-oom-below-advice": (
+        "A container was killed at a memory limit that is below what the last review of sizes advises.",
+        "container {container} was killed at {limit}; the review of {reviewed} advises {advised}[, {restarts:time}]",
+        "{advised}",
+        "remuda rightsize patch {workload}",
+    ),
+    "tiers.pod-oom-leak": (
+        "A container was killed that leaks, as the last review of sizes found.",
+        "container {container} was killed at {limit}; by the review of {reviewed} its memory rises until it is killed[, {restarts:time}]",
+        "no leak",
+        "fix the leak, or restart it in time: more memory only delays the kill; remuda why workload {workload}",
+    ),
+    "tiers.pod-evicted": (
+        "A kubelet evicted a pod, because its node ran out of something.",
+        "[{node} was low on {resource}||its node was low on something][: available {available}, threshold {threshold}][; container {container} used {used} and requests {request}]",
+        "memory in use not above what is requested: such pods go last",
+        "[raise requests.memory of {container} to {used} or more||raise its requests to what it uses]; [its priority {priority} is of tier {tier}: a higher tier goes later; ]or give {node} more memory",
+    ),
+    "tiers.pod-evicted-next": (
+        "Where a pod stands in the order in which its kubelet would evict the pods of a node.",
+        "{place} of {places} to go on {node}: it uses {used} and requests {request}[, {above} above], priority {priority}[ (tier {tier})]",
+        "[memory in use not above what is requested{above:?}||last among those who keep to their requests]",
+        "[raise requests.memory to {used} or more{above:?}; ]a higher tier goes later, among those who use more than they request and among the others; {first} goes first",
+    ),
+    "tiers.pod-runs": (
+        "Nothing keeps a pod from running.",
+        "it runs[ on {node}][, {qos}][, priority {priority}][, tier {tier}]",
+        "",
+        "",
+    ),
+    "tiers.pod-over": ("A pod is over.", "it {phase}[: {words}]", "", ""),
+    "tiers.node-beyond-pods": (
+        "A node uses much memory beside what its pods use.",
+        "{beyond} of {used} are beside the pods[: {system}][; kernel and active page cache about {cache}]; pods use {pods}[, of these {untiered} by pods of no tier]",
+        "little more than what is reserved for the system{reserved}",
+        "[look at {largest}: systemctl status on the node; ][for the cache, sync; echo 1 > /proc/sys/vm/drop_caches frees what is not in use, once{cache:?}; ]raise kubeReserved and systemReserved to what they use, so that pods are not promised it",
+    ),
+    "tiers.node-pods-large": (
+        "A node is short of memory because of its pods.",
+        "pods use {pods} of {used}: the largest are {largest}",
+        "pods that keep to what they request",
+        "remuda rightsize review for those that use more than they request: {above:pod}",
+    ),
+    "tiers.node-not-measured": (
+        "Nothing is known of the memory of a node.",
+        "{why}",
+        "what its kubelet says",
+        "kubectl get --raw /api/v1/nodes/{node}/proxy/stats/summary > summary.json, and give it with --from",
+    ),
+    "tiers.node-dead-containers": (
+        "Pods of a node that are over hold disk, and no memory.",
+        "{pods:pod} of it ended",
+        "",
+        "kubectl delete pods -A --field-selector status.phase=Failed,spec.nodeName={node}: frees disk, not memory",
+    ),
+    "tiers.namespace-tier": (
+        "Which tier a namespace has, and what says so.",
+        "tier {tier} of TierPolicy {policy}: {origin}",
+        "",
+        "",
+    ),
+    "tiers.namespace-no-tier": (
+        "A namespace has no tier, and is left alone.",
+        "{why}",
+        "a tier, if it is to have limits, quota and priority",
+        "kubectl label namespace {namespace} {label}=TIER, or defaultTier in the TierPolicy",
+    ),
+    "tiers.namespace-headroom": (
+        "What a quota of a namespace has left.",
+        "{resource}: {used} of {hard} used, {free} left by ResourceQuota {quota}",
+        "",
+        "",
+    ),
+}
