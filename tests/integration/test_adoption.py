@@ -48,17 +48,17 @@ def test_a_job_with_a_user_of_its_own_is_taken_over(tmp_path: Path) -> None:
                 left.unlink()
             shared.rmdir()
     uid = found["separation"].partition("(")[2].partition(")")[0]
-    assert "each job has a user of its own" in found["separation"]
+    assert "each machine has a user of its own" in found["separation"]
     check(found, uid)
     assert set(found["could"]) == RIGHTS
     for new in found["new"]:
-        assert "each job has a user of its own" in new
+        assert "each machine has a user of its own" in new
         assert f"({uid})" not in new, "no two machines share a user, also not with one that was taken over"
 
 
 def test_a_job_in_namespaces_is_taken_over() -> None:
     found = as_ordinary("namespaces")
-    assert "each job has namespaces of its own" in found["separation"]
+    assert "each machine has namespaces of its own" in found["separation"]
     check(found, str(ORDINARY))
     assert set(found["could"]) == RIGHTS
 

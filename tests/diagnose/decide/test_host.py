@@ -10,7 +10,7 @@ from remuda.model.checks import CheckResult
 
 GOOD: dict[str, Any] = {
     "means": "user",
-    "separation": "each job has a user of its own",
+    "separation": "each machine has a user of its own",
     "is_root": True,
     "control_groups": "/sys/fs/cgroup/remuda",
     "controllers": CONTROLLERS,
@@ -29,7 +29,7 @@ def limited(name: str, how: str, hold: Hold) -> ProcessPool:
 def test_a_host_that_separates_and_limits_has_no_problem() -> None:
     found = judged(pools=(limited("memory", "control group", "whole"),))
     assert {item.verdict for item in found.values()} == {"ok"}
-    assert found["separation"].evidence == ("each job has a user of its own",)
+    assert found["separation"].evidence == ("each machine has a user of its own",)
     assert found["limits"].evidence == ("memory of pool shell: control group",)
 
 

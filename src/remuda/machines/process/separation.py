@@ -131,9 +131,9 @@ def describe(separation: Separation) -> str:
     match separation.means:
         case Means.USER:
             who = "" if separation.uid is None else f" ({separation.uid})"
-            return f"each job has a user of its own{who}, sees only its own processes and not Remuda's data"
+            return f"each machine has a user of its own{who}, as whom a job sees only its own processes and not Remuda's data"
         case Means.NAMESPACES:
-            return "each job has namespaces of its own, sees only its own processes and not Remuda's data"
+            return "each machine has namespaces of its own, where a job sees only its own processes and not Remuda's data"
         case Means.LANDLOCK:
             return describe_landlock(
                 landlock.version(), not separation.cover or landlock.can_cover(separation.cover)
