@@ -289,9 +289,13 @@ def test_a_controller_killed_between_limits_and_quota_is_followed_by_one_that_go
 
 
 def cli(kept: Kept, *words: str, user: str = "admin") -> subprocess.CompletedProcess[str]:
-    environ = {**os.environ, **ENVIRON, "KUBECONFIG": str(kept.cluster.kubeconfig(user))}
+    return remuda(kept, "tiers", *words, user=user)
+
+
+def remuda(kept: Kept, *words: str, user: str = "admin", **more: str) -> subprocess.CompletedProcess[str]:
+    environ = {**os.environ, **ENVIRON, "KUBECONFIG": str(kept.cluster.kubeconfig(user)), **more}
     return subprocess.run(
-        [sys.executable, "-m", "remuda", "tiers", *words],
+        [sys.executable, "-m", "remuda", *words],
         env=environ, capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
 
@@ -324,6 +328,10 @@ def test_apply_and_diff_say_what_they_do_and_name_a_permission_that_is_missing(
         }
         tried = cli(kept, "apply", "--dry-run")
         assert (tried.returncode, kept.limits("once")) == (0, None)
+        dry = ("up", "--cluster", "--dry-run", "--data-dir", str(tmp_path / "dry"))
+        planned = remuda(kept, *dry, POD_NAMESPACE=HOME, POD_NAME="dry")
+        assert "LimitRange once/tier-defaults" in planned.stdout, planned.stderr
+        assert kept.limits("once") is None
 
         reading = cluster_role(JOBS.permissions()["tiers diff"], "reads", optional=True)
         assert reading is not None
