@@ -151,10 +151,15 @@ def test_no_permission_is_missing_or_unused(
     assert cluster.request("POST", pools, pool("good", min=0, max=1)).status == 201
     assert cluster.request("POST", pools, pool("lost", ceiling="nowhere")).status == 201
     assert cluster.request("POST", ceilings, ceiling("room", 3)).status == 201
+    tiers = OBJECTS.format(namespace, "tierpolicies")
+    # one that cannot be followed: nothing is asked of the cluster for its sake
+    wrong = {**pool("none"), "kind": "TierPolicy", "spec": {"defaultTier": "nowhere"}}
+    assert cluster.request("POST", tiers, wrong).status == 201
     table = {
         (rule.group, resource, verb)
         for rule in NEEDS["up"]
         if rule not in VMS  # tests/providers/kubevirt/test_permissions.py uses those
+        if not rule.is_cluster_wide  # tests/tiers/test_loop_live.py uses those
         for resource in rule.resources
         for verb in rule.verbs
     }
@@ -168,6 +173,7 @@ def test_no_permission_is_missing_or_unused(
         eventually(lambda: accepted(f"{pools}/good") == (1, "True"), "good is accepted")
         eventually(lambda: accepted(f"{ceilings}/room") == (1, "True"), "room is accepted")
         eventually(lambda: accepted(f"{pools}/lost") == (1, "False"), "lost is refused")
+        eventually(lambda: accepted(f"{tiers}/none") == (1, "False"), "a tier that is not there is refused")
         # the same problem once more is the same event, counted
         change = {"spec": {"max": 7}}
         assert cluster.request("PATCH", f"{pools}/lost", change, content_type=MERGE).status == 200

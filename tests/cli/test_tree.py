@@ -268,7 +268,7 @@ def test_completion_prints_a_script_that_calls_remuda(shell: str, run: Run) -> N
         pytest.param("remuda pools list -o js", {"json"}, id="values of an option"),
         pytest.param(
             "remuda why ",
-            {"pool", "machine", "job", "need", "label", "workload"},
+            {"pool", "machine", "job", "need", "label", "workload", "pod", "namespace", "node"},
             id="kinds, where nothing has run",
         ),
         pytest.param("remuda explain run", {"RunnerPool"}, id="kinds"),
@@ -282,11 +282,14 @@ def test_completion_prints_a_script_that_calls_remuda(shell: str, run: Run) -> N
                 "Demand",
                 "FleetPolicy",
                 "RightsizePolicy",
+                "TierPolicy",
             },
             id="kinds of a schema",
         ),
         pytest.param(
-            "remuda crds ", {"RunnerPool", "Ceiling", "CapacityPolicy"}, id="kinds that a cluster keeps"
+            "remuda crds ",
+            {"RunnerPool", "Ceiling", "CapacityPolicy", "TierPolicy"},
+            id="kinds that a cluster keeps",
         ),
     ],
 )

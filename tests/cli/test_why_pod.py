@@ -8,11 +8,16 @@ import pytest
 from tests.cli.conftest import Run
 from tests.rightsize.report.reviews import AT, sample_review
 
+from remuda.control.routes import Call
+from remuda.errors import NotFound
+from remuda.ledger import documents
 from remuda.rightsize.report.kept import keep
 from remuda.rightsize.review import ContainerReview, Review
 from remuda.rightsize.snapshot import Ask, Size
 from remuda.tiers.advice import advices
 from remuda.tiers.decide.why_memory import Advice
+from remuda.tiers.routes import VIEWS
+from remuda.web.why import Answer
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CLUSTER, SUMMARY = EXAMPLES / "tiers-cluster.yaml", EXAMPLES / "tiers-summary.json"
@@ -126,3 +131,38 @@ def test_a_store_that_cannot_be_read_costs_nobody_the_answer(run: Run, tmp_path:
     place.mkdir()
     (place / "remuda.db").write_bytes(b"no database at all, and longer than a header would be" * 10)
     assert run("why", "pod", "home/notes-0", "--from", CLUSTER).code == 0
+
+
+def kept_answer(run: Run, tmp_path: Path, kind: str, name: str) -> Path:
+    """A store in which an answer is kept: a review made the store, a question makes none."""
+    assert keep(tmp_path / "data", review_of(1)) == ""
+    assert run("why", kind, name, "--from", CLUSTER, "--from", SUMMARY).code == 0
+    return tmp_path / "data"
+
+
+@pytest.mark.parametrize(("kind", "name"), [("pod", "home/photos"), ("namespace", "home"), ("node", "shelf")])
+def test_the_page_why_says_what_the_command_said(run: Run, tmp_path: Path, kind: str, name: str) -> None:
+    home = kept_answer(run, tmp_path, kind, name)
+    printed = json.loads(run("why", kind, name, "--from", CLUSTER, "--from", SUMMARY, "-o", "json").out)
+    view = next(route for route in VIEWS if route.path == f"/v1/why/{kind}/{{{kind}}}").view
+    assert view is not None
+    with documents.documents(home) as db:
+        answer = view(db, Call({kind: name}, {}))
+        with pytest.raises(NotFound, match=rf"nobody has asked about {kind} .* did you mean {name}\?"):
+            view(db, Call({kind: f"{name}x"}, {}))
+        with pytest.raises(NotFound, match=f"ask with remuda why {kind} {name}"):
+            view(db, Call({kind: name}, {"at": "1"}))
+    assert (answer.headline, answer.code) == (printed["headline"], printed["code"])
+    assert [each.text for each in answer.steps] == [each["text"] for each in printed["steps"]]
+    page = msgspec.convert(answer, Answer, from_attributes=True)
+    assert (page.headline, page.steps) == (answer.headline, answer.steps)
+
+
+def test_a_name_that_was_asked_about_needs_no_kind(run: Run, tmp_path: Path) -> None:
+    kept_answer(run, tmp_path, "node", "shelf")
+    assert "did you mean remuda why node shelf?" in run("why", "shelv").err
+
+
+def test_a_question_makes_no_store(run: Run, tmp_path: Path) -> None:
+    assert run("why", "node", "shelf", "--from", CLUSTER).code == 0
+    assert not (tmp_path / "data").exists()

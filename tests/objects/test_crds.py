@@ -12,11 +12,11 @@ from tests.servers.cluster import Cluster
 from remuda.objects.crds import crd_of
 from remuda.objects.load import load_text
 
-#: what a cluster keeps; the examples of a fleet and of a review are for files alone
+#: what a cluster keeps as ours; the examples of a fleet, of a review and of what is in a cluster are for files alone
 EXAMPLES = sorted(
     path
     for path in (Path(__file__).parents[2] / "examples").glob("*.yaml")
-    if not path.match("fleet-*") and not path.match("rightsize-*")
+    if not any(map(path.match, ("fleet-*", "rightsize-*", "tiers-cluster*")))
 )
 PLURALS = {kind.name: kind.plural for kind in KINDS}
 

@@ -1,5 +1,6 @@
 """The objects of a policy that are in no namespace: which there are, in which order, and whom they leave out."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ from msgspec.structs import replace
 
 from remuda.objects.kinds import Object
 from remuda.objects.tiers import DEFAULT_POLICY, GuaranteedSpec, TierPolicySpec, check_policy
+from remuda.output.texts import yaml_text
 from remuda.rules.tiers import Workload
 from remuda.tiers.decide.admission import cluster_objects
 
@@ -129,3 +131,30 @@ def test_patterns_that_rules_cannot_hold_are_bad_input() -> None:
     found = [complaint[:2] for complaint in check_policy(Object("TierPolicy", "p", spec))]
     words = "has patterns of 20,250 letters: rules of the API server hold 20,000, so use * for what is alike"
     assert found == [("spec.namespaces", words), ("spec.guaranteed", words)]
+
+
+#: a policy in which every kind of expression is there, beside another one
+FULL = replace(
+    DEFAULT_POLICY,
+    name="full",
+    tiers={name: DEFAULT_POLICY.tiers[name] for name in ("0-core", "4-aux")},
+    namespaces=("team-*", "shop"),
+    default_tier="4-aux",
+    guaranteed=(Workload("team-?", "Deployment", "db-*"),),
+)
+
+
+@pytest.mark.parametrize("mode", ["deny", "strip"])
+def test_expressions_are_those_that_were_tried_on_a_real_server(
+    mode: Any, pytestconfig: pytest.Config
+) -> None:
+    """A change here is to be held to `test_admission_live.py` and `test_tier_in_cel.py` first."""
+    made = cluster_objects(
+        replace(FULL, cpu_limits=mode), mutating="v1beta1", others=[DEFAULT_POLICY], default_class="usual"
+    )
+    text = yaml_text(each for each in made if each["kind"].endswith("AdmissionPolicy"))
+    file = Path(__file__).with_name("golden") / f"admission-{mode}.yaml"
+    if pytestconfig.getoption("--update-golden"):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+    assert text == file.read_text(), "if this is right: python -m pytest tests/tiers --update-golden"

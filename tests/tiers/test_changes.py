@@ -18,7 +18,7 @@ from tests.tiers.loop_worlds import (
     world,
 )
 
-from remuda.model.plans import Operation, Outcome
+from remuda.model.plans import Operation, Outcome, Plan
 from remuda.model.times import HOUR, MINUTE
 from remuda.output.words import sentence
 from remuda.tiers.decide.changes import decide
@@ -282,5 +282,7 @@ def test_a_policy_says_how_many_of_its_namespaces_are_settled_and_how_many_wait_
     )
 
 
-def test_without_policies_nothing_is_said() -> None:
-    assert judged(world(namespace()), Policies()) == judged(Snapshot(), Policies())
+@pytest.mark.parametrize("broken", [(), ("default",)])
+def test_without_policies_that_were_ever_followed_nothing_is_said(broken: tuple[str, ...]) -> None:
+    there = world(namespace(tier=""), limits(), quota())
+    assert decide(there, Memory(), Policies((), broken), NOW) == (Plan(), Memory())

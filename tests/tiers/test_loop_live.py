@@ -17,7 +17,7 @@ from tests.test_cluster import Replica, define
 from tests.tiers.live import MUTATING_FLAGS
 
 from remuda.jobs import JOBS
-from remuda.kube.rbac import cluster_role
+from remuda.kube.rbac import cluster_role, role
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +27,8 @@ CARD = "feature.node.kubernetes.io/pci-10de.present"
 MERGE = "application/merge-patch+json"
 GPU_TAINT = {"key": "nvidia.com/gpu", "value": "true", "effect": "PreferNoSchedule"}
 SPOT = {"key": "spot", "value": "yes", "effect": "NoSchedule"}
-LIMITED = "limited"
+#: who has what a command needs, and who has exactly what `remuda up` does
+LIMITED, KEEPER = "limited", "keeper"
 
 
 class Kept:
@@ -38,7 +39,8 @@ class Kept:
         self.replica = self.started("first")
 
     def started(self, name: str) -> Replica:
-        return Replica(self.cluster, HOME, self._directory, name)
+        config = self.cluster.kubeconfig(KEEPER, namespace=HOME)
+        return Replica(self.cluster, HOME, self._directory, name, more={"KUBECONFIG": str(config)})
 
     def namespace(self, name: str, tier: str | None = "4-aux", **labels: str) -> None:
         said = {"remuda.dev/tier": tier} if tier else {}
@@ -85,15 +87,33 @@ def policy(name: str = "main", **spec: Any) -> dict[str, Any]:
     }
 
 
+def bind(cluster: Cluster, user: str, name: str, rules: list[dict[str, Any]]) -> None:
+    group = "rbac.authorization.k8s.io"
+    role = {"apiVersion": f"{group}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules}
+    binding = {
+        "apiVersion": f"{group}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": name},
+        "subjects": [{"kind": "User", "name": user, "apiGroup": group}],
+    }
+    cluster.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all([role, binding]))
+
+
 @pytest.fixture(scope="module")
 def kept(programs: Programs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
     require_openssl()
     found = programs(*ALWAYS, "kubectl", "kube-controller-manager")
-    users = {LIMITED: ()}
+    users: dict[str, tuple[str, ...]] = {LIMITED: (), KEEPER: ()}
     with Cluster(found, users=users, extras=("kube-controller-manager",), flags=MUTATING_FLAGS) as cluster:
         define(cluster)
         assert cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": HOME}}).status == 201
         assert cluster.request("POST", POLICIES, policy()).status == 201
+        needs = JOBS.permissions()["up"]
+        wide = cluster_role(needs, "keeper", optional=True)
+        assert wide is not None
+        within = role(needs, "keeper", HOME)
+        bind(cluster, KEEPER, "keeper", [*wide["rules"], *within["rules"]])
         made = Kept(cluster, tmp_path_factory.mktemp("kept"))
         try:
             eventually(lambda: made.status().get("conditions"), "the first status")
@@ -289,24 +309,15 @@ def test_a_controller_killed_between_limits_and_quota_is_followed_by_one_that_go
 
 
 def cli(kept: Kept, *words: str, user: str = "admin") -> subprocess.CompletedProcess[str]:
-    environ = {**os.environ, **ENVIRON, "KUBECONFIG": str(kept.cluster.kubeconfig(user))}
+    return remuda(kept, "tiers", *words, user=user)
+
+
+def remuda(kept: Kept, *words: str, user: str = "admin", **more: str) -> subprocess.CompletedProcess[str]:
+    environ = {**os.environ, **ENVIRON, "KUBECONFIG": str(kept.cluster.kubeconfig(user)), **more}
     return subprocess.run(
-        [sys.executable, "-m", "remuda", "tiers", *words],
+        [sys.executable, "-m", "remuda", *words],
         env=environ, capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
-
-
-def bind(kept: Kept, name: str, rules: list[dict[str, Any]]) -> None:
-    group = "rbac.authorization.k8s.io"
-    role = {"apiVersion": f"{group}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules}
-    binding = {
-        "apiVersion": f"{group}/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": name},
-        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": name},
-        "subjects": [{"kind": "User", "name": LIMITED, "apiGroup": group}],
-    }
-    kept.cluster.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all([role, binding]))
 
 
 def test_apply_and_diff_say_what_they_do_and_name_a_permission_that_is_missing(
@@ -324,15 +335,21 @@ def test_apply_and_diff_say_what_they_do_and_name_a_permission_that_is_missing(
         }
         tried = cli(kept, "apply", "--dry-run")
         assert (tried.returncode, kept.limits("once")) == (0, None)
+        dry = ("up", "--cluster", "--dry-run", "--data-dir", str(tmp_path / "dry"))
+        planned = remuda(kept, *dry, POD_NAMESPACE=HOME, POD_NAME="dry")
+        assert "LimitRange once/tier-defaults" in planned.stdout, planned.stderr
+        assert kept.limits("once") is None
 
         reading = cluster_role(JOBS.permissions()["tiers diff"], "reads", optional=True)
         assert reading is not None
         policies = {"apiGroups": ["remuda.dev"], "resources": ["tierpolicies"], "verbs": ["list"]}
-        bind(kept, "policies", [policies])
+        bind(kept.cluster, LIMITED, "policies", [policies])
         words = 'cannot list resource "limitranges"'
         eventually(lambda: words in cli(kept, "diff", user=LIMITED).stdout, "what a diff cannot read")
         assert cli(kept, "diff", user=LIMITED).returncode == 1
-        bind(kept, "reads", [{**rule, "verbs": ["get", "list"]} for rule in reading["rules"]])
+        bind(
+            kept.cluster, LIMITED, "reads", [{**rule, "verbs": ["get", "list"]} for rule in reading["rules"]]
+        )
         eventually(lambda: "cannot list" not in cli(kept, "diff", user=LIMITED).stdout, "the reader's role")
         refused = cli(kept, "apply", user=LIMITED)
         assert refused.returncode == 1
@@ -340,7 +357,7 @@ def test_apply_and_diff_say_what_they_do_and_name_a_permission_that_is_missing(
 
         whole = cluster_role(JOBS.permissions()["tiers apply"], "writes", optional=True)
         assert whole is not None
-        bind(kept, "writes", whole["rules"])
+        bind(kept.cluster, LIMITED, "writes", whole["rules"])
         eventually(lambda: cli(kept, "apply", user=LIMITED).returncode == 0, "the writer's role")
         assert kept.settled("once")
         after = cli(kept, "diff", user=LIMITED)
@@ -379,3 +396,28 @@ def test_a_policy_that_goes_leaves_nothing_behind(kept: Kept) -> None:
         return listed
 
     eventually(lambda: not ours(), "the end of everything")
+
+
+def test_what_the_chart_grants_was_enough_for_all_of_this(kept: Kept) -> None:
+    table = {
+        (rule.group, resource, verb)
+        for rule in JOBS.permissions()["up"]
+        if rule.is_cluster_wide
+        for resource in rule.resources
+        for verb in rule.verbs
+    }
+    groups = {group for group, _, _ in table}
+    used, refused = set(), []
+    for line in kept.cluster.audit():
+        about = line.get("objectRef")
+        if about is None or line["user"].get("username") != KEEPER:
+            continue
+        used.add((about.get("apiGroup", ""), about["resource"], line["verb"]))
+        if "cannot" in line.get("responseStatus", {}).get("message", ""):
+            refused.append(f"{line['verb']} {line['requestURI']}")
+    assert refused == []
+    unused = {(group, resource, verb) for group, resource, verb in table - used if verb != "patch"}
+    assert unused == set()
+    assert ("", "resourcequotas", "patch") in used
+    assert ("", "nodes", "patch") in used
+    assert groups <= {group for group, _, _ in used}

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from msgspec.structs import replace
 from tests.processes import eventually
 from tests.servers.cluster import ALWAYS, Cluster
@@ -16,7 +17,8 @@ from tests.tiers.live import apply as put
 from tests.tiers.schemas import write_schemas
 from tests.tiers.test_render import POLICY, Run, names, run
 
-from remuda.objects.tiers import DEFAULT_POLICY
+from remuda.objects.crds import crd_of
+from remuda.objects.tiers import DEFAULT_POLICY, TIER_POLICY
 from remuda.output.texts import yaml_text
 from remuda.rules.tiers import TierPolicy, Workload
 from remuda.tiers.rendering import Rendered, kyverno, manifests
@@ -120,6 +122,16 @@ def test_a_cluster_says_which_namespaces_and_policies_there_are_and_what_it_serv
     file.write_text(POLICY)
     assert "ResourceQuota/default/default-quota" in names(
         json.loads(run(file, "--cluster", "-o", "json").out)["items"]
+    )
+    # it may know the kind and keep none, or keep some
+    mutating.kubectl("apply", "-f", "-", stdin=json.dumps(crd_of(TIER_POLICY)))
+    path = "/apis/remuda.dev/v1alpha1/namespaces/default/tierpolicies"
+    eventually(lambda: mutating.request("GET", path).status == 200, "TierPolicies")
+    assert json.loads(run("--cluster", "-o", "json").out)["items"] == items
+    kept = {**yaml.safe_load(POLICY), "metadata": {"name": "kept"}}
+    assert mutating.request("POST", path, kept).status == 201
+    assert "ValidatingAdmissionPolicy/remuda-tiers-kept" in names(
+        json.loads(run("--cluster", "-o", "json").out)["items"]
     )
     monkeypatch.setenv("KUBECONFIG", str(cluster.kubeconfig()))
     plain = run("--context", "test", "-o", "json")

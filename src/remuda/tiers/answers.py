@@ -2,8 +2,10 @@
 
 from msgspec import Struct
 
+from remuda.model.findings import Severity
 from remuda.model.times import Instant
 from remuda.output.causes import FindingCause
+from remuda.output.steps import Step
 
 
 class AuditRow(Struct, frozen=True):
@@ -87,3 +89,26 @@ class Picture(Struct, frozen=True):
     causes: tuple[FindingCause, ...]
     #: parts that could not be read, and why
     unread: tuple[str, ...]
+
+
+class Cause(Struct, frozen=True):
+    """One cause: its rule, what is, what should be, and how to fix it, which is printed and never run."""
+
+    rule: str
+    severity: Severity
+    subject: str
+    found: str
+    expected: str = ""
+    fix: str = ""
+
+
+class WhyAnswer(Struct, frozen=True):
+    """The answer, the gravest cause first."""
+
+    subject: str
+    headline: str
+    code: str
+    at: Instant
+    source: str
+    causes: tuple[Cause, ...]
+    steps: tuple[Step, ...]

@@ -28,7 +28,7 @@ JOB = Job(
             "Why a node is short of memory: what its pods use, and what is used beside them.",
         ),
     },
-    subjects=dict.fromkeys(("pod", "namespace", "node"), "remuda.tiers.why_commands:no_names"),
+    subjects={kind: f"remuda.tiers.why_commands:known_{kind}s" for kind in ("pod", "namespace", "node")},
     checkups=("remuda.tiers.checkup:check_tiers",),
     views="remuda.tiers.routes:VIEWS",
     reasons="remuda.tiers.codes:CODES",

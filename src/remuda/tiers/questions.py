@@ -10,6 +10,7 @@ from remuda.ledger.documents import Kept
 from remuda.ledger.sql import Database
 from remuda.model.amount_texts import bytes_text
 from remuda.model.findings import Finding
+from remuda.model.sentences import some
 from remuda.model.times import Instant
 from remuda.objects.problems import did_you_mean, quoted
 from remuda.output.causes import causes
@@ -45,7 +46,7 @@ def picture_of(db: Database, number: int, node: str) -> Picture:
     found = audits_kept.read(documents.packed(db, item), item, KeptAudit, kept.SCHEMA)
     by_name = {row.name: row for row in found.nodes}
     if node and node not in by_name:
-        near = did_you_mean(node, by_name) or "; it knows none" * (not by_name)
+        near = did_you_mean(node, by_name) or f"; there is: {some(by_name, 5) or 'none'}"
         raise NotFound(f"the kept audit knows no node {quoted(node, 120)}{near}")
     chosen = by_name.get(node) or next(iter(found.nodes), None)
     return Picture(

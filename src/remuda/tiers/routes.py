@@ -1,9 +1,10 @@
 """The part of tiers in the control API that reads what audits kept, so that it answers also when nothing runs."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from remuda.control.routes import Call, Route
-from remuda.tiers.answers import AuditRow, Picture
+from remuda.tiers.answers import AuditRow, Picture, WhyAnswer
 
 if TYPE_CHECKING:
     from remuda.ledger.sql import Database
@@ -23,6 +24,15 @@ def _audit(db: "Database", call: Call) -> Picture:
     return picture_of(db, call.number("audit"), call.query.get("node", ""))
 
 
+def _why(kind: str) -> Callable[["Database", Call], WhyAnswer]:
+    def view(db: "Database", call: Call) -> WhyAnswer:
+        from remuda.tiers.why_kept import answered  # noqa: PLC0415 - as above
+
+        return answered(db, kind, call.names[kind], call.instant("at", _FOREVER))
+
+    return view
+
+
 VIEWS: tuple[Route, ...] = (
     Route(
         "GET",
@@ -39,5 +49,20 @@ VIEWS: tuple[Route, ...] = (
         Picture,
         view=_audit,
         query={"node": "The node whose order of eviction is shown; the fullest by default."},
+    ),
+    *(
+        Route(
+            "GET",
+            f"/v1/why/{kind}/{{{kind}}}",
+            f"Why {about}, as it was last asked by a command.",
+            WhyAnswer,
+            view=_why(kind),
+            query={"at": "The instant asked about, in milliseconds since 1970; now by default."},
+        )
+        for kind, about in (
+            ("pod", "a pod, NAMESPACE/NAME, does not run or did not stay"),
+            ("namespace", "a namespace has its tier"),
+            ("node", "a node is short of memory"),
+        )
     ),
 )

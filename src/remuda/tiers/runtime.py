@@ -37,7 +37,7 @@ class _Kept:
 
     def follow(self, policies: Policies) -> None:
         self._controller.follow(policies)
-        if policies.policies or policies.broken:
+        if policies.policies:
             self.world.activate()
         self._loop.follow(policies)
 

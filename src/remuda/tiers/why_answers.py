@@ -3,14 +3,12 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
-from msgspec import Struct
-
 from remuda.errors import BadInput, NotFound
 from remuda.model.findings import Finding, Severity
-from remuda.model.times import Instant
 from remuda.objects.problems import nearest, quoted
 from remuda.output.findings import describe
 from remuda.output.steps import Step
+from remuda.tiers.answers import Cause, WhyAnswer
 from remuda.tiers.decide.why_namespace import why_namespace
 from remuda.tiers.decide.why_node import why_node
 from remuda.tiers.decide.why_pod import why_pod
@@ -18,29 +16,6 @@ from remuda.tiers.decide.why_world import World
 from remuda.tiers.snapshot import Snapshot
 
 _LABELS: dict[Severity, str] = {"error": "because", "warning": "note", "info": "is"}
-
-
-class Cause(Struct, frozen=True):
-    """One cause: its rule, what is, what should be, and how to fix it, which is printed and never run."""
-
-    rule: str
-    severity: Severity
-    subject: str
-    found: str
-    expected: str = ""
-    fix: str = ""
-
-
-class WhyAnswer(Struct, frozen=True):
-    """The answer, the gravest cause first."""
-
-    subject: str
-    headline: str
-    code: str
-    at: Instant
-    source: str
-    causes: tuple[Cause, ...]
-    steps: tuple[Step, ...]
 
 
 Explain: TypeAlias = Callable[[World, str], WhyAnswer]

@@ -61,10 +61,26 @@ def node(
     _show(session, "node", name, context, files, policy)
 
 
-def no_names(session: Session, name: str) -> list[str]:
-    """None: which pods there are only a cluster tells, and nobody asked for one."""
-    del session, name
-    return []
+def known_pods(session: Session, name: str) -> list[str]:
+    """Pods that were asked about: which there are only a cluster tells, and nobody asked for one."""
+    return _known(session, name, "pod")
+
+
+def known_namespaces(session: Session, name: str) -> list[str]:
+    """Namespaces that were asked about."""
+    return _known(session, name, "namespace")
+
+
+def known_nodes(session: Session, name: str) -> list[str]:
+    """Nodes that were asked about."""
+    return _known(session, name, "node")
+
+
+def _known(session: Session, name: str, kind: str) -> list[str]:
+    del name
+    from remuda.tiers.why_kept import known
+
+    return known(session.home, kind)
 
 
 def _show(
@@ -81,9 +97,11 @@ def _show(
     from remuda.tiers.advice import advices
     from remuda.tiers.decide.why_world import World
     from remuda.tiers.why_answers import EXPLAIN
+    from remuda.tiers.why_kept import keep
 
     snapshot, policies = look(session, context, files, policy, kubelets=(name,) if kind == "node" else ())
     answer = EXPLAIN[kind](World(snapshot, policies, advices(session.home, snapshot.source)), name)
+    keep(session.home, answer)
     seen = f"seen {clock_time(answer.at, session.now())}, {answer.source}"
     if session.form in {"markdown", "csv"}:
         rows = tuple(

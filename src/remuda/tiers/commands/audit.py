@@ -7,6 +7,7 @@ import click
 from remuda.control.command import Command, Session, pass_session
 from remuda.errors import BadInput
 from remuda.model.findings import SEVERITIES, Severity, is_any
+from remuda.model.sentences import some
 from remuda.output.show import Report
 from remuda.tiers.commands.inputs import look, sources
 
@@ -81,7 +82,10 @@ def _check_nodes(made: "Audit", asked: tuple[str, ...]) -> None:
     known = [each.node.name for each in made.nodes]
     missing = [name for name in asked if name not in known]
     if missing:
-        lines = [f"--node {name}: there is no such node{did_you_mean(name, known)}" for name in missing]
+        there = f"; there is: {some(known, 5) or 'none'}"
+        lines = [
+            f"--node {name}: there is no such node{did_you_mean(name, known) or there}" for name in missing
+        ]
         raise BadInput("\n".join(lines))
 
 

@@ -39,7 +39,7 @@ def plan(
     supposed: tuple[str, ...],
 ) -> None:
     """
-    What if: another policy, another tier of a namespace, or one more workload.
+    What if: another policy or tier, or one more workload.
 
     Both worlds are judged as if policies were applied and every pod made anew, so that what differs is of the change. Nothing
     is changed. Exit codes: 0 no error appears, 1 one does, 2 bad input.

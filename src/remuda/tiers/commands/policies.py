@@ -40,11 +40,11 @@ async def policies_in(client: "Client") -> tuple[TierPolicy, ...]:
     items = [
         {"apiVersion": TIER_POLICIES.api_version, "kind": TIER_POLICIES.kind, **each} for each in listed.items
     ]
+    if not items:
+        return (DEFAULT_POLICY,)
     texts = "\n---\n".join(msgspec.json.encode(each).decode() for each in items)
-    found = _policies(
-        load_text(texts, f"the cluster's {TIER_POLICIES.plural}", (TIER_POLICY,), (check_policies,))
-    )
-    return found or (DEFAULT_POLICY,)
+    where = f"the cluster's {TIER_POLICIES.plural}"
+    return _policies(load_text(texts, where, (TIER_POLICY,), (check_policies,)))
 
 
 def _policies(loaded: Loaded) -> tuple[TierPolicy, ...]:

@@ -30,7 +30,7 @@ def decide(
     known = frozenset(memory.policies).union(in_force)
     broken = frozenset(policies.broken) - frozenset(in_force)
     judged = Judged(policies.policies, known - broken, broken)
-    if not known and not broken:
+    if not known:
         return Plan(), Memory()
     desk = Desk(seen.operations, memory, now)
     objects = {(item.kind, item.namespace, item.name): item for item in seen.objects}
@@ -44,12 +44,12 @@ def decide(
         marked = (judge_node(node, policies.policies, desk, clears=not broken) for node in seen.nodes)
         nodes = [reason for reason in marked if reason is not None]
     reasons = (*_summaries(policies, namespaces), *_unread(seen), *shared, *namespaces, *nodes)
-    names, traceless = _remembered(seen, judged, in_force, memory, now)
+    names, traceless = _remembered(seen, known, policies, memory, now)
     return Plan(tuple(desk.actions), reasons), Memory(names, desk.failures, traceless)
 
 
 def _remembered(
-    seen: Snapshot, judged: Judged, in_force: Iterable[str], before: Memory, now: Instant
+    seen: Snapshot, known: frozenset[str], policies: Policies, before: Memory, now: Instant
 ) -> tuple[tuple[str, ...], dict[str, Instant]]:
     """
     Policies that are followed, and those that were and may have left something; and since when nothing is seen of these.
@@ -58,9 +58,10 @@ def _remembered(
     """
     left = {item.owner for item in seen.objects}
     is_unsure = bool(seen.unread or seen.operations) or any(node.owned for node in seen.nodes)
+    in_force = {policy.name for policy in policies.policies}
     kept, traceless = set(in_force), dict[str, Instant]()
-    for name in (judged.ours | judged.broken).difference(in_force):
-        if not (is_unsure or name in left or name in judged.broken):
+    for name in known.difference(in_force):
+        if not (is_unsure or name in left or name in policies.broken):
             since = before.traceless.get(name, now)
             if now - since >= _FORGOTTEN_AFTER:
                 continue
