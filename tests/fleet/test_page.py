@@ -23,10 +23,11 @@ from remuda.web.access import Person
 from remuda.web.ask import AskRoutes
 from remuda.web.draw import environment, regions
 from remuda.web.page import Role
-from remuda.web.why import why_page
+from remuda.web.why import make_why
 
 __all__ = ["run"]
 JOBS.teach()
+WHY = make_why({}).render
 FILES = ("--inventory", "examples/fleet-inventory.yaml", "--demand", "examples/fleet-demand.yaml")
 FRAME: dict[str, Any] = {
     "menu": (), "person": Person("me", Role.READ), "version": "1", "now": NOW, "may_write": False,
@@ -143,11 +144,11 @@ def test_what_is_not_there_is_said(
 
 
 def test_the_page_why_offers_needs_and_explains_one(recorded: Store) -> None:
-    html = drawn(recorded, why_page, kind="need", name="c/db")
+    html = drawn(recorded, WHY, kind="need", name="c/db")
     assert "<option selected>need</option>" in html
     assert "c/db misses 1 of 3 units" in html or "c/db misses 2 of 3 units" in html
     assert "gives all" in html
-    assert "did you mean c/db?" in drawn(recorded, why_page, kind="need", name="c/bd")
+    assert "did you mean c/db?" in drawn(recorded, WHY, kind="need", name="c/bd")
 
 
 @pytest.mark.parametrize(
