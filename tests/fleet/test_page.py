@@ -23,7 +23,7 @@ from remuda.web.access import Person
 from remuda.web.ask import AskRoutes
 from remuda.web.draw import environment, regions
 from remuda.web.page import Role
-from remuda.web.why import why_page
+from remuda.web.why import make_why
 
 __all__ = ["run"]
 JOBS.teach()
@@ -143,11 +143,11 @@ def test_what_is_not_there_is_said(
 
 
 def test_the_page_why_offers_needs_and_explains_one(recorded: Store) -> None:
-    html = drawn(recorded, why_page, kind="need", name="c/db")
+    html = drawn(recorded, make_why({}).render, kind="need", name="c/db")
     assert "<option selected>need</option>" in html
     assert "c/db misses 1 of 3 units" in html or "c/db misses 2 of 3 units" in html
     assert "gives all" in html
-    assert "did you mean c/db?" in drawn(recorded, why_page, kind="need", name="c/bd")
+    assert "did you mean c/db?" in drawn(recorded, make_why({}).render, kind="need", name="c/bd")
 
 
 @pytest.mark.parametrize(
