@@ -112,3 +112,22 @@ def test_what_is_made_again_is_another_object_and_what_is_changed_keeps_what_oth
     ]
     assert made[0].uid == ("new" if anew else there.uid)
     assert ("requests.storage" in made[0].body["spec"]["hard"]) is not anew
+
+
+@pytest.mark.parametrize(
+    ("before", "shown"),
+    [
+        pytest.param({"type": "Container"}, "{'type': 'Container'} → [{", id="no list"),
+        pytest.param("x" * 60, f"{'x' * 60} → [{{", id="just as long as is shown"),
+        pytest.param("x" * 61, f"{'x' * 59}… → [{{", id="longer than is shown"),
+    ],
+)
+def test_what_was_no_list_is_shown_whole_and_not_for_ever(before: Any, shown: str) -> None:
+    (change,) = foreseen(world(namespace(), limits(body={"spec": {"limits": before}}), quota()))
+    (field,) = change[2]
+    assert field.startswith(f"spec.limits: {shown}")
+
+
+def test_what_had_no_fields_is_shown_whole() -> None:
+    (change,) = foreseen(world(namespace(), limits(), quota(body={"spec": "none"})))
+    assert change[2][0].startswith("spec: none → {'hard': {")

@@ -60,7 +60,8 @@ def failures_after(operations: tuple[Operation[TierAction], ...], memory: Memory
         before = failures.pop(target, None)
         if operation.outcome.status != "done":
             count = before.count + 1 if before else 1
-            wait = min(_FIRST_WAIT_MS * 2 ** min(count - 1, 16), _LONGEST_WAIT_MS)
+            doubled = min(count - 1, 16)  # pragma: no mutate - the longest wait comes long before
+            wait = min(_FIRST_WAIT_MS * 2**doubled, _LONGEST_WAIT_MS)
             failures[target] = Failure(count, operation.outcome.at + wait, operation.outcome.detail)
     return failures
 
