@@ -303,20 +303,6 @@ def test_a_machine_is_made_once_and_only_of_the_template_that_was_meant() -> Non
     live(story)
 
 
-def test_a_machine_that_is_made_anew_does_not_get_what_a_namesake_worked_on_as_its_own() -> None:
-    async def story(room: Room) -> None:
-        result = await room.work(retries=1)  # of a machine that an older copy of the store tells of
-        assert (result.job, result.attempt) == (1, 1)
-        await room.make()
-        answer = await room.source.next("a-1", None, leaving=False)
-        assert answer.job is not None
-        assert (answer.job.id, answer.job.attempt) == (1, 2)
-        assert (await room.create()).status == "done"
-        assert (await room.pool()).machines[0].job == "1", "one that is there keeps its work"
-
-    live(story)
-
-
 def test_a_machine_is_deleted_and_its_worker_forgotten_however_often() -> None:
     async def story(room: Room) -> None:
         await room.make()

@@ -233,10 +233,6 @@ class PoolsController:
             idle_timeout=setup.idle_timeout,
             settings=setup.settings,
         )
-        source = self._sources[self._partner(setup.provider)]
-        if source.exact and await self._find(order.name) is None:
-            # An older copy of the store may know of work of a machine of this name: the new one must not get it as its own.
-            await source.forget(order.name)
         await self._providers[setup.provider].create(order)
         return self._done(order.name)
 
