@@ -69,10 +69,11 @@ class _Trial:
         """The plans of all loops as one."""
         store = self._open()
         registry = CollectorRegistry()
+        metrics = LoopMetrics(registry)
         runtimes = assemble(
             self._jobs,
             configured(self._jobs, objects),
-            lambda _: self._services(store, registry, cluster),
+            lambda _: self._services(store, registry, metrics, cluster),
         )
         try:
             for name, compiled in compile_all(runtimes, objects).items():
@@ -98,9 +99,9 @@ class _Trial:
         path = self._options.data_dir.absolute() / FILE
         return ReadOnlyStore(path, tables) if path.exists() else InlineStore(tables)
 
-    def _services(self, store: Store, registry: CollectorRegistry, cluster: ClusterAccess | None) -> Services:
-        metrics = LoopMetrics(registry)
-
+    def _services(
+        self, store: Store, registry: CollectorRegistry, metrics: LoopMetrics, cluster: ClusterAccess | None
+    ) -> Services:
         def make_loop(
             controller: Controller[S, M, P, A], records: Kinds[S, M, P, A], policy: P
         ) -> Loop[S, M, P, A]:

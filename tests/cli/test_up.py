@@ -229,13 +229,13 @@ def test_what_the_cluster_lacks_is_reported_all_at_once(
     ran = up(guest, "--namespace", "ci")
     assert ran.code == 2
     lines = ran.err.splitlines()
-    assert lines[:2] == [
+    assert lines[:3] == [
         f"the cluster knows no {plural}.remuda.dev: install them with {install}"
-        for plural in ("runnerpools", "ceilings")
+        for plural in ("runnerpools", "ceilings", "tierpolicies")
     ]
-    assert lines[2].startswith("permissions are missing in namespace ci: list runnerpools.remuda.dev, ")
-    assert "; grant them with remuda rbac up --namespace ci | kubectl apply -f -" in lines[2]
-    assert lines[3] == "remuda: 3 problems; nothing was started or changed"
+    assert lines[3].startswith("permissions are missing in namespace ci: list runnerpools.remuda.dev, ")
+    assert "; grant them with remuda rbac up --namespace ci | kubectl apply -f -" in lines[3]
+    assert lines[4] == "remuda: 4 problems; nothing was started or changed"
 
     crds = [copy.deepcopy(crd_of(kind)) for kind in KINDS]
     schema = crds[0]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]

@@ -54,7 +54,7 @@ async def opened(
     await person.grant_permissions(["clipboard-read", "clipboard-write"])
     page = await open_in(person, link)
     await page.it.goto(link.partition("/?")[0] + path)
-    await expect(page.it.locator("#pulse")).to_have_text("as opened")
+    await expect(page.it.locator("#pulse")).to_have_text("live")
     return page
 
 
