@@ -35,6 +35,17 @@ class Pair:
 
         return eventually(look, f"somebody to take {key}", deadline=120)
 
+    def first_host(self, here: Place, number: int) -> Place:
+        """Where a job ran first, asked until the host has found the new primary."""
+
+        def look() -> Place | None:
+            try:
+                return self.hosts.of(here.job(number).attempts[0])
+            except Unavailable:
+                return None
+
+        return eventually(look, f"where job {number} ran", deadline=120)
+
     def fail_over(self, *, is_late: bool) -> None:
         """The standby takes over; where `is_late`, the old primary is there for a while yet, and nobody follows it."""
         if not is_late:
@@ -82,7 +93,7 @@ def test_each_job_runs_once_and_history_goes_on_though_a_standby_took_over_under
     assert hosts.count("attempts") == 50
     assert "has lost what it had confirmed" not in "".join(each.log for each in hosts.places)
     for here in hosts.places:
-        early = next(number for number in numbers[:8] if hosts.of(here.job(number).attempts[0]) is here)
+        early = next(number for number in numbers[:8] if pair.first_host(here, number) is here)
         assert f"job {early} of class test/shell succeeded" in here.cli("why", "job", str(early)).out
         assert "shell has" in here.cli("why", "pool", "shell").out
         assert here.stop() == 0
